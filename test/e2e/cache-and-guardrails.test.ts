@@ -39,7 +39,7 @@ const CREDIT = 1_000_000_000;
 const balanceOf = async (token: string) => (await call(system.url, "GET", "/api/balance", { token })).body.balance as number;
 const isHit = (headers: Headers) => headers.get("x-gw-cache-key") !== null;
 
-test("a question is answered once for an organisation, at every edge, and never for another; both balances say so", async () => {
+test("a question is answered once for an organization, at every edge, and never for another; both balances say so", async () => {
   const [one, other] = [await newTenant(system, { creditNano: CREDIT }), await newTenant(system, { creditNano: CREDIT })];
   const first = await chat(system, one.key, "the capital of France");
   expect([first.status, isHit(first.headers)]).toEqual([200, false]);

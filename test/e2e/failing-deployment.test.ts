@@ -44,8 +44,8 @@ test.each(FAILURES)(
     );
     const failed = outcomes.filter(({ status, text }) => status !== 200 || !text.includes("pong") || text.includes('"error"'));
     expect(failed.map(({ status, text }) => [status, text.slice(0, 200)])).toEqual([]);
-    // Each call was asked once, and once more for every retry and fallback its headers tell of: as many as the upstream saw.
-    const told = outcomes.reduce(
+    // Each call makes one attempt, and one more for every retry and fallback in its headers: as many as the upstream received.
+    const attempts = outcomes.reduce(
       (sum, { headers }) => sum + 1 + count(headers, "x-gw-attempted-retries") + count(headers, "x-gw-attempted-fallbacks"),
       0,
     );
@@ -53,13 +53,13 @@ test.each(FAILURES)(
     process.stdout.write(
       `${failure}: ${CALLS} calls, ${seen} attempts, ${asked.get(`${failure}-bad`)} at the failing deployment, 0 failures\n`,
     );
-    expect(told).toBe(seen);
+    expect(attempts).toBe(seen);
     expect(asked.get(`${failure}-bad`)).toBeGreaterThan(0);
   },
   120_000,
 );
 
-test("when everything fails, upstream is asked no more often than retries allow, and the caller is told once", async () => {
+test("when every deployment fails, the upstream gets no more attempts than retries allow, and the caller gets one error", async () => {
   const outcomes = await inParallel(40, 8, () =>
     call(system.url, "POST", "/v1/chat/completions", {
       key: MASTER_KEY,

@@ -74,16 +74,16 @@ async function buyFirstCredits(system: System, { token, key }: Customer): Promis
   expect(bought).toMatchObject({ status: 201, body: { purchase: { amount: ONE_USD, status: "completed" }, balance: ONE_USD } });
 }
 
-/** Every carrier of a key, with and without a stream, each with another number of tokens. */
+/** Every credential header, with and without streaming, each with another number of tokens. */
 async function callInEveryWay(system: System, { key }: Customer): Promise<SeenCall[]> {
-  const carriers: Record<string, string>[] = [
+  const credentialHeaders: Record<string, string>[] = [
     { "x-gw-api-key": key },
     { authorization: `Bearer ${key}` },
     { "x-api-key": key },
     { "api-key": key },
   ];
   const seen: SeenCall[] = [];
-  for (const [index, headers] of carriers.entries()) {
+  for (const [index, headers] of credentialHeaders.entries()) {
     for (const stream of [false, true]) {
       const content = "word ".repeat(2 * index + (stream ? 2 : 1)).trim();
       const body = {

@@ -128,7 +128,7 @@ describe("make run", () => {
       childrenOf(pid)
         .map(({ title }) => title)
         .toSorted();
-    // The coordinator is started last, and nobody waits for it.
+    // The coordinator starts last, and the supervisor does not wait for it.
     for (let tries = 0; tries < 50 && !titles().includes("tributary coordinator"); tries++) await sleep(200);
     const kinds = ["control-plane", "coordinator", "edge", "edge", "trainer"];
     expect(titles()).toEqual(kinds.map((kind) => `tributary ${kind}`));

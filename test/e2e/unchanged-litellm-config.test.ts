@@ -69,14 +69,14 @@ test("calls of those models are answered and billed at list prices; what runs on
   const form = new FormData();
   form.set("model", "whisper-1");
   form.set("file", new File([Buffer.alloc(4000)], "a.mp3", { type: "audio/mpeg" }));
-  const heard = await fetch(`${system.url}/v1/audio/transcriptions`, {
+  const transcribed = await fetch(`${system.url}/v1/audio/transcriptions`, {
     method: "POST",
     headers: { authorization: `Bearer ${tenant.key}` },
     body: form,
   });
-  expect([heard.status, await heard.json()]).toEqual([200, expect.objectContaining({ text: "hello there" })]);
+  expect([transcribed.status, await transcribed.json()]).toEqual([200, expect.objectContaining({ text: "hello there" })]);
   // The provider says two seconds, at 0.006 USD a minute.
-  expect(heard.headers.get("x-gw-cost-nano")).toBe("200000");
+  expect(transcribed.headers.get("x-gw-cost-nano")).toBe("200000");
 
   const embedded = await post("/v1/embeddings", { model: "embed", input: ["one", "two"] });
   expect(embedded.status).toBe(200);

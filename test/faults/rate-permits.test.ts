@@ -30,7 +30,7 @@ class World {
     ];
   }
 
-  /** One call at an edge; gives what is told of its limits, or undefined when it is refused. */
+  /** Makes one call at an edge; returns the remaining requests that the call reports, or undefined when it is refused. */
   call(index: number, messageMs = 0): number | undefined {
     const edge = this.#edges[index];
     if (!edge) return undefined;
@@ -128,24 +128,24 @@ test("however calls fall on edges, whatever is lost or late, no minute has more 
   );
 });
 
-test("a key that calls often is asked for now and then, finds all of its limit, and is told truly what is left", () => {
+test("for a key that calls often, the edge requests permits only now and then, the whole limit is usable, and the remaining requests are correct", () => {
   const rpm = 6000;
   const world = new World(2, { rpm });
-  const told: (number | undefined)[] = [];
+  const reported: (number | undefined)[] = [];
   // One edge has the calls of a minute, 50 a second; the other gives back what it took in the beginning.
   for (let call = 0; call < 20; call++) world.call(1);
   for (let tick = 0; tick < 2900; tick++) {
     world.now += 20;
-    told.push(world.call(0));
+    reported.push(world.call(0));
     if (tick % 12 === 0) {
       world.giveBack(0);
       world.giveBack(1);
     }
   }
-  expect(told.every((remaining) => remaining !== undefined)).toBe(true);
+  expect(reported.every((remaining) => remaining !== undefined)).toBe(true);
   // Exact but for what was not used of the last second and is not given back yet.
-  expect(told.at(-1)).toBeLessThanOrEqual(rpm - world.calls);
-  expect(told.at(-1)).toBeGreaterThan(rpm - world.calls - 50);
+  expect(reported.at(-1)).toBeLessThanOrEqual(rpm - world.calls);
+  expect(reported.at(-1)).toBeGreaterThan(rpm - world.calls - 50);
   expect(world.asked / world.calls).toBeLessThan(0.1);
 });
 

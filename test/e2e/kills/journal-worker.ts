@@ -1,4 +1,4 @@
-/** Writes calls into a journal until it is killed, and says on standard output which of them it was told are safe. */
+/** Writes calls into a journal until it is killed, and reports on standard output which of them the journal confirmed as safe. */
 import { writeSync } from "node:fs";
 import { systemClock } from "../../../common/clock.ts";
 import { systemDisk } from "../../../common/disk.ts";

@@ -48,7 +48,7 @@ test(`after ${KILLS} kills of the control plane under load, everything acknowled
   ];
   const [restartsMs, outagesMs]: [number[], number[]] = [[], []];
   for (let kill = 0; kill < KILLS; kill++) {
-    // At a random moment of work, not of recovery: a kill of a process that nobody uses proves nothing.
+    // At a random moment of work, not of recovery: killing an idle process proves nothing.
     await sleep(random() * 500);
     const startedAt = performance.now();
     await system.killControlPlane();
@@ -142,7 +142,7 @@ async function acknowledged(done: Acknowledged, path: string, options: CallOptio
   for (;;) {
     const answer = await call(system.url, "POST", path, { ...options, headers });
     if (answer.status === 201) return answer;
-    // Only what says that nobody could be reached may be repeated; everything else is a wrong answer.
+    // Only the error that says the control plane is unreachable may be retried; every other answer is wrong.
     expect(answer).toMatchObject({ status: 504, body: { code: "DB_TIMEOUT" } });
     expect(performance.now()).toBeLessThan(deadline);
     done.unanswered++;
@@ -212,7 +212,7 @@ test("an edge killed in the middle of its streams comes back, and the books are 
     ),
   );
   for (const { status } of streams) expect(status).toBe(200);
-  // Nobody reads yet, so the edge is held up in the middle of each.
+  // No client reads yet, so the edge is blocked in the middle of each stream.
   const startedAt = performance.now();
   await system.killEdge(0);
   const tookMs = performance.now() - startedAt;

@@ -46,7 +46,7 @@ async function verified() {
 
 const blobs = () => join(system.folder, "coordinator-blobs");
 
-test("the coordinator's port answers those who show its token, and nobody else", async () => {
+test("the coordinator's port answers only requests with its token", async () => {
   const { body } = await ask("GET", `/${id}`);
   const path = `/v1/blobs/${body.federation.head.parameters}`;
   for (const headers of [{}, { authorization: "Bearer of-something-else" }]) {
@@ -119,7 +119,7 @@ function flipFile(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-/** In the control plane's own store, while nobody else has it open. */
+/** Changes the control plane's own store while no other process has it open. */
 async function flipRecord(round: number, at: number): Promise<() => Promise<void>> {
   const change = async () =>
     system.killControlPlane(async () => {

@@ -100,10 +100,10 @@ describe("found out later, the federation fails with the reason and no epsilon i
     const { body } = await ask("POST", "", { ...local, participants: [{ url: node.url }, { join: true }] });
     const left = new AbortController();
     const headers = { authorization: `Bearer ${body.joinTokens[0]}` };
-    const asking = fetch(`${system.url}/training/join/tasks`, { headers, signal: left.signal }).catch((error: Error) => error.name);
+    const polling = fetch(`${system.url}/training/join/tasks`, { headers, signal: left.signal }).catch((error: Error) => error.name);
     await requireUnable(body.federation.id);
     left.abort();
-    await expect(asking).resolves.toBe("AbortError");
+    await expect(polling).resolves.toBe("AbortError");
   });
 
   test("krum over pickles: the attacker's model is never the head", async () => {

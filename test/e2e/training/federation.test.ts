@@ -168,8 +168,8 @@ test("what is wrong with a request is said by its field", async () => {
   });
   const metadata = await ask("POST", "", { task, participants: [{ url: "http://169.254.169.254/" }] });
   expect(metadata.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.url" }] });
-  const nobody = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url, organizationId: "org_none" }] });
-  expect(nobody.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.organizationId" }] });
+  const unknown = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url, organizationId: "org_none" }] });
+  expect(unknown.body).toMatchObject({ code: "VALIDATION_ERROR", details: [{ path: "body.participants.0.organizationId" }] });
 });
 
 test("one that lacks participants says what it waits for and until when, and fails by name", async () => {
@@ -213,7 +213,7 @@ test("a strategy that cannot bear so few participants ends the federation with w
   expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("krum") });
 });
 
-test("FedNova is told how many steps everybody took, and its rounds can be made again", async () => {
+test("FedNova gets the number of steps of every participant, and its rounds can be recomputed", async () => {
   const id = await create({ strategy: "fednova", rounds: 2 });
   await federationWhen(system, { token: tenant.token, id });
   const { body } = await ask("GET", `/${id}/rounds`);
@@ -286,7 +286,7 @@ test("with secureAggregation only the sum is seen: it is the plain mean, pays an
   );
 });
 
-test("a participant that cannot mask its updates is a 400 by its place; one that nobody can reach yet is not", async () => {
+test("a participant that cannot mask its updates is a 400 that names its index; one that is not reachable yet is not", async () => {
   const flock = createServer((request, response) => response.writeHead(request.url === "/call" ? 405 : 404).end("<!doctype html>"));
   flock.listen(0, "127.0.0.1");
   await new Promise((resolve) => flock.once("listening", resolve));
@@ -305,7 +305,7 @@ test("a participant that cannot mask its updates is a 400 by its place; one that
   flock.close();
 });
 
-test("nodes have a history and a door, which takes the caller's key and gives the node none of it", async () => {
+test("nodes have a history and a node proxy, which checks the caller's key and does not forward it to the node", async () => {
   const { body } = await call(system.url, "GET", "/training/nodes", { key: tenant.key });
   const node = body.data.find(({ url }: { url: string }) => url === nodes[0]?.url);
   expect(node).toMatchObject({ status: "up", failures: 0 });

@@ -47,7 +47,7 @@ async function trainedBlob(dataset: unknown): Promise<string> {
   return digest;
 }
 
-test("the operator's node is everybody's to train on, through a door that knows its secret and shows it to nobody", async () => {
+test("every caller can train on the operator's node, through a node proxy that holds its secret and never reveals it", async () => {
   const { body } = await call(system.url, "GET", "/training/nodes", { key: stranger.key });
   expect(body.data).toMatchObject([{ id: "node_local", url: system.trainerUrl, status: "up", lastError: null, teamId: null }]);
   expect(JSON.stringify(body)).not.toContain(TOKEN);
@@ -58,7 +58,7 @@ test("the operator's node is everybody's to train on, through a door that knows 
   expect((await call(system.url, "DELETE", "/training/nodes/node_local", { token: owner.token })).status).toBe(403);
 });
 
-test("the door to a node that is gone says so", async () => {
+test("the node proxy answers 503 for a node that cannot be reached", async () => {
   const made = await call(system.url, "POST", "/training/nodes", { token: owner.token, body: { url: "http://127.0.0.1:9" } });
   const answer = await call(system.url, "GET", `/training/nodes/${made.body.node.id}/v1/info`, { token: owner.token });
   expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("The trainer node cannot be reached.")]);
@@ -146,7 +146,7 @@ test("lists show what it is for, what it costs and where it comes from", async (
   expect(listed.body.data[0]).toMatchObject({ name: "numerals", type: "moderation", trained: { version: 1, accuracy: 0.9 } });
 });
 
-test("for another organisation there is no such model: not listed, not called, not changed", async () => {
+test("for another organization there is no such model: not listed, not called, not changed", async () => {
   const listed = await call(system.url, "GET", "/v1/models", { key: stranger.key });
   expect(listed.body.data.map(({ id }: { id: string }) => id)).not.toContain("numerals");
   for (const token of [stranger.token, undefined]) {
@@ -161,7 +161,7 @@ test("for another organisation there is no such model: not listed, not called, n
     expect((await call(system.url, "GET", `/training/models/${model}/versions`, { token: stranger.token })).status).toBe(404);
     expect((await call(system.url, "POST", `/training/models/${model}/rollback`, { token: stranger.token, body: {} })).status).toBe(404);
   }
-  // The same name is free for others: it is nobody's but the organisation's.
+  // Another organization can use the same name: names are unique only within an organization.
   const theirs = await publish(blobs[1], { pricing: undefined }, stranger.token);
   expect([theirs.status, theirs.body.version.version]).toEqual([201, 1]);
 });
@@ -230,7 +230,7 @@ test("what is wrong with a publication is named, and who may not publish is refu
   expect((await change("split", { version: 1, percent: 101 })).status).toBe(400);
 });
 
-test("a key publishes for its team, and does not change what belongs to the whole organisation", async () => {
+test("a key publishes for its team, and does not change what belongs to the whole organization", async () => {
   const send = (path: string, body: object) =>
     call(system.url, "POST", `/training/models${path}`, { headers: { authorization: `Bearer ${owner.key}` }, body });
   const made = await send("", { model: "by-key", blob: blobs[1], task: { task: "softmax" } });

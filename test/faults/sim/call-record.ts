@@ -26,9 +26,9 @@ export interface SimCall {
   controlLife: number;
   /** Tokens that the client has. */
   delivered: number;
-  /** What the edge was told to write down of that, each time. */
-  readonly told: number[];
-  /** What its end says it costs, once the edge has been told. */
+  /** The delivered tokens of each progress note. */
+  readonly notedTokens: number[];
+  /** The cost in its final record, once the edge has it. */
   finalCost: bigint | undefined;
   /** The client has its last byte. */
   acknowledged: boolean;

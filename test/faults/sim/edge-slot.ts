@@ -15,7 +15,7 @@ export interface EdgeLife {
   readonly process: SimProcess;
   readonly journal: Journal;
   readonly credit: Credit;
-  /** Of the leases it knows, by organisation. */
+  /** Of the leases it knows, by organization. */
   readonly generations: Map<string, bigint>;
   /** Calls that run. */
   running: number;

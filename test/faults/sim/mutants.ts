@@ -34,7 +34,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: "what the upstream sent is noted, not what was delivered",
     caughtBy: "I16",
     credit: (credit) =>
-      over(credit, { progress: (told) => credit.progress({ ...told, usage: { ...told.usage, output: told.usage.output + 64 } }) }),
+      over(credit, { progress: (note) => credit.progress({ ...note, usage: { ...note.usage, output: note.usage.output + 64 } }) }),
   },
   {
     name: "the last byte does not wait for the journal",
@@ -149,13 +149,13 @@ function addedUp(request: SettleRequest, sums: Map<string, bigint>): SettleReque
   return { ...request, returns };
 }
 
-/** As soon as anything is heard of the next process on a disk. */
+/** Ends the leases of the process before as soon as the next process on a disk sends a request. */
 function endLeasesFirst(handlers: CreditHandlers): CreditHandlers {
-  const heard = new Set<string>();
+  const known = new Set<string>();
   const endBefore = async (edgeId: string, context: Parameters<CreditHandlers["settle"]>[1]) => {
     const [slot, life] = edgeId.split(".");
-    if (heard.has(edgeId) || life === undefined || life === "1") return;
-    heard.add(edgeId);
+    if (known.has(edgeId) || life === undefined || life === "1") return;
+    known.add(edgeId);
     const endedEdges = [`${slot}.${Number(life) - 1}`];
     await handlers.settle({ settlements: [], edgeId, returns: [], endedEdges }, context);
   };

@@ -98,7 +98,7 @@ class Rpc<Request, Answer> {
       } catch {}
     }
     const handle = control.handlers[method] as (request: unknown, context: unknown) => Promise<Answer>;
-    // What a dead control plane would have answered nobody hears; its connections break.
+    // The answer of a dead control plane is lost; its connections break.
     const reply = (answer: () => void) => {
       if (control.process.alive) this.#travel(() => this.#back(answer));
       else this.#world.time.after(2, () => this.#fail("UNAVAILABLE"));

@@ -75,18 +75,19 @@ function judgeCall(call: SimCall, row: UsageRow | undefined, blame: Blame): void
   } else if (row) {
     judgeCut(call, row, blame);
   } else if (call.cutBy === "kill" && call.delivered > 0 && !call.troubled) {
-    // Of a call that is cut off before anything of it was written nobody was shown anything.
+    // A call that is cut off before anything of it was written has delivered nothing to its client.
     blame("I3", `${id} delivered ${call.delivered} tokens and is lost`);
   }
 }
 
 /** A call without its end costs what one of the last two notes says, or what its end says if that was written; after a power cut any note. */
-function judgeCut({ id, told, delivered, finalCost, cutBy, troubled }: SimCall, row: UsageRow, blame: Blame): void {
+function judgeCut({ id, notedTokens, delivered, finalCost, cutBy, troubled }: SimCall, row: UsageRow, blame: Blame): void {
   const anyNote = cutBy === "power" || troubled;
-  const allowed = new Set((anyNote ? told : told.slice(-2)).map(costOf));
-  if (anyNote || told.length < 2) allowed.add(0n);
+  const allowed = new Set((anyNote ? notedTokens : notedTokens.slice(-2)).map(costOf));
+  if (anyNote || notedTokens.length < 2) allowed.add(0n);
   if (finalCost !== undefined) allowed.add(finalCost);
-  if (!allowed.has(row.cost)) blame("I16", `${id} delivered ${delivered} tokens, noted ${told.join(", ")}, and is billed ${row.cost}`);
+  if (!allowed.has(row.cost))
+    blame("I16", `${id} delivered ${delivered} tokens, noted ${notedTokens.join(", ")}, and is billed ${row.cost}`);
 }
 
 function noteUnbilled({ worst }: World, { cutBy, troubled, delivered }: SimCall, row: UsageRow | undefined): void {
@@ -159,7 +160,7 @@ async function judgeLeases(world: World, organizationId: string, blame: Blame): 
     throw error instanceof AppError ? new Error(`${error.code} ${error.internal}`) : error;
   });
   const expected = balance > 0n ? balance : 0n;
-  // What single calls had set aside and nobody could give back comes back a quarter of an hour later.
+  // Reservations of single calls that no edge could release expire a quarter of an hour later.
   const single = sum(
     [...world.calls.values()].map((call) => (call.isLimited && call.organizationId === organizationId ? call.worstCase : 0n)),
   );

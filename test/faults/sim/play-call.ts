@@ -12,7 +12,7 @@ const PROGRESS_TOKENS = 32;
 const PIECE_TOKENS = 8;
 const SLICE_TOKENS = 32;
 
-/** A client calls whoever is there: reserve, deliver, end, as the data path does. Ends with its edge. */
+/** A client calls one of the running edges: reserve, deliver, end, as the data path does. The call ends with its edge. */
 export function playCall(world: World, planned: PlannedCall, index: number): void {
   const slots = world.slots.filter(({ life, isDraining }) => life !== undefined && !life.process.isStopped && !isDraining);
   if (slots.length === 0) return;
@@ -64,7 +64,7 @@ async function runCall({ world, slot, life, planned, call }: Running): Promise<v
   if (!process.alive) return;
   process.passes("a call is at its end");
   const outcome = { tokens: call.stream ? call.delivered : tokens, status: planned.ends };
-  // A whole answer that failed or that nobody waited for was never delivered.
+  // An answer without streaming that failed, or whose client left, is never delivered.
   const row = finalFor(call, call.stream || planned.ends === "success" ? outcome : { ...outcome, tokens: 0 });
   call.finalCost = row.cost;
   world.saw(`${call.id} ends for ${row.cost}`);
@@ -82,16 +82,16 @@ async function stream(running: Running, tokens: number): Promise<void> {
   credit.served(servedOf(call.index));
   // A client that leaves, leaves in the middle.
   const until = planned.ends === "success" ? tokens : Math.floor(tokens / 2);
-  let told = 0;
+  let noted = 0;
   while (call.delivered < until) {
     await process.clock.sleep(planned.stepMs);
     const next = Math.min(until, call.delivered + PIECE_TOKENS);
     if (isShort && !(await covers(running, next))) return;
     call.delivered = next;
-    if (call.delivered - told < PROGRESS_TOKENS) continue;
-    told = call.delivered;
-    call.told.push(told);
-    credit.progress(progressOf(call.index, told));
+    if (call.delivered - noted < PROGRESS_TOKENS) continue;
+    noted = call.delivered;
+    call.notedTokens.push(noted);
+    credit.progress(progressOf(call.index, noted));
     process.passes("a first piece is delivered");
   }
 }
@@ -129,7 +129,7 @@ function newCall(world: World, { planned, index, life }: { planned: PlannedCall;
     generation: 0n,
     controlLife: world.control?.life ?? 0,
     delivered: 0,
-    told: [],
+    notedTokens: [],
     finalCost: undefined,
     acknowledged: false,
     cutBy: undefined,

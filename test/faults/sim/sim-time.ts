@@ -12,7 +12,7 @@ const TURNS = 4;
 export class SimTime {
   nowMs = 0;
   #order = 0;
-  /** A heap by time, then by order of asking. */
+  /** A heap by time, then by order of request. */
   readonly #timers: Timer[] = [];
 
   /** Calls back at a later moment; returns the way to prevent it. */

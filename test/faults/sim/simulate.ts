@@ -48,7 +48,7 @@ async function play(world: World): Promise<Outcome> {
   for (const fault of plan.faults) time.after(fault.atMs, () => strike(world, fault));
   await time.advance(plan.lastMs + 5000);
   makePeace(world);
-  // Whoever is away longest comes back after a minute and a half.
+  // The process that is away longest comes back after a minute and a half.
   for (let waited = 0; waited < 4 && world.slots.some(({ life }) => !life); waited++) await time.advance(ENDING_MS);
   await time.advance(ENDING_MS);
   const early = judgeReturns(world);
@@ -69,7 +69,7 @@ async function play(world: World): Promise<Outcome> {
   };
 }
 
-/** Each organisation has one team and what it bought first. */
+/** Each organization has one team and what it bought first. */
 async function fund(world: World): Promise<void> {
   const { control, plan, time } = world;
   for (const { id, credit } of plan.organizations) {

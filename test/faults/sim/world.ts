@@ -27,7 +27,7 @@ export class World {
   readonly tables = new Tables();
   readonly calls = new Map<string, SimCall>();
   readonly slots: EdgeSlot[] = [];
-  /** What was bought and is in the ledger, by organisation. */
+  /** What was bought and is in the ledger, by organization. */
   readonly bought = new Map<string, bigint>();
   /** How often each fault happened. */
   readonly hits = new Map<string, number>();

@@ -67,7 +67,7 @@ export async function openArena({ creditNano, env, ...options }: SystemOptions &
   }
 }
 
-/** What clients were told when they were refused, and how often. */
+/** The errors that refused clients received, and how often. */
 export function refusalsOf(clients: readonly ClientCall[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status, error } of clients) {

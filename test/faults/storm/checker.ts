@@ -18,7 +18,7 @@ interface Entry {
   readonly callId: string | null;
 }
 
-/** What the gateway says of an organisation's money. */
+/** What the gateway says of an organization's money. */
 export interface Books {
   readonly rows: readonly LoggedRow[];
   readonly entries: readonly Entry[];
@@ -58,8 +58,8 @@ export interface Verdict {
 const NOTE_WORDS = 32;
 /** A note is written at the end of its turn of the event loop: what a busy process hands over in one turn may be missing beside. */
 const TURN_MS = 100;
-/** An edge that runs hears within so long that a client left. */
-const HEARD_MS = 1000;
+/** A running edge notices within this time that a client left. */
+const NOTICED_MS = 1000;
 
 /** Holds the gateway's books against three logs that it did not write. Pure: to be run when everything is quiet. */
 export function check(books: Books, { clients, upstream, purchases, stops }: Evidence): Verdict {
@@ -77,7 +77,7 @@ export function check(books: Books, { clients, upstream, purchases, stops }: Evi
   return {
     problems: [
       ...judged.flatMap(({ problems }) => problems),
-      ...strangers.map(({ callId }) => `${callId} was called by nobody`),
+      ...strangers.map(({ callId }) => `${callId} was called by no client`),
       ...entries.problems,
       ...checkBalance(books, purchases),
     ],
@@ -145,14 +145,14 @@ function judgeEnded({ words, costNano }: ClientCall, { cost, usage }: LoggedRow)
 }
 
 /**
- * What was noted had been handed over before: nobody pays for a word that did not come. What is not billed came after the last note.
+ * What was noted had been delivered before: no client pays for a word that did not arrive. What is not billed arrived after the last note.
  * Only a client that left may be billed for more than it counted: what was on its way, up to what the upstream had sent when its edge
- * heard of it.
+ * noticed that.
  */
 function judgeCut(client: ClientCall, { usage: { output }, errorCode }: LoggedRow, { emitted, stops }: CallEvidence): Judged {
   const { words, cameAtMs, leftAtMs } = client;
   const [underbilled, overbilled] = [Math.max(0, words - output), Math.max(0, output - words)];
-  const most = leftAtMs === undefined ? words : Math.max(words, sentUntil(emitted, heardAt(leftAtMs, stops)));
+  const most = leftAtMs === undefined ? words : Math.max(words, sentUntil(emitted, noticedAt(leftAtMs, stops)));
   const isNoted = underbilled <= NOTE_WORDS || (cameAtMs.at(-1) ?? 0) - (cameAtMs[output + NOTE_WORDS] ?? 0) < TURN_MS;
   const problem = `was cut after ${words} words (${errorCode ?? "no error"}), is billed for ${output}, and ${most} can be`;
   return { ...FINE, underbilled, overbilled, problems: isNoted && output <= most ? [] : [problem] };
@@ -167,12 +167,12 @@ function sentUntil(emitted: readonly Emitted[], untilMs: number): number {
   return Math.max(0, ...emitted.map(({ sentAtMs }) => sentAtMs.filter((atMs) => atMs <= untilMs).length));
 }
 
-/** When an edge must have heard that a client left. One that is stopped hears nothing until it goes on. */
-function heardAt(leftAtMs: number, stops: readonly Stop[]): number {
+/** When an edge must have noticed that a client left. A stopped edge notices nothing until it continues. */
+function noticedAt(leftAtMs: number, stops: readonly Stop[]): number {
   const inOrder = stops.toSorted((left, right) => left.fromMs - right.fromMs);
   return inOrder.reduce(
-    (heardMs, { fromMs, untilMs }) => (fromMs < heardMs && untilMs > leftAtMs ? Math.max(heardMs, untilMs + HEARD_MS) : heardMs),
-    leftAtMs + HEARD_MS,
+    (noticedMs, { fromMs, untilMs }) => (fromMs < noticedMs && untilMs > leftAtMs ? Math.max(noticedMs, untilMs + NOTICED_MS) : noticedMs),
+    leftAtMs + NOTICED_MS,
   );
 }
 
@@ -185,7 +185,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Everything an organisation can read about its money; throws when the ledger itself does not verify. */
+/** Everything an organization can read about its money; throws when the ledger itself does not verify. */
 export async function readBooks(url: string, { token, admin }: { token: string; admin: string }): Promise<Books> {
   const verified = await call(url, "GET", "/api/admin/ledger/verify", { token: admin });
   if (verified.body?.ok !== true || verified.body.sum !== 0) throw new Error(`the ledger does not verify: ${verified.text}`);

@@ -7,7 +7,7 @@ import { type Arena, openArena } from "./arena.ts";
 import type { Verdict } from "./checker.ts";
 
 export interface FullDiskReport extends Verdict {
-  /** What a new call was told while the disk was full. */
+  /** The error that a new call received while the disk was full. */
   readonly refusal: string;
   readonly refusedStatus: number;
   /** Calls that were running when the disk was full and reached their end all the same. */

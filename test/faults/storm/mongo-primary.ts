@@ -51,7 +51,7 @@ async function strikePrimary(arena: Arena, set: ReplicaSet, strikes: readonly Ou
   const load = Array.from({ length: LANES }, (_, lane) => callOn(arena, lane, state));
   const outages: Outage[] = [];
   for (const what of strikes) {
-    // Long enough for leases that a busy organisation keeps.
+    // Long enough for leases that a busy organization keeps.
     await sleep(3000);
     outages.push(await outage(arena, set, what));
   }

@@ -18,7 +18,7 @@ export interface StormOptions {
 }
 
 export interface StormReport extends Verdict {
-  /** What clients were told when they were refused, and how often. */
+  /** The errors that refused clients received, and how often. */
   readonly refusals: Readonly<Record<string, number>>;
   readonly strikes: Readonly<Record<string, number>>;
   readonly tookMs: number;
@@ -91,7 +91,7 @@ const STRIKES: readonly Strike[] = [
 /** An edge that starts needs a control plane for so long: one that is never there proves nothing about edges. */
 const REST_MS = 2000;
 
-/** Strikes whoever is not struck already, while calls are running, and never the last edge; returns when everybody is back. */
+/** Strikes processes that are not struck already, while calls are running, and never the last edge; returns when every process is back. */
 async function strikeOn({ arena, dice }: StormWorld, options: StormOptions): Promise<Record<string, number>> {
   const { upstream } = arena;
   const counts: Record<string, number> = {};
@@ -101,17 +101,18 @@ async function strikeOn({ arena, dice }: StormWorld, options: StormOptions): Pro
     await sleep(dice.between(options.everyMs / 2, options.everyMs * 1.5));
     const what = dice.pick(STRIKES);
     const edge = dice.below(options.edges);
-    const whom = what.endsWith("edge") ? `edge ${edge}` : "control plane";
-    const isLastEdge = whom !== "control plane" && [...busy.keys()].filter((name) => name !== "control plane").length >= options.edges - 1;
-    if (busy.has(whom) || isLastEdge || upstream.speaking() < options.streams / 4) continue;
+    const target = what.endsWith("edge") ? `edge ${edge}` : "control plane";
+    const isLastEdge =
+      target !== "control plane" && [...busy.keys()].filter((name) => name !== "control plane").length >= options.edges - 1;
+    if (busy.has(target) || isLastEdge || upstream.speaking() < options.streams / 4) continue;
     counts[what] = (counts[what] ?? 0) + 1;
     done++;
     const pauseMs = dice.between(100, 2500);
     busy.set(
-      whom,
+      target,
       strike(arena, { what, edge, pauseMs })
-        .then(() => sleep(whom === "control plane" ? REST_MS : 0))
-        .finally(() => busy.delete(whom)),
+        .then(() => sleep(target === "control plane" ? REST_MS : 0))
+        .finally(() => busy.delete(target)),
     );
   }
   await Promise.all(busy.values());
