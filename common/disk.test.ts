@@ -62,7 +62,7 @@ test("a full disk surfaces as it is", () => {
   expect(isDiskFull(new Error("other"))).toBe(false);
 });
 
-test("nobody else on the machine may read the files", () => {
+test("other users of the machine cannot read the files", () => {
   systemDisk.makeFolder(join(folder, "own"));
   systemDisk.create(join(folder, "own/a")).close();
   expect(statSync(join(folder, "own")).mode & 0o077).toBe(0);

@@ -25,14 +25,14 @@ test("any single changed character is noticed", () => {
   );
 });
 
-test("a text that nobody minted has no key shape", () => {
+test("a text that is not a minted key has no key shape", () => {
   fc.assert(fc.property(fc.string(), (text) => !hasKeyShape(text)));
   for (const text of ["", "sk-", "sk-1234", `sk-${"a".repeat(38)}`, `${mintSecret(seeded(1))}\n`, ` ${mintSecret(seeded(1))}`]) {
     expect(hasKeyShape(text)).toBe(false);
   }
 });
 
-test("bytes that would favour some digits are thrown away", () => {
+test("bytes that would favor some digits are discarded", () => {
   // Prepare: a source whose first bytes are all above the unbiased range.
   let calls = 0;
   const key = mintSecret({ bytes: (count) => Buffer.alloc(count, calls++ === 0 ? 255 : 10) });

@@ -262,17 +262,17 @@ describe("errors", () => {
     ["LOGIN_THROTTLED", 429, "UNAUTHORIZED", "7"],
     ["DB_TIMEOUT", 504, "DB_TIMEOUT", "7"],
     ["UNAVAILABLE", 504, "DB_TIMEOUT", "7"],
-  ] as const)("%s of the control plane is %d %s", async (code, status, told, retryAfter) => {
+  ] as const)("%s of the control plane is %d %s", async (code, status, reportedCode, retryAfter) => {
     const retryAfterSeconds = retryAfter === null ? undefined : 6.5;
     const refuse = () => {
-      throw new AppError(code, "Told.", { retryAfterSeconds });
+      throw new AppError(code, "Refused.", { retryAfterSeconds });
     };
     const { call } = await start({ "teams.createTeam": refuse });
     const reply = await call("POST", "/api/gw/teams", { token: USER_TOKEN, body: { name: "x" } });
     expect([reply.status, reply.body.code, reply.body.error, reply.headers.get("retry-after")]).toEqual([
       status,
-      told,
-      "Told.",
+      reportedCode,
+      "Refused.",
       retryAfter,
     ]);
   });

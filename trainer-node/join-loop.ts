@@ -36,7 +36,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
         if (task) await doTask(options, task, signal);
       } catch (thrown) {
         if (signal.aborted) return;
-        logger.warn({ error: String(thrown), retryMs: delayMs }, "asking the gateway for work failed");
+        logger.warn({ error: String(thrown), retryMs: delayMs }, "polling the gateway for work failed");
         await pause(clock, delayMs, signal);
         delayMs = Math.min(RETRY_MS.max, delayMs * 2);
       }

@@ -110,7 +110,7 @@ test("a peer that accepts and stays mute costs a call its deadline and no more",
   mute.close();
 });
 
-test("nobody there is UNAVAILABLE; a caller who leaves ends the call", async () => {
+test("a port without a server is UNAVAILABLE; a caller that disconnects ends the call", async () => {
   const gone = openChannel("127.0.0.1:9");
   await expect(gone.service(LedgerServiceService).getBalance({}, { deadlineMs: 2000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   gone.close();

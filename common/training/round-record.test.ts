@@ -23,7 +23,7 @@ function chain(length: number): ChainLink[] {
   return links;
 }
 
-test("a chain that nobody touched holds", () => {
+test("an unchanged chain verifies", () => {
   expect(firstBrokenLink(chain(5))).toBeUndefined();
   expect(firstBrokenLink([])).toBeUndefined();
 });

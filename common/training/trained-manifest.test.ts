@@ -22,7 +22,7 @@ test.each([
   ["a hash that is none", named({ task: "mlp", blob: "../../etc/passwd" })],
   ["no parameters", named({ task: "mlp" })],
   ["parameters twice", named({ task: "mlp", blob, builtin: "digits" })],
-  ["a field that nobody knows", named({ task: "mlp", blob, run: "x" })],
+  ["an unknown field", named({ task: "mlp", blob, run: "x" })],
 ])("%s is no name of a model", (_what, id) => {
   expect(readServedId(id)).toBeUndefined();
 });

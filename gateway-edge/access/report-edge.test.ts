@@ -5,7 +5,7 @@ import { startReports } from "./report-edge.ts";
 
 test("an edge reports at once and every few seconds, also after a lost report, and not after it is stopped", async () => {
   const clock = fakeClock();
-  const told: bigint[] = [];
+  const reported: bigint[] = [];
   let [calls, isLost] = [0n, false];
   const reports = startReports({
     clock,
@@ -13,20 +13,20 @@ test("an edge reports at once and every few seconds, also after a lost report, a
     read: () => ReportEdgeRequest.fromPartial({ id: "edge-1", inFlight: calls++ }),
     system: {
       reportEdge: async ({ inFlight }) => {
-        if (isLost) throw new Error("nobody there");
-        told.push(inFlight);
+        if (isLost) throw new Error("no connection");
+        reported.push(inFlight);
         return {};
       },
     },
   });
   await clock.advance(0);
-  expect(told).toEqual([0n]);
+  expect(reported).toEqual([0n]);
   isLost = true;
   await clock.advance(3000);
   isLost = false;
   await clock.advance(3000);
-  expect(told).toEqual([0n, 2n]);
+  expect(reported).toEqual([0n, 2n]);
   reports.stop();
   await clock.advance(10_000);
-  expect(told).toEqual([0n, 2n]);
+  expect(reported).toEqual([0n, 2n]);
 });

@@ -44,9 +44,9 @@ test("both APIs answer a refused rate limit with 429, retry-after and x-ratelimi
       expect(Object.fromEntries(response.headers)).toMatchObject({ ...headers, "retry-after": "7" });
     }
     expect(await gateway.json()).toMatchObject({ error: { message: reached.message, code: "rate_limit_exceeded" } });
-    const told = (await platform.json()) as object;
-    expect(told).toMatchObject({ error: reached.message, code: "QUOTA_EXCEEDED" });
-    expect(told).not.toHaveProperty("details");
+    const refusal = (await platform.json()) as object;
+    expect(refusal).toMatchObject({ error: reached.message, code: "QUOTA_EXCEEDED" });
+    expect(refusal).not.toHaveProperty("details");
   } finally {
     await edge.close();
   }

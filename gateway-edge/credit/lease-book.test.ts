@@ -72,7 +72,7 @@ test("a call now and then takes what it needs and no more, and all the rest goes
   book.settle("org", held, 20n);
   expect(book.hasExcess()).toBe(true);
   expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
-  // Told again and again, in case it was lost; it stays the same.
+  // The return is repeated in every request, in case one is lost; it stays the same.
   expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
   await clock.advance(60_000);
   book.renew(15_000);

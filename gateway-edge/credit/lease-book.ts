@@ -25,7 +25,7 @@ interface LeaseEntry {
   readonly account: LeaseAccount;
   /** Calls that found too little credit, in order of arrival. */
   readonly waiting: Waiting[];
-  asking: boolean;
+  requesting: boolean;
   isStrict: boolean;
   isBlocked: boolean;
   askedAtMs: number;
@@ -98,21 +98,21 @@ export class LeaseBook {
   renew(olderThanMs: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     for (const [organizationId, entry] of this.#entries) {
-      if (entry.waiting.length > 0 || entry.asking) continue;
+      if (entry.waiting.length > 0 || entry.requesting) continue;
       if (entry.account.isOver(nowMs)) this.#entries.delete(organizationId);
       else if (!entry.account.isIdle(nowMs) && nowMs - entry.askedAtMs > olderThanMs) void this.#ask(entry);
     }
   }
 
   async #ask(entry: LeaseEntry): Promise<void> {
-    if (entry.asking) return;
-    entry.asking = true;
+    if (entry.requesting) return;
+    entry.requesting = true;
     try {
       // Calls that arrived during the request may need another one.
       do await this.#askOnce(entry);
       while (entry.waiting.length > 0);
     } finally {
-      entry.asking = false;
+      entry.requesting = false;
     }
   }
 
@@ -176,7 +176,7 @@ export class LeaseBook {
     const entry: LeaseEntry = {
       account: new LeaseAccount(organizationId),
       waiting: [],
-      asking: false,
+      requesting: false,
       isStrict: false,
       isBlocked: false,
       askedAtMs: Number.NEGATIVE_INFINITY,

@@ -34,7 +34,7 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     unused: 0n,
     rate: undefined as RateState | undefined,
     /** What was settled, and which edges were said to be dead, in order. */
-    told: [] as string[],
+    received: [] as string[],
   };
   const ask = async () => {
     state.rpcs++;
@@ -61,7 +61,7 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     settle: async ({ settlements, returns, endedEdges }: SettleRequest) => {
       await ask();
       if (settlements.length > 0) state.onSettled();
-      state.told.push(...settlements.map(() => "a call"), ...endedEdges);
+      state.received.push(...settlements.map(() => "a call"), ...endedEdges);
       const bad = settlements.find(({ log }) => log && state.refused.has(log.callId));
       if (bad) throw new AppError("ALREADY_EXISTS", "other content");
       for (const { log, leaseGeneration } of settlements) {
@@ -89,16 +89,16 @@ const input = (index: number, { isLimited = false } = {}) => ({ intent: intentOf
 test("calls under a rate limit are admitted from a slice of it, which goes back when it is not used", async () => {
   const { credit, clock, state } = await open();
   state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
-  const told: (number | undefined)[] = [];
+  const remaining: (number | undefined)[] = [];
   for (let call = 0; call < 200; call++) {
     const { rate } = await credit.reserve(input(call, { isLimited: true }));
-    told.push(rate?.remainingRequests);
+    remaining.push(rate?.remainingRequests);
     await credit.settle(finalOf(call));
     await clock.advance(10);
   }
   // The first few by themselves, then a slice for every second; each call gets the remaining limit.
   expect(state.reserved).toBeLessThan(40);
-  expect(told.slice(8, 11)).toEqual([4999, 4998, 4997]);
+  expect(remaining.slice(8, 11)).toEqual([4999, 4998, 4997]);
   await clock.advance(2000);
   expect(state.unused).toBeGreaterThan(0n);
   expect([...state.settled.values()].filter(({ generation }) => generation === 1n).length).toBe(200 - state.reserved);
@@ -208,7 +208,7 @@ test("the process after a dead one settles its calls, and then reports that its 
   await settleWork();
   const next = await open({ disk, edgeId: "next" });
   await settleWork();
-  expect(next.state.told).toEqual(["a call", "dead"]);
+  expect(next.state.received).toEqual(["a call", "dead"]);
 });
 
 test("a control plane that is away is notified of dead edges when it is back", async () => {
@@ -220,7 +220,7 @@ test("a control plane that is away is notified of dead edges when it is back", a
   await settleWork();
   next.state.failure = undefined;
   await next.clock.advance(5000);
-  expect(next.state.told.filter((each) => each === "dead")).toHaveLength(1);
+  expect(next.state.received.filter((each) => each === "dead")).toHaveLength(1);
 });
 
 test("refused for want of credit, a call has what ended brought to the ledger first, and learns that the team is blocked by it", async () => {
@@ -229,12 +229,12 @@ test("refused for want of credit, a call has what ended brought to the ledger fi
   state.isEmpty = true;
   await credit.settle(finalOf(1));
   const refused = credit.reserve({ ...input(2), intent: { ...intentOf(2), worstCase: 10n ** 18n } });
-  const told = expect(refused).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
+  const checked = expect(refused).rejects.toMatchObject({ code: "TEAM_BLOCKED" });
   // The settlement takes the balance below zero.
   state.onSettled = () => {
     state.isBlocked = true;
   };
-  await told;
+  await checked;
 });
 
 /** One call runs, its lease has run out, and the next one may be given so much. */

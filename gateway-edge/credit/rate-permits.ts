@@ -30,7 +30,7 @@ interface Held {
 interface PermitEntry {
   held: Held | undefined;
   /** One request at a time brings a permit. */
-  isAsking: boolean;
+  isRequesting: boolean;
   second: number;
   now: Demand;
   before: Demand;
@@ -72,15 +72,15 @@ export class RatePermits {
   ahead(input: ReserveInput): Demand {
     const entry = this.#entryOf(input);
     const requests = Math.max(entry.now.requests, entry.before.requests);
-    if (entry.isAsking || requests < BUSY_CALLS) return { requests: 0, tokens: 0 };
-    entry.isAsking = true;
+    if (entry.isRequesting || requests < BUSY_CALLS) return { requests: 0, tokens: 0 };
+    entry.isRequesting = true;
     return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens) };
   }
 
   /** The permit that a request with `ahead` brought; undefined: it brought none. */
   asked(input: ReserveInput, answer: { permit: RatePermit | undefined; rate: RateState | undefined; askedAtMs: number } | undefined): void {
     const entry = this.#entryOf(input);
-    entry.isAsking = false;
+    entry.isRequesting = false;
     if (!answer?.permit || !answer.rate) return;
     this.#drop(entry);
     const { requests, tokens, lifeMs } = answer.permit;
@@ -95,7 +95,7 @@ export class RatePermits {
     const second = this.#second();
     for (const [name, entry] of this.#entries) {
       this.#usable(entry);
-      if (!entry.held && !entry.isAsking && entry.second < second - 1) this.#entries.delete(name);
+      if (!entry.held && !entry.isRequesting && entry.second < second - 1) this.#entries.delete(name);
     }
     return this.#unused.splice(0);
   }
@@ -115,7 +115,7 @@ export class RatePermits {
   #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {
     const name = `${apiKeyId} ${model}`;
     const second = this.#second();
-    const known = this.#entries.get(name) ?? { held: undefined, isAsking: false, second, now: nothing(), before: nothing() };
+    const known = this.#entries.get(name) ?? { held: undefined, isRequesting: false, second, now: nothing(), before: nothing() };
     this.#entries.set(name, known);
     if (known.second === second) return known;
     known.before = known.second === second - 1 ? known.now : nothing();

@@ -13,7 +13,7 @@ test.each([
   [{ amountUsd: "2000000" }, "must be at most 1,000,000 USD"],
   [{ amountUsd: "99999999999999" }, "must be a decimal amount, with at most ten digits before the point and nine after it"],
   [{ amountUsd: "1.0000000001" }, "must be a decimal amount, with at most ten digits before the point and nine after it"],
-])("a purchase of %j is told what is wrong with it", (body, message) => {
+])("the error for a purchase of %j says what is wrong", (body, message) => {
   expect(problemOf(purchaseBody.safeParse(body))).toBe(message);
 });
 

@@ -89,7 +89,7 @@ describe("registered functions", () => {
     ["a result that is none", { do: "nothing" }, 500, "FUNCTION_ERROR", "must return a Uint8Array"],
     ["metrics that JSON cannot represent", { do: "circle" }, 500, "FUNCTION_ERROR", "JSON cannot represent"],
     ["the end of its thread", { do: "exit" }, 500, "FUNCTION_ERROR", "thread ended"],
-    ["a rejection nobody waits for", { do: "reject-later" }, 500, "FUNCTION_ERROR", "nobody waits for this"],
+    ["an unhandled rejection", { do: "reject-later" }, 500, "FUNCTION_ERROR", "an unhandled rejection"],
     ["a refusal of its own", { do: "refuse" }, 422, "SHAPE_MISMATCH", "these do not fit"],
     ["a seed that is none", { do: "echo", seed: -1 }, 422, "VALIDATION_ERROR", "seed"],
   ])("%s is answered by code and message, without a stack, and the next call works", async (_name, config, status, code, message) => {
@@ -121,7 +121,7 @@ describe("registered functions", () => {
   });
 
   test("one that waits is notified by its signal of the deadline before its thread ends", async () => {
-    const file = join(node.folder, "heard");
+    const file = join(node.folder, "notified");
     expect(await send("/train", { config: { do: "listen", file } })).toMatchObject({ status: 504, body: { code: "TIMEOUT" } });
     expect(readFileSync(file, "utf8")).toBe("true");
   });

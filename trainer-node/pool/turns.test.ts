@@ -3,7 +3,7 @@ import { createTurns } from "./turns.ts";
 
 const { signal: never } = new AbortController();
 
-test("one after the other, in the order of asking, whatever becomes of those before", async () => {
+test("work runs one at a time, in the order of request, whatever the outcome of the work before", async () => {
   const inTurn = createTurns();
   const seen: string[] = [];
   const work = (name: string, ms: number) => async () => {

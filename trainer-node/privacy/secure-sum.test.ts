@@ -47,7 +47,7 @@ test("the masked sum is the plain sum to the last bit, and within rounding the s
   expect(Math.abs((fromWords(total, fixed)[777] as number) - exact)).toBeLessThan(IDS.length * 2 ** -fixed.fractionBits);
 });
 
-test("one or two that drop out after their shares were sent are left out exactly, whoever of the rest helps", () => {
+test("one or two participants that drop out after their shares were sent are left out exactly, whichever of the rest help", () => {
   const round = prepare();
   for (const gone of [["bo"], ["anna", "emil"]]) {
     const stayed = IDS.filter((id) => !gone.includes(id));
@@ -64,7 +64,7 @@ test("a masked vector tells nothing by itself: its words look like chance, and d
   expect(first.filter((word, index) => word === second[index]).length).toBeLessThan(5);
 });
 
-test("below the threshold nobody helps, and without enough help there is no sum", () => {
+test("below the threshold no participant helps, and without enough help there is no sum", () => {
   const round = prepare();
   expect(() => round.finish(["anna", "bo"])).toThrow("below the threshold of 3");
   expect(() => round.finish(IDS, ["anna", "bo"])).toThrow("fewer than the threshold of 3");

@@ -5,11 +5,11 @@ import { applyMask } from "./mask-words.ts";
 import { openShares, type SharePair, sealShares } from "./sealed-shares.ts";
 
 /**
- * A sum of vectors of which nobody sees a single one (Bonawitz et al. 2017, against a server that is curious and keeps to the rules).
+ * A sum of vectors that reveals no single vector (Bonawitz et al. 2017, against a server that is honest but curious).
  * Each vector goes out under two masks: one for every pair, which cancel in the sum, and one of its own, which the server can take off only
  * with the help of `threshold` participants. Where a participant drops out, they help with its pair key instead, never with both: so a
- * vector that was late stays hidden. Pure functions; who sends what to whom and when is the coordinator's affair:
- *   1 everybody sends an `introduction`; 2 everybody sends `sharesFor` each other; 3 everybody sends `maskedWords`;
+ * vector that was late stays hidden. Pure functions; the coordinator passes the messages between these steps:
+ *   1 each participant sends an `introduction`; 2 each sends `sharesFor` the others; 3 each sends `maskedWords`;
  *   4 the server names who is in the sum, the participants send `helpFor` it, and the server takes the masks off by `removeMasks`.
  */
 export interface Introduction {

@@ -130,8 +130,8 @@ class Checker {
     const forgotten = this.#world.begun.slice(0, cut.begunSafe).find(isLost);
     if (forgotten) throw new Error(`${forgotten} was begun and is forgotten`);
     for (const [call, row] of offered) {
-      const told = ledger.get(call);
-      if (told !== undefined && told !== row) throw new Error(`the ledger receives two rows of ${call}`);
+      const settled = ledger.get(call);
+      if (settled !== undefined && settled !== row) throw new Error(`the ledger receives two rows of ${call}`);
     }
     const cutOff = logs.find(({ callId: call, status }) => status !== "success" && ended.includes(call));
     if (cutOff) throw new Error(`${cutOff.callId} ended well and is billed as cut off`);

@@ -15,7 +15,7 @@ const deploymentHealthRecord = z.object({
   succeeded: z.int(),
   failed: z.int(),
   lastFailure: z.object({ kind: z.string(), at: timestamp }).nullable(),
-  /** Time to first token of recent streams, weighted towards peaks. */
+  /** Time to first token of recent streams, weighted toward peaks. */
   firstTokenMs: z.number().nullable(),
 });
 

@@ -64,7 +64,7 @@ test("no inference route answers without a key: each one found in the router is 
 
 test("credential headers by profile, on every path", async () => {
   const { secret } = control.addKey();
-  const carriers: [Record<string, string>, number, number][] = [
+  const variants: [Record<string, string>, number, number][] = [
     [{ "x-gw-api-key": secret }, 200, 200],
     [{ authorization: `Bearer ${secret}` }, 200, 401],
     [{ "x-api-key": secret }, 200, 401],
@@ -75,7 +75,7 @@ test("credential headers by profile, on every path", async () => {
     [{ "x-gw-api-key": `${MASTER_KEY}!` }, 401, 401],
   ];
   for (const path of PATHS) {
-    for (const [headers, gateway, hosted] of carriers) {
+    for (const [headers, gateway, hosted] of variants) {
       expect((await call(edge.url, path, headers)).status).toBe(gateway);
       expect((await call(edge.hostedUrl, path, headers)).status).toBe(hosted);
     }

@@ -200,7 +200,7 @@ test("a cancellation at another edge is seen with the next renewal", async () =>
   expect([(await messages()).map(({ incomplete_details: details }) => details?.reason), await isFree()]).toEqual([["run_cancelled"], true]);
 });
 
-test("a cancelled run whose edge is gone is ended by the next one, without another model call", async () => {
+test("a canceled run whose edge is gone is ended by the next one, without another model call", async () => {
   await newRun({ claim: "claim_dead", dueAtMs: clock.now() + 15_000 });
   await cancelRun({ records: memory, clock }, caller, { threadId: "thread_1", runId: RUN });
   edgeOf();

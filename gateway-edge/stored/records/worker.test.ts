@@ -110,16 +110,16 @@ test("what others write is seen with the next renewal, at once when asked for", 
   const worker = start(waiting(seen));
   await add("run_1");
   await clock.advance(2000);
-  const heard: unknown[] = [];
-  seen[0]?.work.onChange(({ body }) => heard.push(body));
+  const received: unknown[] = [];
+  seen[0]?.work.onChange(({ body }) => received.push(body));
   await records.commit(OWNER, [{ type: "put", kind: "run", id: "run_1", body: "cancelling", keepWork: true }]);
   await clock.advance(2000);
-  expect([heard, seen[0]?.work.latest().body]).toEqual([["cancelling"], "cancelling"]);
+  expect([received, seen[0]?.work.latest().body]).toEqual([["cancelling"], "cancelling"]);
   await records.commit(OWNER, [{ type: "put", kind: "run", id: "run_1", body: "more", keepWork: true }]);
   worker.refresh("run_1");
   worker.refresh("run_other");
   await settleWork();
-  expect(heard).toEqual(["cancelling", "more"]);
+  expect(received).toEqual(["cancelling", "more"]);
 });
 
 test("work that this edge has just made starts without a poll, and is not claimed again", async () => {

@@ -24,7 +24,7 @@ export interface Health {
 export interface AnswerFacts {
   readonly latencyMs: number;
   readonly firstTokenMs?: number | undefined;
-  /** Input and output together, as far as known; counts towards tpm. */
+  /** Input and output together, as far as known; counts toward tpm. */
   readonly tokens: number;
   /** For time per token; absent: the whole latency counts. */
   readonly outputTokens?: number | undefined;

@@ -18,7 +18,7 @@ const REST_BYTES_MAX = 16 * 1024;
 const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
 
 /** One shared object: a stack trace for each would cost more than everything else. */
-const UNWANTED = Object.assign(new Error("nobody reads on"), { name: "AbortError" });
+const UNWANTED = Object.assign(new Error("the reader of the response stopped"), { name: "AbortError" });
 
 interface ExchangeOptions {
   readonly deadlines: Deadlines<HttpExchange>;

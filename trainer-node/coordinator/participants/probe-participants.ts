@@ -35,8 +35,8 @@ export function probeParticipants(participants: Pick<Participants, "capabilities
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next && !signal.aborted; next = waiting.shift()) {
         const { index, url, token } = next;
-        const asking = participants.capabilities({ url, token, secret: "", tenantId: NO_TENANT }, signal);
-        const able = await orElse(asking, undefined, "the round checks a participant that is not there yet");
+        const probed = participants.capabilities({ url, token, secret: "", tenantId: NO_TENANT }, signal);
+        const able = await orElse(probed, undefined, "the round checks a participant that is not there yet");
         const missing = able ? needs.filter((need) => !able.has(need)) : [];
         if (missing.length > 0) cannot.push({ index, missing });
       }

@@ -136,7 +136,7 @@ async function plainMean(id: string, of: readonly string[], head: Partial<Federa
 
 const EVERYBODY = ["p1", "p2", "p3", "p4"];
 
-test("the secure mean is the plain weighted mean to the precision of its fixed point, and nobody's update is in the folder", async () => {
+test("the secure mean is the plain weighted mean to the precision of its fixed point, and the folder holds no single update", async () => {
   const { run, kept } = open("fed_all", hidden());
   await runRound(run);
   const [record] = kept.commits as [RoundRecord];
@@ -248,13 +248,13 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
       return (await participants.train(member, { ...place, client: member.id }, trained, run.signal)).introduction;
     }),
   );
-  const asking = { everybody: introductions, threshold: 2 };
+  const sharesRequest = { everybody: introductions, threshold: 2 };
   const masked = (partners: string[]) => ({ partners, factor: 1, range: RANGE, bytes: 650 * 4 });
   await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("409");
-  await expect(participants.shares(node, place, { ...asking, threshold: 1 }, run.signal)).rejects.toThrow("422");
-  const shares = await participants.shares(node, place, asking, run.signal);
-  expect(await participants.shares(node, place, asking, run.signal)).toEqual(shares);
-  await expect(participants.shares(node, place, { ...asking, threshold: 3 }, run.signal)).rejects.toThrow("409");
+  await expect(participants.shares(node, place, { ...sharesRequest, threshold: 1 }, run.signal)).rejects.toThrow("422");
+  const shares = await participants.shares(node, place, sharesRequest, run.signal);
+  expect(await participants.shares(node, place, sharesRequest, run.signal)).toEqual(shares);
+  await expect(participants.shares(node, place, { ...sharesRequest, threshold: 3 }, run.signal)).rejects.toThrow("409");
   const first = await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal);
   expect(await participants.masked(node, place, masked(["p1", "p2", "p3"]), run.signal)).toEqual(first);
   await expect(participants.masked(node, place, masked(["p1", "p2"]), run.signal)).rejects.toThrow("another body");
@@ -266,7 +266,7 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
   // Once it has helped it has nothing to tell any more.
   const received = await Promise.all(
     run.members.slice(0, 3).map(async (member) => {
-      const theirs = await participants.shares(member, { ...place, client: member.id }, asking, run.signal);
+      const theirs = await participants.shares(member, { ...place, client: member.id }, sharesRequest, run.signal);
       return [member.id, theirs["p1"] as string] as const;
     }),
   );

@@ -37,13 +37,13 @@ registerTrain(async (parameters, dataset, context) => {
     case "exit":
       return process.exit(3);
     case "reject-later":
-      void Promise.reject(new Error("nobody waits for this"));
+      void Promise.reject(new Error("an unhandled rejection"));
       await delay(1000);
       return Uint8Array.of(1);
     case "spin":
       for (;;);
     case "listen":
-      // Ends because it hears, long before it would by itself; the file shows that it heard.
+      // The signal ends the wait long before its timer; the file shows that the signal was aborted.
       await delay(60_000, undefined, { signal: context.signal }).catch(() => {});
       (await import("node:fs")).writeFileSync(String(context.config["file"]), String(context.signal.aborted));
       return Uint8Array.of(1);

@@ -229,7 +229,7 @@ test("one run at a time on a thread: of many made at once, one is taken", async 
   expect((await edge.call("POST", `${place.at}/runs/${active}/cancel`)).status).toBe(400);
 });
 
-test("a cancelled run breaks off its model at once and keeps what was said", async () => {
+test("a canceled run breaks off its model at once and keeps what was said", async () => {
   const place = await begin([{ text: ["Cold "], hangs: true }]);
   const streaming = edge.stream(`${place.at}/runs`, { assistant_id: place.assistantId });
   let runId = "";

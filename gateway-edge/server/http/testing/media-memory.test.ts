@@ -72,9 +72,9 @@ test(
   async () => {
     const ends = spawn(process.execPath, ["--input-type=module", "-e", BOTH_ENDS], { stdio: ["pipe", "pipe", "inherit"] });
     const lines = createInterface({ input: ends.stdout })[Symbol.asyncIterator]();
-    const heard = async () => JSON.parse((await lines.next()).value as string) as Report;
+    const nextReport = async () => JSON.parse((await lines.next()).value as string) as Report;
     const control = new FakeControl();
-    const baseUrl = `http://127.0.0.1:${(await heard()).port}/v1`;
+    const baseUrl = `http://127.0.0.1:${(await nextReport()).port}/v1`;
     control.deployments = [
       deployment({ modelName: "m", providerKind: "openai", inferenceModelId: "m-x", baseUrl, apiKey: "up", params: "{}" }),
     ];
@@ -83,7 +83,7 @@ test(
     const { secret: key } = control.addKey();
     const send = (count: number, bytes: number) => {
       ends.stdin.write(`${JSON.stringify({ url: `${edge.url}/v1/audio/transcriptions`, key, count, bytes })}\n`);
-      return heard();
+      return nextReport();
     };
     let watch: NodeJS.Timeout | undefined;
     try {

@@ -124,7 +124,8 @@ export class ResponseParser {
     const head = readHead(piece.toString("latin1", at, end));
     // Informational responses such as early hints: the answer follows.
     if (head.status >= 200) this.#begin(head);
-    else if (head.status === 101) throw new ProtocolError("the upstream changed to a protocol that nobody asked for");
+    else if (head.status === 101)
+      throw new ProtocolError("the upstream switched protocols (101) although the request did not ask for an upgrade");
     return end + HEAD_END.length;
   }
 
