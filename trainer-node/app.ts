@@ -5,12 +5,13 @@ import { requireAccess } from "./http/access.ts";
 import { blobRoutes } from "./http/blobs.ts";
 import { callRoutes } from "./http/calls.ts";
 import { errorResponse } from "./http/error-response.ts";
-import { healthRoutes, infoRoutes } from "./http/info.ts";
+import { healthRoutes, infoRoutes, readyRoutes } from "./http/info.ts";
 import { jobRoutes } from "./http/jobs.ts";
 import { observe } from "./http/observe.ts";
 import { roundRoutes } from "./http/rounds.ts";
 import { secureRoutes } from "./http/secure.ts";
 import { serveRoutes } from "./http/serve.ts";
+import { requireSignature } from "./http/signed-call.ts";
 import { OPERATION_NAMES } from "./pool/messages.ts";
 
 const KNOWN_ROUTES = new Set([
@@ -28,9 +29,12 @@ export function createApp(deps: TrainerDeps): Express {
   app.disable("etag");
   app.use(observe(deps, KNOWN_ROUTES));
   // Probes of an orchestrator come from other addresses, so health routes stand before the access check. They reveal nothing about models
-  // or data.
-  app.use(healthRoutes(deps));
+  // or data. A node with a secret answers only /health without a signature or its token.
+  app.use(healthRoutes());
+  if (deps.settings.secret === undefined) app.use(readyRoutes(deps));
   app.use(requireAccess(deps.settings));
+  app.use(requireSignature(deps));
+  app.use(readyRoutes(deps));
   app.use(serveRoutes(deps));
   app.use(callRoutes(deps));
   app.use(secureRoutes(deps));

@@ -42,7 +42,7 @@ export interface TrainerSettings {
   readonly auth: "loopback" | "none";
   /** If set, every call must carry it. */
   readonly token?: string | undefined;
-  /** If set, every training call must be signed with it. */
+  /** If set, training calls must be signed with it, and without a token all other calls but `/health`, too. */
   readonly secret?: string | undefined;
   /** False: operations without a registered function are answered with 501. */
   readonly builtins?: boolean | undefined;

@@ -13,6 +13,7 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
   if (!settings.blobs) return router;
   const store = createBlobStore(settings.blobs);
   router.put(PATH, async (request, response) => {
+    // The name of a blob is the hash of its bytes, so a signature that covers the path covers the body.
     const digest = digestOf(request);
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     try {

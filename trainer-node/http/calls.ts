@@ -35,7 +35,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
     refuseDraining(deps);
     const answerType = answerTypeOf(request.headers, bodyTypeOf(request.headers));
     const reservation = deps.budget.open();
-    const signed = signedCall(request, { secret: deps.settings.secret, nonces: deps.nonces, clock: deps.clock });
+    const signed = signedCall(request, deps);
     const keyed = idempotentCall(request, operation, deps);
     let handedOn = false;
     try {

@@ -18,12 +18,18 @@ import { OPERATION_NAMES } from "../pool/messages.ts";
 import { CONTENT_TYPES } from "./body-types.ts";
 import { onlyMethods } from "./methods.ts";
 
-/** `/health` (alive) and `/ready` (able to take work). */
-export function healthRoutes({ state }: TrainerDeps): Router {
+/** `/health`: the node is alive. */
+export function healthRoutes(): Router {
   const router = Router();
   get(router, "/health", (_request, response) => {
     response.json({ status: "ok" });
   });
+  return router;
+}
+
+/** `/ready`: the node is able to take work. */
+export function readyRoutes({ state }: TrainerDeps): Router {
+  const router = Router();
   get(router, "/ready", (_request, response) => {
     const now = state();
     response.status(now === "ready" ? 200 : 503).json({ status: now });

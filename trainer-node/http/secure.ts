@@ -59,8 +59,8 @@ export function secureRoutes(deps: TrainerDeps): Router {
 function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
   return async (request, response) => {
     const { round, client } = placeOf(request);
-    const { bodyBytesMax, bodyIdleMs: idleMs = BODY_IDLE_MS, secret } = deps.settings;
-    const signed = signedCall(request, { secret, nonces: deps.nonces, clock: deps.clock });
+    const { bodyBytesMax, bodyIdleMs: idleMs = BODY_IDLE_MS } = deps.settings;
+    const signed = signedCall(request, deps);
     const reservation = deps.budget.open();
     try {
       const body = await readBody(request, response, { bodyBytesMax, idleMs, reservation, onChunk: signed?.hash });
@@ -88,9 +88,9 @@ function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
 
 type Step = (held: HiddenUpdate, body: unknown, response: Response) => void | Promise<void>;
 
-function step({ settings, nonces, clock }: TrainerDeps, hidden: HiddenUpdates, work: Step): RequestHandler {
+function step(deps: TrainerDeps, hidden: HiddenUpdates, work: Step): RequestHandler {
   return async (request, response) => {
-    const signed = signedCall(request, { secret: settings.secret, nonces, clock });
+    const signed = signedCall(request, deps);
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of request as AsyncIterable<Buffer>) {

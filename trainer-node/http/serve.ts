@@ -14,6 +14,7 @@ import {
 import { embeddingsRequest, moderationsRequest, parse, readChat, readCompletion, type TextRequest } from "../serving/requests.ts";
 import { openServedModel, type ServedModel } from "../serving/served-model.ts";
 import { onlyMethods } from "./methods.ts";
+import { checkedSignature } from "./signed-call.ts";
 
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const ROOT = "/v1/serve/:id";
@@ -135,13 +136,16 @@ function headOf({ clock, random }: TrainerDeps, prefix: string, model: string): 
 }
 
 async function readJson(request: Request): Promise<unknown> {
+  const signed = checkedSignature(request);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > BODY_BYTES_MAX) throw new TrainerError("PAYLOAD_TOO_LARGE", `The body has more than ${BODY_BYTES_MAX} bytes.`);
+    signed?.hash(chunk);
     chunks.push(chunk);
   }
+  signed?.requireSameBody();
   try {
     return JSON.parse(Buffer.concat(chunks).toString("utf8"));
   } catch {

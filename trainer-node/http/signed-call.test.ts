@@ -1,24 +1,32 @@
 import { hash } from "node:crypto";
+import { systemClock as clock } from "../../common/clock.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import { createApp } from "../app.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
+import { readCapabilities } from "../coordinator/participants/capabilities.ts";
+import { createNodeCalls } from "../coordinator/participants/node-call.ts";
 import { type Node, startNode } from "../node-harness.ts";
 
 const SECRET = "a secret of one federation";
+const TOKEN = "a-token-of-the-operator";
 const BODY = JSON.stringify({ dataset: "digits", config: { epochs: 1 } });
 
 let node: Node;
+let guarded: Node;
 beforeAll(async () => {
-  node = await startNode({ secret: SECRET, threads: 1 });
+  [node, guarded] = await Promise.all([startNode({ secret: SECRET, threads: 1 }), startNode({ secret: SECRET, token: TOKEN, threads: 1 })]);
 }, 60_000);
-afterAll(() => node?.stop());
+afterAll(() => Promise.all([node?.stop(), guarded?.stop()]));
 
 let calls = 0;
 function signed(
-  change: Partial<{ secret: string; path: string; timestamp: string; nonce: string; body: string }> = {},
+  change: Partial<{ secret: string; method: string; path: string; timestamp: string; nonce: string; body: string }> = {},
 ): Record<string, string> {
-  const { secret = SECRET, path = "/v1/train", timestamp = String(Date.now()), nonce = `nonce ${calls++}`, body = BODY } = change;
+  const { secret = SECRET, method = "POST", path = "/v1/train", timestamp = String(Date.now()), body = BODY } = change;
+  const { nonce = `nonce ${calls++}` } = change;
   const bodySha256 = hash("sha256", body, "hex");
   return {
-    [SIGNATURE_HEADERS.signature]: signatureOf(secret, { method: "POST", path, timestamp, nonce, bodySha256 }),
+    [SIGNATURE_HEADERS.signature]: signatureOf(secret, { method, path, timestamp, nonce, bodySha256 }),
     [SIGNATURE_HEADERS.nonce]: nonce,
     [SIGNATURE_HEADERS.timestamp]: timestamp,
     [SIGNATURE_HEADERS.bodySha256]: bodySha256,
@@ -45,3 +53,84 @@ test("unsigned, signed with another secret or for another path, out of time or w
   expect((await send(signed({ timestamp: "soon" }))).error).toContain("Synchronize the clocks");
   expect((await send(signed(), BODY.replace("1", "2"))).error).toContain("not the one that was signed");
 }, 30_000);
+
+interface Layer {
+  route?: { path: string | string[]; stack: { method?: string }[] };
+  handle: { stack?: Layer[] };
+}
+
+/** Every method and path that the app has a handler for, with `x` for parameters. A handler of all methods counts as PATCH. */
+function routesOf(layers: readonly Layer[]): string[] {
+  return layers.flatMap(({ route, handle }) => {
+    if (!route) return routesOf(handle.stack ?? []);
+    const methods = new Set(route.stack.map(({ method }) => (method ?? "patch").toUpperCase()));
+    return [route.path].flat().flatMap((path) => [...methods].map((method) => `${method} ${path.replaceAll(/:\w+/g, "x")}`));
+  });
+}
+
+test("F8: every route but /health is refused without a signature or the token", async () => {
+  const { router } = createApp(node.deps) as unknown as { router: { stack: Layer[] } };
+  const routes = [...new Set(routesOf(router.stack)), "GET /unknown"];
+  expect(routes).toEqual(
+    expect.arrayContaining(["GET /metrics", "POST /v1/rounds/x/close", "PUT /v1/blobs/x", "GET /v1/jobs/x", "POST /v1/serve/x/embeddings"]),
+  );
+  const statuses = async (url: string) => {
+    const entries = routes.map(async (route) => {
+      const [method = "", path = ""] = route.split(" ");
+      return [route, (await fetch(url + path, { method })).status] as const;
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  const expected = Object.fromEntries(routes.map((route) => [route, 401]));
+  const open = { "GET /health": 200, "PATCH /health": 405 };
+  expect(await statuses(node.url)).toEqual({ ...expected, ...open });
+  expect(await statuses(guarded.url)).toEqual({ ...expected, ...open });
+});
+
+test("signed, blobs, rounds and served models are available, with the body that was signed", async () => {
+  const ask = async (method: string, path: string, { body = "", sent = body }: { body?: string; sent?: string } = {}) => {
+    const answer = await fetch(node.url + path, {
+      method,
+      headers: signed({ method, path, body }),
+      ...(method === "GET" || method === "DELETE" ? {} : { body: sent }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const blob = `/v1/blobs/${hash("sha256", "bytes", "hex")}`;
+  expect((await ask("PUT", blob, { body: "bytes", sent: "other" })).status).toBe(422);
+  expect((await ask("PUT", blob, { body: "bytes" })).status).toBe(201);
+  expect(await ask("GET", blob)).toEqual({ status: 200, text: "bytes" });
+  expect((await ask("DELETE", blob)).status).toBe(204);
+  expect((await ask("POST", "/v1/rounds/r1/close")).status).toBe(200);
+  expect((await ask("GET", "/ready")).status).toBe(200);
+  const served = "/v1/serve/x/embeddings";
+  expect((await ask("POST", served, { body: '{"input":"a"}', sent: '{"input":"b"}' })).status).toBe(401);
+  expect((await ask("POST", served, { body: '{"input":"a"}' })).status).not.toBe(401);
+});
+
+test("a caller with the token reads metrics and closes rounds, but trains only with a signature, too", async () => {
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}) =>
+    (
+      await fetch(guarded.url + path, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, ...headers },
+        ...(method === "POST" && { body: BODY }),
+      })
+    ).status;
+  expect(await ask("GET", "/metrics")).toBe(200);
+  expect(await ask("POST", "/v1/rounds/r1/close")).toBe(200);
+  expect(await ask("POST", "/v1/train")).toBe(401);
+  expect(await ask("POST", "/v1/train", signed())).toBe(200);
+}, 30_000);
+
+test("the coordinator signs its probes: it reads the capabilities of a node with a secret, and names a wrong one", async () => {
+  const { call, close } = createNodeCalls({ clock, random, idleMs: 5000 });
+  try {
+    const read = (secret: string) =>
+      readCapabilities(call, { url: node.url, secret, token: "", tenantId: "" }, new AbortController().signal);
+    expect([...(await read(SECRET))]).toEqual(expect.arrayContaining(["clip", "mask"]));
+    await expect(read("")).rejects.toMatchObject({ again: false, message: expect.stringContaining("token or secret") });
+  } finally {
+    await close();
+  }
+});

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import type { Request } from "express";
+import type { Request, RequestHandler } from "express";
 import type { Clock } from "../../common/clock.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { TrainerError } from "../errors.ts";
@@ -39,12 +39,33 @@ export interface SignedCall {
   requireSameBody(): void;
 }
 
-/** Undefined if the node has no secret and accepts unsigned calls. */
-export function signedCall(
-  request: Request,
-  { secret, nonces, clock }: { secret: string | undefined; nonces: UsedNonces; clock: Clock },
-): SignedCall | undefined {
+/** What checking a signature needs. */
+export interface SignatureDeps {
+  readonly settings: { readonly secret?: string | undefined; readonly token?: string | undefined };
+  readonly nonces: UsedNonces;
+  readonly clock: Clock;
+}
+
+/** Refuses every unsigned call of a node with a secret, unless the node has a token, too, which requireAccess has checked by now. */
+export function requireSignature(deps: SignatureDeps): RequestHandler {
+  return (request, _response, next) => {
+    if (deps.settings.token === undefined) signedCall(request, deps);
+    next();
+  };
+}
+
+const checked = new WeakMap<Request, SignedCall>();
+
+/** The signature that requireSignature has checked; undefined if the call did not need one so far. */
+export function checkedSignature(request: Request): SignedCall | undefined {
+  return checked.get(request);
+}
+
+/** Checks the signature of a call, once. Undefined if the node has no secret and accepts unsigned calls. */
+export function signedCall(request: Request, { settings: { secret }, nonces, clock }: SignatureDeps): SignedCall | undefined {
   if (secret === undefined) return undefined;
+  const known = checked.get(request);
+  if (known) return known;
   const header = (name: string): string => String(request.headers[name] ?? "");
   const [given, nonce, timestamp] = [SIGNATURE_HEADERS.signature, SIGNATURE_HEADERS.nonce, SIGNATURE_HEADERS.timestamp].map(header) as [
     string,
@@ -55,7 +76,7 @@ export function signedCall(
   const expected = signatureOf(secret, { method: request.method, path: request.originalUrl, timestamp, nonce, bodySha256 });
   if (!isSame(given, expected))
     throw refused(
-      "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the participant's secret in the federation.",
+      "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the participant's secret in the federation. Callers that cannot sign need a TRAINER_TOKEN.",
     );
   if (!(Math.abs(clock.now() - Number(timestamp)) <= CLOCK_MS_MAX)) {
     throw refused(
@@ -64,12 +85,14 @@ export function signedCall(
   }
   if (!nonces.take(nonce)) throw refused("The nonce of this call was used before.");
   const body = createHash("sha256");
-  return {
+  const call: SignedCall = {
     hash: (chunk) => void body.update(chunk),
     requireSameBody: () => {
       if (body.digest("hex") !== bodySha256) throw refused("The body is not the one that was signed.");
     },
   };
+  checked.set(request, call);
+  return call;
 }
 
 function isSame(given: string, expected: string): boolean {

@@ -37,7 +37,7 @@ export interface CoordinatorClient {
   ): Promise<Response>;
   /** The participants that lack a needed capability, by their index. */
   unable(
-    asked: { participants: readonly { url: string; token: string }[]; needs: readonly Capability[] },
+    asked: { participants: readonly { url: string; token: string; secret: string }[]; needs: readonly Capability[] },
     options: CallOptions,
   ): Promise<readonly { index: number; missing: readonly Capability[] }[]>;
 }

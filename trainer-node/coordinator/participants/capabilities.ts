@@ -1,5 +1,5 @@
 import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
-import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
+import { type CallNode, type NodeAddress, readAnswer, requireAccepted } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 const INFO_BYTES_MAX = 1024 * 1024;
@@ -11,10 +11,7 @@ export async function readCapabilities(call: CallNode, node: NodeAddress, signal
   try {
     const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
     const text = (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8");
-    if (answer.status === 401 || answer.status === 403)
-      throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
-        again: false,
-      });
+    requireAccepted(answer);
     if (answer.status === 429 || answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
     return answer.status === 200 ? declaredIn(text) : new Set();
   } catch (thrown) {

@@ -1,4 +1,4 @@
-import { type CallNode, type NodeAddress, readAnswer } from "./node-call.ts";
+import { type CallNode, type NodeAddress, readAnswer, requireAccepted } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 /**
@@ -19,15 +19,11 @@ export async function findDialect(call: CallNode, node: NodeAddress, signal: Abo
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
   const probe = async (path: string) => {
     const answer = await call(node, { method: "GET", path }, inTime);
-    return { status: answer.status, text: (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8") };
+    return { answer, status: answer.status, text: (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8") };
   };
   try {
     const info = await probe("/v1/info");
-    if (info.status === 401 || info.status === 403) {
-      throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
-        again: false,
-      });
-    }
+    requireAccepted(info.answer);
     if (info.status === 200 && describesItself(info.text)) return "octets";
     if ((await probe("/train")).status !== 404) return "train";
     return (await probe("/call")).status !== 404 ? "call" : "train";

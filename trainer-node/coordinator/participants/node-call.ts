@@ -133,6 +133,17 @@ export async function* wholeBody({ body }: NodeAnswer): AsyncGenerator<Uint8Arra
   }
 }
 
+/** Throws ParticipantProblem if a participant refuses to describe itself because the credentials of the call are missing or wrong. */
+export function requireAccepted({ status }: NodeAnswer): void {
+  if (status !== 401 && status !== 403) return;
+  throw new ParticipantProblem(
+    "it refused the call as unauthorized: set the node's token or secret for this participant of the federation",
+    {
+      again: false,
+    },
+  );
+}
+
 const ERROR_BYTES_MAX = 64 * 1024;
 const BUSY = new Set([408, 425, 429, 502, 503, 504]);
 

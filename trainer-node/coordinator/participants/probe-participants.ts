@@ -12,7 +12,9 @@ const NO_TENANT = "none";
 const BODY_BYTES_MAX = "32mb";
 
 const probeRequest = z.strictObject({
-  participants: z.array(z.strictObject({ url: z.string().max(2048), token: z.string().max(256) })).max(10_000),
+  participants: z
+    .array(z.strictObject({ url: z.string().max(2048), token: z.string().max(256), secret: z.string().max(256).default("") }))
+    .max(10_000),
   needs: z.array(z.enum(CAPABILITIES)).min(1),
 });
 
@@ -34,8 +36,8 @@ export function probeParticipants(participants: Pick<Participants, "capabilities
     const waiting = asked.map((participant, index) => ({ ...participant, index })).filter(({ url }) => url !== "");
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next && !signal.aborted; next = waiting.shift()) {
-        const { index, url, token } = next;
-        const probed = participants.capabilities({ url, token, secret: "", tenantId: NO_TENANT }, signal);
+        const { index, ...address } = next;
+        const probed = participants.capabilities({ ...address, tenantId: NO_TENANT }, signal);
         const able = await orElse(probed, undefined, "the round checks a participant that is not there yet");
         const missing = able ? needs.filter((need) => !able.has(need)) : [];
         if (missing.length > 0) cannot.push({ index, missing });

@@ -8,6 +8,7 @@ import {
   type NodeAnswer,
   readAnswer,
   refusal,
+  requireAccepted,
   wholeBody,
 } from "../participants/node-call.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
@@ -85,10 +86,7 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
       const inTime = AbortSignal.any([signal, AbortSignal.timeout(LOOK_MS)]);
       const answer = await call(node, { method: "GET", path: "/v1/info" }, inTime);
       const text = (await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8");
-      if (answer.status === 401 || answer.status === 403)
-        throw new ParticipantProblem("it refused the call as unauthorized: set the node's token for this participant of the federation", {
-          again: false,
-        });
+      requireAccepted(answer);
       if (answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
       if (answer.status !== 200 || !info.safeParse(parseJson(text)).success) throw new ParticipantProblem(CANNOT_MASK, { again: false });
     },

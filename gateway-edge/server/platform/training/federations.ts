@@ -75,7 +75,7 @@ async function refuseUnable(
   if (needs.length === 0) return;
   // Participants' addresses are only contacted for authenticated callers.
   await control.training.checkCaller({}, call.read());
-  const asked = { participants: participants.map(({ url = "", token = "" }) => ({ url, token })), needs };
+  const asked = { participants: participants.map(({ url = "", token = "", secret = "" }) => ({ url, token, secret })), needs };
   const unable = connectCoordinator(config).unable(asked, call.read());
   const cannot = await orElse(unable, [], "a coordinator that is unavailable checks this itself later");
   const details = cannot.map(({ index, missing }) => ({
