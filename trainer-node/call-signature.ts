@@ -8,6 +8,9 @@ export const SIGNATURE_HEADERS = {
   bodySha256: "x-tributary-content-sha256",
 } as const;
 
+/** Headers that decide what a call does: how its body is read, its other fields, whose call it is and whether it is a repetition. */
+const SIGNED_HEADERS = ["content-type", "idempotency-key", "x-gw-tenant", "x-train-config"] as const;
+
 /** The parts of a call that its signature covers. */
 export interface SignedParts {
   readonly method: string;
@@ -15,13 +18,18 @@ export interface SignedParts {
   /** Milliseconds since 1970, in decimal. */
   readonly timestamp: string;
   readonly nonce: string;
+  /** All headers of the call, with names in lower case. The signature covers SIGNED_HEADERS; an absent one counts as empty. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** In hex. */
   readonly bodySha256: string;
 }
 
 /**
- * HMAC over method, path, time, nonce and body hash: a third party can neither change the body nor send the call again with another nonce.
+ * HMAC over method, path, time, nonce, SIGNED_HEADERS and body hash: a third party can neither change what the call asks for nor send it again
+ * with another nonce. Version 1 did not cover headers.
  */
-export function signatureOf(secret: string, { method, path, timestamp, nonce, bodySha256 }: SignedParts): string {
-  return `v1=${createHmac("sha256", secret).update([method, path, timestamp, nonce, bodySha256].join("\n")).digest("hex")}`;
+export function signatureOf(secret: string, { method, path, timestamp, nonce, headers, bodySha256 }: SignedParts): string {
+  const signedHeaders = SIGNED_HEADERS.map((name) => `${name}: ${headers[name] ?? ""}`);
+  const lines = ["v2", method, path, timestamp, nonce, ...signedHeaders, bodySha256];
+  return `v2=${createHmac("sha256", secret).update(lines.join("\n")).digest("hex")}`;
 }

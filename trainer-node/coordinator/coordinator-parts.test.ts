@@ -60,10 +60,15 @@ test("a partition without an index gets the participant's; its own dataset takes
 
 test("a signature covers every part of the call and the secret", () => {
   const parts = { method: "POST", path: "/v1/train", timestamp: "1", nonce: "n", bodySha256: "b" };
+  const headers = { "x-train-config": "{}" };
   const signatures = [
-    signatureOf("secret", parts),
-    signatureOf("other", parts),
-    ...Object.keys(parts).map((name) => signatureOf("secret", { ...parts, [name]: "x" })),
+    signatureOf("secret", { ...parts, headers }),
+    signatureOf("other", { ...parts, headers }),
+    ...Object.keys(parts).map((name) => signatureOf("secret", { ...parts, headers, [name]: "x" })),
+    ...["content-type", "idempotency-key", "x-gw-tenant", "x-train-config"].map((name) =>
+      signatureOf("secret", { ...parts, headers: { ...headers, [name]: "x" } }),
+    ),
+    signatureOf("secret", { ...parts, headers: {} }),
   ];
   expect(new Set(signatures).size).toBe(signatures.length);
 });

@@ -1,10 +1,10 @@
-import { hash } from "node:crypto";
+import { createHmac, hash } from "node:crypto";
 import { systemClock as clock } from "../../common/clock.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { createApp } from "../app.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { readCapabilities } from "../coordinator/participants/capabilities.ts";
-import { createNodeCalls } from "../coordinator/participants/node-call.ts";
+import { createNodeCalls, readAnswer } from "../coordinator/participants/node-call.ts";
 import { type Node, startNode } from "../node-harness.ts";
 
 const SECRET = "a secret of one federation";
@@ -20,13 +20,23 @@ afterAll(() => Promise.all([node?.stop(), guarded?.stop()]));
 
 let calls = 0;
 function signed(
-  change: Partial<{ secret: string; method: string; path: string; timestamp: string; nonce: string; body: string }> = {},
+  change: Partial<{
+    secret: string;
+    method: string;
+    path: string;
+    timestamp: string;
+    nonce: string;
+    headers: Record<string, string>;
+    body: string;
+  }> = {},
 ): Record<string, string> {
   const { secret = SECRET, method = "POST", path = "/v1/train", timestamp = String(Date.now()), body = BODY } = change;
-  const { nonce = `nonce ${calls++}` } = change;
+  const { nonce = `nonce ${calls++}`, headers: more = {} } = change;
   const bodySha256 = hash("sha256", body, "hex");
+  const headers = { "content-type": "application/json", ...more };
   return {
-    [SIGNATURE_HEADERS.signature]: signatureOf(secret, { method, path, timestamp, nonce, bodySha256 }),
+    ...headers,
+    [SIGNATURE_HEADERS.signature]: signatureOf(secret, { method, path, timestamp, nonce, headers, bodySha256 }),
     [SIGNATURE_HEADERS.nonce]: nonce,
     [SIGNATURE_HEADERS.timestamp]: timestamp,
     [SIGNATURE_HEADERS.bodySha256]: bodySha256,
@@ -51,8 +61,34 @@ test("unsigned, signed with another secret or for another path, out of time or w
   expect((await send(signed({ path: "/v1/evaluate" }))).error).toContain("signature of this call is missing or wrong");
   expect((await send(signed({ timestamp: String(Date.now() - 400_000) }))).error).toContain("Synchronize the clocks");
   expect((await send(signed({ timestamp: "soon" }))).error).toContain("Synchronize the clocks");
+  expect((await send(signed({ timestamp: `0x${Date.now().toString(16)}` }))).error).toContain("Synchronize the clocks");
   expect((await send(signed(), BODY.replace("1", "2"))).error).toContain("not the one that was signed");
 }, 30_000);
+
+test("N1: the fields of an octet call are signed: with another seed, type, tenant or key it is refused, and nothing is used up", async () => {
+  const config = (seed: number) => JSON.stringify({ dataset: "digits", config: { epochs: 1, seed } });
+  const octets = { "content-type": "application/octet-stream", accept: "application/json" };
+  const headers = { ...octets, "x-train-config": config(1), "idempotency-key": "k", "x-gw-tenant": "org_1" };
+  const sent = signed({ headers, body: "" });
+  for (const change of [
+    { "x-train-config": config(2) },
+    { "content-type": "application/json" },
+    { "idempotency-key": "other" },
+    { "x-gw-tenant": "org_2" },
+  ])
+    expect(await send({ ...sent, ...change }, "")).toMatchObject({ status: 401, error: expect.stringContaining("missing or wrong") });
+  expect(await send(sent, "")).toMatchObject({ status: 200 });
+}, 30_000);
+
+test("a signature of version 1, which covers no headers, is refused with the advice to update", async () => {
+  const sent = signed();
+  const parts = ["POST", "/v1/train", sent[SIGNATURE_HEADERS.timestamp], sent[SIGNATURE_HEADERS.nonce], hash("sha256", BODY, "hex")];
+  const old = `v1=${createHmac("sha256", SECRET).update(parts.join("\n")).digest("hex")}`;
+  expect(await send({ ...sent, [SIGNATURE_HEADERS.signature]: old })).toMatchObject({
+    status: 401,
+    error: expect.stringContaining("Update the coordinator"),
+  });
+});
 
 interface Layer {
   route?: { path: string | string[]; stack: { method?: string }[] };
@@ -123,13 +159,19 @@ test("a caller with the token reads metrics and closes rounds, but trains only w
   expect(await ask("POST", "/v1/train", signed())).toBe(200);
 }, 30_000);
 
-test("the coordinator signs its probes: it reads the capabilities of a node with a secret, and names a wrong one", async () => {
+test("the coordinator signs its probes and its work for a node with a secret, and names a wrong one", async () => {
   const { call, close } = createNodeCalls({ clock, random, idleMs: 5000 });
   try {
-    const read = (secret: string) =>
-      readCapabilities(call, { url: node.url, secret, token: "", tenantId: "" }, new AbortController().signal);
+    const { signal } = new AbortController();
+    const at = (secret: string) => ({ url: node.url, secret, token: "", tenantId: "org_1" });
+    const read = (secret: string) => readCapabilities(call, at(secret), signal);
     expect([...(await read(SECRET))]).toEqual(expect.arrayContaining(["clip", "mask"]));
     await expect(read("")).rejects.toMatchObject({ again: false, message: expect.stringContaining("token or secret") });
+    const body = { type: "application/octet-stream", bytes: 0, sha256: hash("sha256", "", "hex"), content: new Uint8Array(0) };
+    const headers = { "x-train-config": JSON.stringify({ dataset: "digits", config: { epochs: 1 } }), "idempotency-key": "k2" };
+    const trained = await call(at(SECRET), { method: "POST", path: "/v1/train", headers, body }, signal);
+    await readAnswer(trained, 1_000_000);
+    expect(trained.status).toBe(200);
   } finally {
     await close();
   }

@@ -66,19 +66,18 @@ export function signedCall(request: Request, { settings: { secret }, nonces, clo
   if (secret === undefined) return undefined;
   const known = checked.get(request);
   if (known) return known;
-  const header = (name: string): string => String(request.headers[name] ?? "");
-  const [given, nonce, timestamp] = [SIGNATURE_HEADERS.signature, SIGNATURE_HEADERS.nonce, SIGNATURE_HEADERS.timestamp].map(header) as [
-    string,
-    string,
-    string,
-  ];
-  const bodySha256 = header(SIGNATURE_HEADERS.bodySha256);
-  const expected = signatureOf(secret, { method: request.method, path: request.originalUrl, timestamp, nonce, bodySha256 });
-  if (!isSame(given, expected))
+  const { method, originalUrl: path, headers } = request;
+  const header = (name: keyof typeof SIGNATURE_HEADERS): string => String(headers[SIGNATURE_HEADERS[name]] ?? "");
+  const [given, nonce, timestamp, bodySha256] = [header("signature"), header("nonce"), header("timestamp"), header("bodySha256")];
+  if (given.startsWith("v1="))
+    throw refused(
+      "The signature has version 1, which does not cover the headers of a call. Update the coordinator to one that signs with version 2.",
+    );
+  if (!isSame(given, signatureOf(secret, { method, path, timestamp, nonce, headers, bodySha256 })))
     throw refused(
       "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the participant's secret in the federation. Callers that cannot sign need a TRAINER_TOKEN.",
     );
-  if (!(Math.abs(clock.now() - Number(timestamp)) <= CLOCK_MS_MAX)) {
+  if (!/^\d{1,15}$/.test(timestamp) || Math.abs(clock.now() - Number(timestamp)) > CLOCK_MS_MAX) {
     throw refused(
       `The timestamp of the call differs from this node's clock by more than ${CLOCK_MS_MAX / 1000} s. Synchronize the clocks.`,
     );

@@ -63,11 +63,18 @@ export function createNodeCalls(options: {
   const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;
+    const asked = {
+      ...headers,
+      ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
+      ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
+      ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
+    };
     const parts = {
       method,
       path: fullPath,
       timestamp: String(clock.now()),
       nonce: random.bytes(16).toString("hex"),
+      headers: asked,
       bodySha256: body?.sha256 ?? "",
     };
     const sent: Dispatcher.RequestOptions = {
@@ -76,10 +83,7 @@ export function createNodeCalls(options: {
       method,
       signal,
       headers: {
-        ...headers,
-        ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
-        ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
-        ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
+        ...asked,
         [SIGNATURE_HEADERS.signature]: signatureOf(node.secret, parts),
         [SIGNATURE_HEADERS.nonce]: parts.nonce,
         [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
