@@ -61,7 +61,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
         limits: { jobsMax: config.trainerJobsMax, answerBytesMax: config.trainerBytesBudget / 2, keepMs: JOB_KEEP_MS },
       }),
       rounds: createClosedRounds({ clock: systemClock }),
-      nonces: createUsedNonces({ clock: systemClock }),
+      nonces: createUsedNonces({ clock: systemClock, file: resolve(config.dataDir, "trainer-signed-until") }),
       idempotencyStore: createIdempotencyStore({
         clock: systemClock,
         keysMax: IDEMPOTENCY_KEYS_MAX,

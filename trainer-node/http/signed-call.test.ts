@@ -1,4 +1,5 @@
 import { createHmac, hash } from "node:crypto";
+import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { createApp } from "../app.ts";
@@ -6,6 +7,7 @@ import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { readCapabilities } from "../coordinator/participants/capabilities.ts";
 import { createNodeCalls, readAnswer } from "../coordinator/participants/node-call.ts";
 import { type Node, startNode } from "../node-harness.ts";
+import { createUsedNonces } from "./signed-call.ts";
 
 const SECRET = "a secret of one federation";
 const TOKEN = "a-token-of-the-operator";
@@ -79,6 +81,39 @@ test("N1: the fields of an octet call are signed: with another seed, type, tenan
     expect(await send({ ...sent, ...change }, "")).toMatchObject({ status: 401, error: expect.stringContaining("missing or wrong") });
   expect(await send(sent, "")).toMatchObject({ status: 200 });
 }, 30_000);
+
+test("a call that was accepted before a restart is refused after it, and a new signature is accepted", async () => {
+  const headers = signed();
+  expect((await send(headers)).status).toBe(200);
+  const restarted = await startNode({ secret: SECRET, threads: 1 });
+  try {
+    const again = await fetch(`${restarted.url}/v1/train`, { method: "POST", headers, body: BODY });
+    expect([again.status, Number(again.headers.get("retry-after")) >= 1, await again.json()]).toEqual([
+      401,
+      true,
+      expect.objectContaining({ error: "The call was signed before this node started. Sign it again." }),
+    ]);
+    const anew = await fetch(`${restarted.url}/v1/train`, { method: "POST", headers: signed(), body: BODY });
+    expect(anew.status).toBe(200);
+  } finally {
+    await restarted.stop();
+  }
+}, 60_000);
+
+test("the timestamp of a sender whose clock is ahead outlives a restart: no call that was accepted before is signed late enough", () => {
+  const file = join(node.folder, "state", "signed-until");
+  const at = (now: number) => createUsedNonces({ clock: { ...clock, now: () => now }, file });
+  const first = at(1_000_000);
+  expect(first.signedFrom).toBe(1_000_000);
+  expect([first.take("a", 1_000_000), first.take("b", 1_200_000), first.take("c", 1_100_000), first.take("b", 1_300_000)]).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+  expect(at(1_000_500).signedFrom).toBe(1_200_001);
+  expect(at(2_000_000).signedFrom).toBe(2_000_000);
+});
 
 test("a signature of version 1, which covers no headers, is refused with the advice to update", async () => {
   const sent = signed();

@@ -1,4 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Request, RequestHandler } from "express";
 import type { Clock } from "../../common/clock.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
@@ -10,15 +12,23 @@ const NONCES_MAX = 100_000;
 
 /** Nonces of accepted calls, stored for as long as the timestamp of a call would let a repetition in. */
 export interface UsedNonces {
+  /** The earliest timestamp that is accepted: calls signed earlier may have been accepted before this process started. */
+  readonly signedFrom: number;
   /** False if the nonce was used before. */
-  take(nonce: string): boolean;
+  take(nonce: string, timestamp: number): boolean;
 }
 
-/** Creates the store of used nonces, in memory. */
-export function createUsedNonces({ clock }: { clock: Clock }): UsedNonces {
+/**
+ * Creates the store of used nonces, in memory. Calls from before a restart are refused by their timestamp: it is earlier than the start, or,
+ * if the sender's clock is ahead of ours, at most the latest one in `file`.
+ */
+export function createUsedNonces({ clock, file }: { clock: Clock; file?: string | undefined }): UsedNonces {
   const used = new Map<string, number>();
+  let latest = file === undefined ? 0 : readTimestamp(file);
+  const signedFrom = Math.max(clock.now(), latest + 1);
   return {
-    take: (nonce) => {
+    signedFrom,
+    take: (nonce, timestamp) => {
       const now = clock.now();
       for (const [old, at] of used) {
         // The map is in order of arrival: after the first nonce that is young enough, all are younger.
@@ -27,9 +37,23 @@ export function createUsedNonces({ clock }: { clock: Clock }): UsedNonces {
       }
       if (used.has(nonce)) return false;
       used.set(nonce, now);
+      if (file !== undefined && timestamp > Math.max(now, latest)) {
+        latest = timestamp;
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, String(timestamp));
+      }
       return true;
     },
   };
+}
+
+function readTimestamp(file: string): number {
+  try {
+    return Number(readFileSync(file, "utf8")) || 0;
+  } catch (thrown) {
+    if ((thrown as { code?: unknown }).code === "ENOENT") return 0;
+    throw thrown;
+  }
 }
 
 /** A call with a valid signature. Its body is compared with the signed hash while it arrives. */
@@ -82,7 +106,10 @@ export function signedCall(request: Request, { settings: { secret }, nonces, clo
       `The timestamp of the call differs from this node's clock by more than ${CLOCK_MS_MAX / 1000} s. Synchronize the clocks.`,
     );
   }
-  if (!nonces.take(nonce)) throw refused("The nonce of this call was used before.");
+  const earlyMs = nonces.signedFrom - Number(timestamp);
+  if (earlyMs > 0)
+    throw refused("The call was signed before this node started. Sign it again.", { retryAfterSeconds: Math.ceil(earlyMs / 1000) });
+  if (!nonces.take(nonce, Number(timestamp))) throw refused("The nonce of this call was used before.");
   const body = createHash("sha256");
   const call: SignedCall = {
     hash: (chunk) => void body.update(chunk),
@@ -99,6 +126,6 @@ function isSame(given: string, expected: string): boolean {
   return timingSafeEqual(digest(given), digest(expected));
 }
 
-function refused(message: string): TrainerError {
-  return new TrainerError("UNAUTHORIZED", message);
+function refused(message: string, options?: { retryAfterSeconds: number }): TrainerError {
+  return new TrainerError("UNAUTHORIZED", message, options);
 }

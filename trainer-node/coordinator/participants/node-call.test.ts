@@ -2,13 +2,19 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { systemClock as clock } from "../../../common/clock.ts";
 import { systemRandom as random } from "../../../common/random.ts";
-import { createNodeCalls, readAnswer } from "./node-call.ts";
+import { readCapabilities } from "./capabilities.ts";
+import { createNodeCalls, readAnswer, refusal } from "./node-call.ts";
 
 let server: Server;
 let port: number;
 let connections = 0;
+const nonces: unknown[] = [];
 beforeAll(async () => {
-  server = createServer((_request, response) => response.end("here"));
+  server = createServer(({ url, headers }, response) => {
+    if (url === "/") return void response.end("here");
+    nonces.push(headers["x-tributary-nonce"]);
+    response.writeHead(401, { "retry-after": "2" }).end("{}");
+  });
   server.on("connection", () => connections++);
   server.listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
@@ -47,4 +53,17 @@ test("ssrf: a participant's name that leads to a private address is not connecte
 
 test("where the operator allows private participants they are called, by the very address that was judged", async () => {
   expect(await ask("participant.example", { allowPrivate: true, addresses: [["127.0.0.1"], ["169.254.169.254"]] })).toBe("here");
+});
+
+test("a node that has just started is called again, with a new signature", async () => {
+  const { call, close } = createNodeCalls({ clock, random, idleMs: 1000 });
+  try {
+    const node = { url: `http://127.0.0.1:${port}`, secret: "s", token: "", tenantId: "" };
+    const again = { again: true, retryAfterMs: 2000 };
+    expect(await refusal(await call(node, { method: "POST", path: "/v1/train" }, signal))).toMatchObject(again);
+    await expect(readCapabilities(call, node, signal)).rejects.toMatchObject(again);
+    expect(new Set(nonces).size).toBe(2);
+  } finally {
+    await close();
+  }
 });

@@ -138,8 +138,11 @@ export async function* wholeBody({ body }: NodeAnswer): AsyncGenerator<Uint8Arra
 }
 
 /** Throws ParticipantProblem if a participant refuses to describe itself because the credentials of the call are missing or wrong. */
-export function requireAccepted({ status }: NodeAnswer): void {
-  if (status !== 401 && status !== 403) return;
+export function requireAccepted(answer: NodeAnswer): void {
+  if (answer.status !== 401 && answer.status !== 403) return;
+  const retryAfterMs = retryAfterMsOf(answer);
+  if (retryAfterMs !== undefined)
+    throw new ParticipantProblem("it has just started and asks for a new signature", { again: true, retryAfterMs });
   throw new ParticipantProblem(
     "it refused the call as unauthorized: set the node's token or secret for this participant of the federation",
     {
@@ -154,7 +157,7 @@ const BUSY = new Set([408, 425, 429, 502, 503, 504]);
 /** Converts an error answer to a ParticipantProblem, with the participant's message if it has one. */
 export async function refusal(answer: NodeAnswer): Promise<ParticipantProblem> {
   const text = await readAnswer(answer, ERROR_BYTES_MAX).then(String, () => "");
-  const retryAfter = Number(answer.headers["retry-after"]);
+  const retryAfterMs = retryAfterMsOf(answer);
   const { error, code, details } = parse(text);
   const message = typeof error === "string" ? `: ${error.slice(0, 500)}` : "";
   // The earlier call, whose answer was lost, is still running.
@@ -162,9 +165,15 @@ export async function refusal(answer: NodeAnswer): Promise<ParticipantProblem> {
   // The error kind is part of the reason, because a federation whose participants cannot bound their updates fails with it.
   const kind = code === "UNSUPPORTED_PARAMETERS" ? `${code}: ` : "";
   return new ParticipantProblem(`${kind}it answered ${answer.status}${message}`, {
-    again: BUSY.has(answer.status) || isRunning,
-    retryAfterMs: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter * 1000 : undefined,
+    // A node that has just started refuses calls that were signed before; every attempt has a new signature.
+    again: BUSY.has(answer.status) || isRunning || (answer.status === 401 && retryAfterMs !== undefined),
+    retryAfterMs,
   });
+}
+
+function retryAfterMsOf({ headers }: NodeAnswer): number | undefined {
+  const seconds = Number(headers["retry-after"]);
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }
 
 function parse(text: string): { error?: unknown; code?: unknown; details?: { status?: unknown } } {
