@@ -58,6 +58,9 @@ export const trainerSettings = {
     .describe(
       "Who may call a node without `TRAINER_TOKEN`. `loopback`: this machine only. `none`: other machines too, which then need `TRAINER_SECRET`.",
     ),
+  TRAINER_HOST_NAMES: listSetting().describe(
+    "Names beside 127.0.0.1 and localhost under which a node without `TRAINER_TOKEN` and `TRAINER_SECRET` may be called (the `Host` header), separated by commas. A name that anybody can let resolve to this machine is refused.",
+  ),
   TRAINER_TOKEN: z
     .string()
     .min(16, "must have 16 characters or more")

@@ -42,6 +42,8 @@ export interface TrainerSettings {
   readonly auth: "loopback" | "none";
   /** If set, every call must carry it. */
   readonly token?: string | undefined;
+  /** Names beside loopback ones that `Host` may have where neither token nor secret is set. */
+  readonly hostNames?: readonly string[] | undefined;
   /** If set, training calls must be signed with it, and without a token all other calls but `/health`, too. */
   readonly secret?: string | undefined;
   /** False: operations without a registered function are answered with 501. */

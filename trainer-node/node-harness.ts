@@ -51,6 +51,7 @@ export async function startNode(
     builtins?: boolean;
     token?: string;
     secret?: string;
+    hostNames?: readonly string[];
     blobSources?: readonly string[];
   } = {},
 ): Promise<Node> {
@@ -83,6 +84,7 @@ export async function startNode(
     auth: "loopback" as const,
     token: options.token,
     secret: options.secret,
+    hostNames: options.hostNames,
     builtins: options.builtins,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,

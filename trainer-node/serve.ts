@@ -165,6 +165,7 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     auth: config.trainerAuth,
     token: config.trainerToken,
     secret: config.trainerSecret,
+    hostNames: config.trainerHostNames,
     builtins: config.trainerBuiltins === "on",
     bodyBytesMax: config.trainerBodyBytesMax,
     streamBytesMax: config.trainerStreamBytesMax,

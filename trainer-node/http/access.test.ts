@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { type Node, startNode } from "../node-harness.ts";
 import { isLoopback } from "./access.ts";
 
@@ -49,5 +51,55 @@ describe("a node with a token", () => {
   test("refuses pages of other sites, whatever they carry", async () => {
     const answer = await info({ authorization: `Bearer ${token}`, "sec-fetch-site": "cross-site" });
     expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([403, "FORBIDDEN"]);
+  });
+});
+
+describe("F9: a node on loopback without a token or secret", () => {
+  let node: Node;
+  let secret: Node;
+  beforeAll(async () => {
+    [node, secret] = await Promise.all([
+      startNode({ threads: 1, hostNames: ["Trainer.internal"] }),
+      startNode({ threads: 1, secret: "a secret of one federation" }),
+    ]);
+  });
+  afterAll(() => Promise.all([node?.stop(), secret?.stop()]));
+
+  /** Not by fetch, which sets Host itself. */
+  async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+    const sent = request(`${url}/v1/info`, { headers }).end();
+    const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  }
+
+  test.each([
+    ["127.0.0.1:5000", 200],
+    ["127.0.0.1", 200],
+    ["LOCALHOST:5000", 200],
+    ["[::1]:5000", 200],
+    ["0.0.0.0:5000", 200],
+    ["trainer.internal:5000", 200],
+    ["evil.example:5000", 403],
+    ["127.0.0.1.evil.example", 403],
+    ["localhost.evil.example", 403],
+    ["trainer.internal.evil.example", 403],
+    ["192.168.1.5:5000", 403],
+    ["a b", 403],
+  ])("called as %s it answers %s", async (host, status) => {
+    expect(await statusOf(node.url, { host })).toBe(status);
+  });
+
+  test("a page whose name leads to this machine is refused, although its Origin equals Host and it is same-origin", async () => {
+    const page = { host: "evil.example:5000", origin: "http://evil.example:5000", "sec-fetch-site": "same-origin" };
+    expect(await statusOf(node.url, page)).toBe(403);
+    expect(await statusOf(secret.url, page)).toBe(401);
+  });
+
+  test("an Origin that is not the node's own is refused, also without Sec-Fetch-Site", async () => {
+    const own = new URL(node.url).host;
+    expect(await statusOf(node.url, { origin: `http://${own}` })).toBe(200);
+    for (const origin of ["http://evil.example", "http://127.0.0.1:1", "null", "", `http://${own}.evil.example`])
+      expect([origin, await statusOf(node.url, { origin })]).toEqual([origin, 403]);
   });
 });

@@ -2,16 +2,25 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isIPv4 } from "node:net";
 import type { RequestHandler } from "express";
+import { isLoopbackHost } from "../../common/exposed.ts";
 import type { TrainerSettings } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 
 /**
  * Refuses callers without access: with a token every caller must present it; without one only this machine may call, unless
- * TRAINER_AUTH=none.
+ * TRAINER_AUTH=none. Web pages are refused, and without a token or secret calls to a name that may be a web page's, too.
  */
-export function requireAccess({ auth, token }: Pick<TrainerSettings, "auth" | "token">): RequestHandler {
+export function requireAccess({
+  auth,
+  token,
+  secret,
+  hostNames = [],
+}: Pick<TrainerSettings, "auth" | "token" | "secret" | "hostNames">): RequestHandler {
+  const isTrusting = token === undefined && secret === undefined;
+  const ownNames = new Set(hostNames.map((name) => name.toLowerCase()));
   return (request, _response, next) => {
     refuseWebPages(request.headers);
+    if (isTrusting) refuseOtherNames(request.headers, ownNames);
     if (token !== undefined) {
       if (!keysOf(request.headers).some((key) => sameText(key, token)))
         throw new TrainerError(
@@ -33,8 +42,28 @@ function refuseWebPages(headers: IncomingHttpHeaders): void {
   const site = String(headers["sec-fetch-site"] ?? "")
     .trim()
     .toLowerCase();
-  if (site === "cross-site" || site === "same-site")
+  const own = addressOf(headers)?.host;
+  const isOther = headers.origin !== undefined && (own === undefined || URL.parse(headers.origin)?.host !== own);
+  if (site === "cross-site" || site === "same-site" || isOther)
     throw new TrainerError("FORBIDDEN", "Requests from web pages of other sites are refused.");
+}
+
+/**
+ * A web page can let its own name resolve to this machine (DNS rebinding): its calls come from loopback and its Origin equals Host. Only the
+ * name tells them from calls of the operator.
+ */
+function refuseOtherNames(headers: IncomingHttpHeaders, ownNames: ReadonlySet<string>): void {
+  const name = addressOf(headers)?.hostname ?? "";
+  // 0.0.0.0 and :: reach this machine, too, and are not names.
+  if (isLoopbackHost(name) || name === "0.0.0.0" || name === "[::]" || ownNames.has(name)) return;
+  throw new TrainerError(
+    "FORBIDDEN",
+    "Without TRAINER_TOKEN or TRAINER_SECRET this node can be called as 127.0.0.1 or localhost only. Its operator can list further names in TRAINER_HOST_NAMES.",
+  );
+}
+
+function addressOf({ host = "" }: IncomingHttpHeaders): URL | null {
+  return URL.parse(`http://${host}`);
 }
 
 function keysOf(headers: IncomingHttpHeaders): string[] {

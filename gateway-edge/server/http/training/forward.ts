@@ -27,7 +27,11 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
         (server) => {
           // Some failures arrive as this event, some by `next`. Without a listener the event would be thrown.
           server.on("error", (error, request) => request && failures.get(request)?.(error));
-          server.on("proxyReq", onSend);
+          server.on("proxyReq", (sent, request) => {
+            // The edge has authenticated the call. Nodes refuse the pages of other origins, and the edge's console is one of them.
+            sent.removeHeader("origin");
+            onSend(sent, request);
+          });
           if (onAnswer) server.on("proxyRes", onAnswer);
         },
       ],

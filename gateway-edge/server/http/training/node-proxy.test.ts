@@ -70,6 +70,11 @@ test("a shared node receives the tenant and the forwarded prefix; the caller's o
   expect(call?.headers["x-gw-api-key"]).toBeUndefined();
 });
 
+test("the node sees its own name as Host and no Origin, because it refuses other names and the pages of other origins", async () => {
+  const call = await through("node_shared", { origin: urlOf(edge) });
+  expect([call?.headers.host, call?.headers.origin]).toEqual([new URL(urlOf(node)).host, undefined]);
+});
+
 test("a team's own node gets the same: its address may be another name of a shared one", async () => {
   const call = await through("node_1", { "x-gw-tenant": "org_other" });
   expect(call?.headers["x-forwarded-prefix"]).toBe("/training/nodes/node_1");
