@@ -13,7 +13,7 @@ import {
   readConfig,
   type Settings,
 } from "../common/config.ts";
-import { controlHostSetting, openingSettings, openingsOf } from "../common/exposed.ts";
+import { controlHostSetting, isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 /** The settings of the control plane; docs/settings.md is printed from them. */
@@ -135,6 +135,7 @@ export function readControlConfig(environment: Environment) {
     /** Absent: card payments are off. */
     stripe: stripeSettings(settings),
     production,
+    exposed: isExposed(settings),
   };
 }
 

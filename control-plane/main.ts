@@ -16,6 +16,7 @@ import { createReceiptSigner } from "./crypto/receipt-signer.ts";
 import { loadRootSecret } from "./crypto/root-secret.ts";
 import { deriveSecrets } from "./crypto/secrets.ts";
 import { createTokens } from "./crypto/tokens.ts";
+import { AddressLimits } from "./domain/address-limits.ts";
 import { LoginAttempts } from "./domain/login-attempts.ts";
 import { EdgeReports } from "./feed/edge-reports.ts";
 import { Edges } from "./feed/edges.ts";
@@ -79,6 +80,7 @@ await runMain("tributary control-plane", async () => {
     edges,
     edgeReports: new EdgeReports(),
     gateway,
+    addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
   };

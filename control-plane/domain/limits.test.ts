@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { AddressLimits, type LimitedAction } from "./address-limits.ts";
 import { RateWindow } from "./rate-window.ts";
 import { Throttle } from "./throttle.ts";
 
@@ -54,4 +55,21 @@ test("a flood of names does not grow the throttle beyond its bound", () => {
   for (let name = 0; name < 1000; name++) throttle.take(String(name), name);
   expect(throttle.waitMs("0", 1000)).toBe(0);
   expect(throttle.waitMs("999", 1000)).toBeGreaterThan(0);
+});
+
+test.each<[LimitedAction, boolean, number]>([
+  ["signUp", true, 20],
+  ["resetMail", true, 10],
+  ["invitation", true, 100],
+  ["signUp", false, 1000],
+  ["resetMail", false, 1000],
+  ["invitation", false, 1000],
+])("%s of one address, exposed %s: %d an hour, and every other address has its own", (action, exposed, limit) => {
+  const limits = new AddressLimits({ exposed });
+  for (let at = 0; at < limit; at++) limits.take(action, "203.0.113.1", at);
+  const wait = { code: "RATE_LIMIT_EXCEEDED", retryAfterSeconds: 3599 };
+  expect(() => limits.take(action, "203.0.113.1", 1000)).toThrow(expect.objectContaining(wait));
+  limits.take(action, "203.0.113.2", 1000);
+  // A refused action is not counted, so the address goes on when its first one is an hour old.
+  limits.take(action, "203.0.113.1", 3_600_000);
 });

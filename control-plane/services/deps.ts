@@ -10,6 +10,7 @@ import type { Passwords } from "../crypto/passwords.ts";
 import type { ReceiptSigner } from "../crypto/receipt-signer.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { Tokens } from "../crypto/tokens.ts";
+import type { AddressLimits } from "../domain/address-limits.ts";
 import type { LoginAttempts } from "../domain/login-attempts.ts";
 import type { EdgeReports } from "../feed/edge-reports.ts";
 import type { Edges } from "../feed/edges.ts";
@@ -65,6 +66,8 @@ export interface ControlDeps {
   readonly edgeReports: EdgeReports;
   /** The configuration file in force. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
+  /** Limits sign-ups, reset mails and invitations by client address. */
+  readonly addressLimits: AddressLimits;
   /** Throttles log-ins. */
   readonly loginAttempts: LoginAttempts;
   /** Limits long scans of usage logs. */

@@ -10,6 +10,7 @@ import { Settler } from "../credit/settler.ts";
 import { createReceiptSigner } from "../crypto/receipt-signer.ts";
 import { deriveSecrets } from "../crypto/secrets.ts";
 import { createTokens } from "../crypto/tokens.ts";
+import { AddressLimits } from "../domain/address-limits.ts";
 import { LoginAttempts } from "../domain/login-attempts.ts";
 import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
 import { EdgeReports } from "../feed/edge-reports.ts";
@@ -149,6 +150,7 @@ function createDeps(given: {
     edges,
     edgeReports: new EdgeReports(),
     gateway: { current: NO_GATEWAY_CONFIG, check: async () => {} },
+    addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
   };

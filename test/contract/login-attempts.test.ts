@@ -80,3 +80,24 @@ test("the console's log-in and the current password of a password change use the
   expect([counted(changes, 401).length, counted(changes, 429).length]).toEqual([half, AT_ONCE - half]);
   expectError(await logIn(person.email, person.password, address, "/api/auth/session"), 429, "UNAUTHORIZED");
 });
+
+test.each([
+  ["sign-ups", 20, "/api/auth/signup", (index: number) => ({ email: `many-${index}@example.org`, password: "long enough" }), 201],
+  ["reset mails", 10, "/api/auth/password/reset-request", () => ({ email: "nobody-here@example.org" }), 202],
+] as const)(
+  "an address on an exposed deployment gets its hourly %s, then 429 with retry-after",
+  async (_name, limit, path, body, status) => {
+    const ask = (index: number, address: string) =>
+      call(system.url, "POST", path, { body: body(index), headers: { "x-forwarded-for": address } });
+    const address = freshAddress();
+    const answers = await many(limit + 5, (index) => ask(index, address));
+    expect([counted(answers, status).length, counted(answers, 429).length]).toEqual([limit, 5]);
+    for (const refused of counted(answers, 429)) {
+      expectError(refused, 429, "QUOTA_EXCEEDED");
+      expect(waitOf(refused)).toBeGreaterThan(WINDOW_SECONDS);
+      expect(waitOf(refused)).toBeLessThanOrEqual(HOUR_SECONDS);
+    }
+    expect((await ask(limit + 5, freshAddress())).status).toBe(status);
+  },
+  60_000,
+);

@@ -91,6 +91,26 @@ test("a reset request for an unknown address succeeds and sends nothing", async 
   expect(platform.mails).toEqual([]);
 });
 
+test("on an exposed deployment an address signs up 20 times and asks for 10 reset mails an hour; others are unaffected", async () => {
+  await platform.close();
+  platform = await openPlatform({ TRUST_PROXY: "loopback" });
+  const from = (address: string) => platform.as("anonymous", { "x-client-ip": address });
+  const outcomes = async (count: number, call: (index: number) => Promise<unknown>) => {
+    const seen: string[] = [];
+    for (let index = 0; index < count; index++) seen.push(await outcomeOf(call(index)));
+    return seen;
+  };
+  const join = (address: string) => (index: number) =>
+    identity().signUp({ email: `p${address}-${index}@example.org`, password: PASSWORD }, from(address));
+  const reset = (address: string) => () => identity().requestPasswordReset({ email: "owner@example.org" }, from(address));
+  expect(await outcomes(21, join("192.0.2.1"))).toEqual([...Array(20).fill("ok"), "RATE_LIMIT_EXCEEDED"]);
+  expect(await outcomes(11, reset("192.0.2.1"))).toEqual([...Array(10).fill("ok"), "RATE_LIMIT_EXCEEDED"]);
+  expect(platform.mails).toHaveLength(10);
+  expect([...(await outcomes(1, join("192.0.2.2"))), ...(await outcomes(1, reset("192.0.2.2")))]).toEqual(["ok", "ok"]);
+  await platform.advance(3_600_000);
+  expect(await outcomes(1, reset("192.0.2.1"))).toEqual(["ok"]);
+});
+
 test.each(["listUsers", "getUser", "updateUser", "deleteUser"] as const)("%s is for platform admins", async (method) => {
   const request = { page: undefined, id: BigInt(platform.users.colleague.id) };
   const { anonymous, operator, ...others } = await platform.outcomes((context) => identity()[method](request, context));

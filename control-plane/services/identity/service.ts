@@ -15,6 +15,7 @@ import type { Session, User } from "../../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
+import { clientAddress, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
 import { replayOf, write } from "../write.ts";
@@ -47,6 +48,8 @@ const signUp =
   async (request, context) => {
     const email = request.email.toLowerCase();
     checkNewPassword({ password: request.password, email, isCommon: deps.isCommonPassword, field: "password" });
+    // Counted before the password is hashed, which is expensive, and also if the address is taken, which a stranger could ask for.
+    limitByAddress(deps, context, "signUp");
     const passwordHash = await deps.passwords.hash(request.password);
     const name = request.name ?? email.split("@")[0] ?? email;
     return write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
@@ -153,6 +156,7 @@ const changePassword =
 const requestPasswordReset =
   (deps: ControlDeps): Handlers["requestPasswordReset"] =>
   async (request, context) => {
+    limitByAddress(deps, context, "resetMail");
     const email = request.email.toLowerCase();
     const user = await deps.store.find("users", "byEmail", [email]);
     // The answer and its timing do not reveal whether the address is known; the mail is sent afterward.
@@ -208,8 +212,7 @@ async function checkThrottled(
   { email, wrong }: { email: string; wrong: string },
   verify: () => Promise<boolean>,
 ): Promise<void> {
-  const address = context.metadata["x-client-ip"] ?? "unknown";
-  const attempt = deps.loginAttempts.begin({ account: email, address }, deps.clock.monotonicMs());
+  const attempt = deps.loginAttempts.begin({ account: email, address: clientAddress(context) }, deps.clock.monotonicMs());
   if (!("giveBack" in attempt)) {
     const seconds = Math.ceil(attempt.waitMs / 1000);
     throw new AppError("LOGIN_THROTTLED", `Too many log-in attempts. Try again in ${seconds} seconds.`, { retryAfterSeconds: seconds });

@@ -16,6 +16,7 @@ import { joinTeam } from "../../writes/accounts.ts";
 import { appendChange } from "../../writes/feed.ts";
 import { acceptInvitation, putInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { type Actor, requireActor } from "../actor.ts";
+import { limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, memberMessages, metaOf, organizationMessage, pageOf, teamMessage } from "../messages.ts";
 import { requireManagedTeam } from "../teams/access.ts";
@@ -34,6 +35,7 @@ const inviteMember =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     await requireManagedTeam(deps.store, actor, request.teamId);
+    limitByAddress(deps, context, "invitation");
     let mail: Mail | undefined;
     const response = await write(deps, context, { actor, codec: InviteMemberResponse }, async (scope) => {
       const invited = await inviteToTeam(deps, scope, actor, request);

@@ -107,6 +107,14 @@ test("a removed member loses access at once, and their keys are disabled", async
   expect(await outcomeOf(teams().getTeam({ id: platform.team.id }, platform.as("member")))).toBe("NOT_FOUND");
 });
 
+test("on an exposed deployment one address sends 100 invitations an hour; refused ones do not count", async () => {
+  await platform.close();
+  platform = await openPlatform({ TRUST_PROXY: "loopback" });
+  expect(await outcomeOf(invite("stranger", "x@example.org"))).toBe("NOT_FOUND");
+  for (let index = 0; index < 100; index++) await invite("owner", `invited-${index}@example.org`);
+  expect(await outcomeOf(invite("owner", "one-more@example.org"))).toBe("RATE_LIMIT_EXCEEDED");
+});
+
 test("a manager invites to roles up to their own, a member to none", async () => {
   const asked = await Promise.all([invite("lead", "a@example.org", "owner"), invite("lead", "b@example.org", "admin")].map(outcomeOf));
   expect(asked).toEqual(["FORBIDDEN", "ok"]);

@@ -1,0 +1,36 @@
+import { AppError } from "../../common/errors.ts";
+import { Throttle } from "./throttle.ts";
+
+/** What strangers can do at no cost, and the text that refuses it. */
+const ACTIONS = {
+  signUp: { exposedPerHour: 20, many: "sign-ups" },
+  resetMail: { exposedPerHour: 10, many: "password reset requests" },
+  invitation: { exposedPerHour: 100, many: "invitations" },
+} as const;
+
+export type LimitedAction = keyof typeof ACTIONS;
+
+/** On a deployment that only its own machine reaches, where scripts and tests create many accounts. */
+const OTHERWISE_PER_HOUR = 1000;
+const HOUR_MS = 3_600_000;
+
+/** Limits what one client address can do in an hour. An action that is refused is not counted. */
+export class AddressLimits {
+  readonly #throttles: Readonly<Record<LimitedAction, Throttle>>;
+
+  constructor({ exposed }: { exposed: boolean }) {
+    const throttle = (action: LimitedAction) =>
+      new Throttle({ limit: exposed ? ACTIONS[action].exposedPerHour : OTHERWISE_PER_HOUR, windowMs: HOUR_MS });
+    this.#throttles = { signUp: throttle("signUp"), resetMail: throttle("resetMail"), invitation: throttle("invitation") };
+  }
+
+  take(action: LimitedAction, address: string, now: number): void {
+    const throttle = this.#throttles[action];
+    const seconds = Math.ceil(throttle.waitMs(address, now) / 1000);
+    if (seconds > 0) {
+      const message = `Too many ${ACTIONS[action].many} from this address. Try again in ${seconds} seconds.`;
+      throw new AppError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds: seconds });
+    }
+    throttle.take(address, now);
+  }
+}

@@ -1,0 +1,13 @@
+import type { CallContext } from "../../common/grpc/server.ts";
+import type { LimitedAction } from "../domain/address-limits.ts";
+import type { ControlDeps } from "./deps.ts";
+
+/** The address of the client, as the edge knows it. */
+export function clientAddress(context: CallContext): string {
+  return context.metadata["x-client-ip"] ?? "unknown";
+}
+
+/** Counts an action of the client's address, and refuses it if there were too many in the last hour. */
+export function limitByAddress(deps: ControlDeps, context: CallContext, action: LimitedAction): void {
+  deps.addressLimits.take(action, clientAddress(context), deps.clock.monotonicMs());
+}
