@@ -82,10 +82,12 @@ const operations: readonly OperationSpec[] = [
     path: "/api/auth/token/refresh",
     auth: "user",
     view: { kind: "sentence", text: (body) => `The token is renewed until ${String(valueAt(body, "expiresAt"))}.` },
-    after: ({ settings, io, print }, answer) => {
-      if (settings.token?.from === "GW_TOKEN") print.note("GW_TOKEN is set, so the new token is not saved.");
-      else saveSession(settings, answer.body, io);
+    before: async ({ settings }) => {
+      // The refresh ends the token in the variable, and gw cannot put the new one there.
+      if (settings.token?.from === "GW_TOKEN")
+        throw usageError("gw cannot renew the token of GW_TOKEN.", "Unset GW_TOKEN, or log in again.");
     },
+    after: ({ settings, io }, answer) => void saveSession(settings, answer.body, io),
   },
   {
     name: "me",
@@ -134,7 +136,7 @@ const operations: readonly OperationSpec[] = [
 
 export function registerAuth(program: Command, io: Io): void {
   const auth = registerGroup(program, io, { name: "auth", summary: "Log in, sign up, manage the session", operations });
-  const token = auth.command("token").description("Print the access token");
+  const token = auth.command("token").description("Print the access token; it ends when gw renews it");
   onAction(token, io, async (context) => {
     const value = await freshToken(context.io, context.settings);
     if (!value) throw notLoggedIn(context.settings);

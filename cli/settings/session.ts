@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { fromJson } from "../../common/json.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT } from "../exit-codes.ts";
@@ -22,15 +23,19 @@ export async function freshToken(io: Io, settings: Settings): Promise<string | u
 }
 
 async function renewed(settings: Settings, token: string, io: Io): Promise<string | undefined> {
-  try {
-    const response = await fetch(`${settings.apiUrl.value}/api/auth/token/refresh`, {
+  // The key is the token's: parallel commands that renew the same token get the same new one, and so does a retry after a lost answer.
+  const key = `gw-renew-${createHash("sha256").update(token).digest("hex")}`;
+  const send = () =>
+    fetch(`${settings.apiUrl.value}/api/auth/token/refresh`, {
       method: "POST",
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${token}`, "idempotency-key": key },
       signal: AbortSignal.any([io.signal, AbortSignal.timeout(RENEW_MAX_MS)]),
     });
+  try {
+    const response = await send().catch(send);
     return response.ok ? saveSession(settings, fromJson(await response.text()), io) : undefined;
   } catch {
-    // The current token is still valid, and the call itself reports an unreachable server.
+    // The current token is most likely still valid, and the call itself reports an unreachable server.
     return undefined;
   }
 }

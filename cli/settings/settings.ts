@@ -54,15 +54,22 @@ export function resolveSettings(input: {
   };
   const given = get("api-url") ?? { value: DEFAULT_API_URL, from: "default" };
   const apiUrl = { value: plainUrl(given), from: given.from };
-  const found = files.readCredentials().profiles?.[profile];
-  const stored = found?.apiUrl === apiUrl.value ? found : undefined;
+  // Read for every use: a refresh, also of another gw, replaces the token, and the token before it must not be sent again.
+  const readStored = () => {
+    const found = files.readCredentials().profiles?.[profile];
+    return found?.apiUrl === apiUrl.value ? found : undefined;
+  };
   return {
     profile,
     apiUrl,
     get,
-    token: first([env["GW_TOKEN"], "GW_TOKEN"], [stored?.token, `profile ${profile}`]),
-    apiKey: first([flags.apiKey, "flag"], [env["GW_API_KEY"], "GW_API_KEY"], [stored?.apiKey, `profile ${profile}`]),
-    stored,
+    get token() {
+      return first([env["GW_TOKEN"], "GW_TOKEN"], [readStored()?.token, `profile ${profile}`]);
+    },
+    apiKey: first([flags.apiKey, "flag"], [env["GW_API_KEY"], "GW_API_KEY"], [readStored()?.apiKey, `profile ${profile}`]),
+    get stored() {
+      return readStored();
+    },
     store: (change) => {
       const file = files.readCredentials();
       const before = file.profiles?.[profile];

@@ -51,8 +51,8 @@ test("what is sealed opens with the same secret only, and not after a change of 
 
 test("a token is read back; a forged, unsigned, foreign, wrongly typed or expired one is refused", async () => {
   const tokens = createTokens(secrets.jwtKey, systemClock);
-  const { token, expiresAt } = await tokens.sign({ sessionId: "ses_1", userId: 7 });
-  expect(await tokens.verify(token)).toEqual({ sessionId: "ses_1", userId: 7 });
+  const { token, expiresAt } = await tokens.sign({ sessionId: "ses_1", userId: 7, generation: 3 });
+  expect(await tokens.verify(token)).toEqual({ sessionId: "ses_1", userId: 7, generation: 3 });
   expect(expiresAt - systemClock.now()).toBeGreaterThan(3_590_000);
   const sign = (change: (draft: SignJWT) => SignJWT, header = { alg: "HS256", typ: "JWT" }, key: Uint8Array = secrets.jwtKey) =>
     change(
@@ -65,7 +65,7 @@ test("a token is read back; a forged, unsigned, foreign, wrongly typed or expire
         .setExpirationTime("1h"),
     ).sign(key);
   const same = (draft: SignJWT) => draft;
-  expect(await tokens.verify(await sign(same))).toEqual({ sessionId: "ses_1", userId: 7 });
+  expect(await tokens.verify(await sign(same))).toEqual({ sessionId: "ses_1", userId: 7, generation: 0 });
   const forged = [
     await sign(same, { alg: "HS512", typ: "JWT" }),
     await sign(same, { alg: "HS256", typ: "at+jwt" }),

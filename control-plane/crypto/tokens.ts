@@ -2,10 +2,10 @@ import { jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 
-/** Session tokens: JWT, HS256 and nothing else, one hour. */
+/** Session tokens: JWT, HS256 and nothing else, one hour. Each refresh of a session makes tokens of the next generation. */
 export interface Tokens {
-  sign(session: { sessionId: string; userId: number }): Promise<{ token: string; expiresAt: number }>;
-  verify(token: string): Promise<{ sessionId: string; userId: number }>;
+  sign(session: { sessionId: string; userId: number; generation?: number }): Promise<{ token: string; expiresAt: number }>;
+  verify(token: string): Promise<{ sessionId: string; userId: number; generation: number }>;
 }
 
 const ALGORITHM = "HS256";
@@ -15,10 +15,10 @@ const TOKEN_LIFE_MS = 3_600_000;
 
 export function createTokens(key: Uint8Array, clock: Clock): Tokens {
   return {
-    async sign({ sessionId, userId }) {
+    async sign({ sessionId, userId, generation = 0 }) {
       const now = Math.floor(clock.now() / 1000);
       const expires = now + TOKEN_LIFE_MS / 1000;
-      const token = await new SignJWT({ sid: sessionId })
+      const token = await new SignJWT({ sid: sessionId, gen: generation })
         .setProtectedHeader({ alg: ALGORITHM, typ: "JWT" })
         .setIssuer(ISSUER)
         .setAudience(AUDIENCE)
@@ -39,7 +39,8 @@ export function createTokens(key: Uint8Array, clock: Clock): Tokens {
           currentDate: new Date(clock.now()),
           requiredClaims: ["sub", "sid", "exp", "nbf"],
         });
-        return { sessionId: String(payload["sid"]), userId: Number(payload.sub) };
+        // Tokens of earlier releases have no generation.
+        return { sessionId: String(payload["sid"]), userId: Number(payload.sub), generation: Number(payload["gen"] ?? 0) };
       } catch (cause) {
         throw new AppError("UNAUTHORIZED", "The token is not valid or has expired. Log in again.", { cause });
       }

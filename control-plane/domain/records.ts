@@ -40,6 +40,9 @@ export interface Session {
   createdAt: number;
   expiresAt: number;
   revokedAt?: number;
+  /** The generation of its valid token: each refresh begins the next one. Absent: 0. */
+  generation?: number;
+  refreshedAt?: number;
 }
 
 /** A tenant: it owns teams, credits and the ledger account. */

@@ -5,6 +5,7 @@ import { masterKeyOf } from "../bootstrap.ts";
 import type { Role, Session, User } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
 import type { ControlDeps } from "./deps.ts";
+import { endReusedSession, isInFlight, isReplaced } from "./token-rotation.ts";
 
 /** The principal of a request: a signed-in user, with the active organization of the session and the role there. */
 export interface Actor {
@@ -20,10 +21,11 @@ export async function requireActor(deps: ControlDeps, context: CallContext): Pro
   if (!token) throw new AppError("UNAUTHORIZED", "Log in first: this operation needs a token.");
   const masterSha256 = MASTER.exec(token)?.[1];
   if (masterSha256 !== undefined) return masterActor(deps, Buffer.from(masterSha256, "hex"));
-  const { sessionId, userId } = await deps.tokens.verify(token);
+  const { sessionId, userId, generation } = await deps.tokens.verify(token);
   const [session, user] = await Promise.all([deps.store.get("sessions", sessionId), deps.store.get("users", userId)]);
   const alive = session && session.userId === userId && session.revokedAt === undefined && session.expiresAt > deps.clock.now();
   if (!alive || !user) throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
+  if (isReplaced(session, generation) && !isInFlight(deps, context, session, generation)) await endReusedSession(deps, context, session);
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
 }
 

@@ -64,7 +64,7 @@ export async function write<Response>(
 export async function replayOf<Response>(
   deps: ControlDeps,
   context: CallContext,
-  { actor, codec }: { actor: Actor | undefined; codec: ResponseCodec<Response> },
+  { actor, codec }: { actor: Caller | undefined; codec: ResponseCodec<Response> },
 ): Promise<Response | undefined> {
   const idempotency = readIdempotency(deps, context, actor);
   const stored = idempotency && (await storedAnswer(deps.store, idempotency, deps.clock.now()));
@@ -73,12 +73,17 @@ export async function replayOf<Response>(
   return codec.decode(deps.secrets.open(stored));
 }
 
+/** Whose Idempotency-Keys they are. */
+interface Caller {
+  user: { id: number };
+}
+
 interface Idempotency {
   id: string;
   requestHash: string;
 }
 
-function readIdempotency(deps: ControlDeps, context: CallContext, actor: Actor | undefined): Idempotency | undefined {
+function readIdempotency(deps: ControlDeps, context: CallContext, actor: Caller | undefined): Idempotency | undefined {
   const key = context.metadata["idempotency-key"];
   if (!key) return undefined;
   // The hash covers the user, so that no user gets the answer of another one.

@@ -51,6 +51,7 @@ test("sign-up, log-out and log-in: the password comes from stdin or a prompt, th
   const { out: token } = await gw("auth token");
   expect(token).toMatch(/^ey\w+\.\w+/);
   expect((await json("auth me", { env: { GW_TOKEN: token.trim(), GW_PROFILE: "elsewhere" } })).user.email).toBe("ada@example.org");
+  expect((await gw("auth refresh", { env: { GW_TOKEN: token.trim() } })).exit).toBe(2);
   expect((await gw("auth logout")).exit).toBe(0);
   expect((await gw("auth me")).exit).toBe(4);
   const asked = await gw("auth login", { terminal: true, answers: ["ada@example.org", PASSWORD] });
@@ -73,6 +74,9 @@ test("a token in the second half of its life is renewed by the next command; one
   expect(stored().obtainedAt).toBe(obtainedAt);
   expect((await gw("auth me", { nowMs: () => late ?? 0 })).exit).toBe(0);
   expect(stored().obtainedAt).toBe(new Date(late ?? 0).toISOString());
+  const later = { nowMs: () => Date.now() + 50 * 60_000 };
+  const parallel = await Promise.all([gw("auth me", later), gw("auth me", later), gw("teams list", later)]);
+  expect([...parallel.map(({ exit }) => exit), (await gw("auth me")).exit]).toEqual([0, 0, 0, 0]);
   const elsewhere = await gw(["auth", "me", "--api-url", system.hostedUrl]);
   expect([elsewhere.exit, JSON.parse(elsewhere.err).code]).toEqual([4, "NOT_LOGGED_IN"]);
 });

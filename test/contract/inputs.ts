@@ -40,8 +40,8 @@ export interface OperationInputs {
   example(things: Things): Example;
   /** Every place of the request where an id may stand. */
   ids: readonly IdField[];
-  /** The session does not outlive it. */
-  endsSession?: true;
+  /** The token that it is called with does not outlive it. */
+  endsToken?: true;
 }
 
 const KEY_KINDS = ["keyId", "keyHash", "keySecret"] as const;
@@ -74,9 +74,9 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/auth/signup": none(() => ({ ...credentials(), name: "Somebody", organizationName: "Somebody's" })),
   "post /api/auth/register": none(credentials),
   "post /api/auth/token": none(credentials),
-  "post /api/auth/token/refresh": none(),
+  "post /api/auth/token/refresh": { ...none(), endsToken: true },
   "get /api/auth/me": none(),
-  "post /api/auth/logout": { ...none(), endsSession: true },
+  "post /api/auth/logout": { ...none(), endsToken: true },
   "post /api/auth/password": none(() => ({ currentPassword: "not the password", newPassword: "another long password" })),
   "post /api/auth/password/reset-request": none(() => ({ email: freshEmail() })),
   "post /api/auth/password/reset": none(() => ({ token: "no-such-token", newPassword: "another long password" })),

@@ -131,9 +131,9 @@ describe("tokens", () => {
 
   test("a refreshed token belongs to the same session; role and name are read afresh", async () => {
     const other = await newTenant(system);
-    await sleep(1100);
     const fresh = await ask("POST", "/api/auth/token/refresh", { token: other.token });
     expect(fresh.status).toBe(200);
+    expect(fresh.body.token).not.toBe(other.token);
     expect(Object.keys(fresh.body).sort()).toEqual(["expiresAt", "token"]);
     expect((await me(fresh.body.token)).body.user.id).toBe(other.userId);
     const admin = await adminToken(system);
@@ -149,13 +149,34 @@ describe("tokens", () => {
     const { body: first } = await logIn(tenant.email, tenant.password);
     const { body: second } = await logIn(tenant.email, tenant.password);
     const { body: refreshed } = await ask("POST", "/api/auth/token/refresh", { token: first.token });
-    expect((await ask("POST", "/api/auth/logout", { token: first.token })).status).toBe(200);
+    expect((await ask("POST", "/api/auth/logout", { token: refreshed.token })).status).toBe(200);
     for (const token of [first.token, refreshed.token]) {
       expectError(await me(token), 401, "UNAUTHORIZED");
       expectError(await ask("POST", "/api/auth/token/refresh", { token }), 401, "UNAUTHORIZED");
       expectError(await ask("POST", "/api/auth/logout", { token }), 401, "UNAUTHORIZED");
     }
     expect((await me(second.token)).status).toBe(200);
+  });
+
+  test("a refresh ends the token before it; whoever uses that one ends the session, and only this session", async () => {
+    const person = await newTenant(system);
+    const { body: elsewhere } = await logIn(person.email, person.password);
+    const { body: fresh } = await ask("POST", "/api/auth/token/refresh", { token: person.token });
+    expect((await me(fresh.token)).status).toBe(200);
+    expectError(await me(person.token), 401, "UNAUTHORIZED");
+    expectError(await me(fresh.token), 401, "UNAUTHORIZED");
+    expect((await me(elsewhere.token)).status).toBe(200);
+  });
+
+  test("a refresh that is repeated with its Idempotency-Key, as after a lost answer, is the same one", async () => {
+    const person = await newTenant(system);
+    const repeated = { token: person.token, headers: { "idempotency-key": "lost-answer" } };
+    const answers = [];
+    for (let tries = 0; tries < 3; tries++) answers.push(await ask("POST", "/api/auth/token/refresh", repeated));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(answers.map(({ body }) => body.token)).size).toBe(1);
+    expect(answers.map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true", "true"]);
+    expect((await me(answers[0]?.body.token)).status).toBe(200);
   });
 
   test("me answers the user and the active organization", async () => {

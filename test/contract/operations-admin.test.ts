@@ -351,10 +351,11 @@ describe("ledger and audit", () => {
     const model = await ask("POST", "/api/admin/models", { body: { name: "audited", provider: "Audited", inferenceModelId: "echo" } });
     const hook = { url: "https://hooks.example.org/", events: ["balance.low"] };
     const webhook = await ask("POST", "/api/gw/webhooks", { token, body: hook });
+    const other = await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     const writes: [string, string, string, object | undefined, string][] = [
       ["user.signup", "POST", "/api/auth/signup", { email: "audit@example.org", password: "long enough" }, ""],
       ["session.open", "POST", "/api/auth/token", { email: owner.email, password: owner.password }, ""],
-      ["session.refresh", "POST", "/api/auth/token/refresh", undefined, token],
+      ["session.refresh", "POST", "/api/auth/token/refresh", undefined, other.body.token],
       ["organization.update", "PUT", "/api/gw/organizations", { name: "Audited" }, token],
       ["team.create", "POST", "/api/gw/teams", { name: "Audited" }, token],
       ["team.update", "PATCH", `/api/gw/teams/${teamId}`, { rpm: 1000 }, token],

@@ -135,7 +135,7 @@ describe.each(ROLES)("as %s", (role) => {
     },
   );
 
-  test.each(table.filter(([name]) => INPUTS[name]?.ids.every(({ place }) => place === "query") && !INPUTS[name]?.endsSession))(
+  test.each(table.filter(([name]) => INPUTS[name]?.ids.every(({ place }) => place === "query") && !INPUTS[name]?.endsToken))(
     "%s: shows nothing of another tenant",
     async (name, entry) => {
       const answer = await send(
@@ -181,10 +181,10 @@ describe("without credentials", () => {
   });
 });
 
-test("a session that was ended reaches nothing any more", async () => {
+test("a token that was ended reaches nothing any more", async () => {
   const { email, password } = credentials;
-  const { body } = await ask("POST", "/api/auth/token", { body: { email, password } });
-  for (const [name, entry] of table.filter(([name]) => INPUTS[name]?.endsSession)) {
+  for (const [name, entry] of table.filter(([name]) => INPUTS[name]?.endsToken)) {
+    const { body } = await ask("POST", "/api/auth/token", { body: { email, password } });
     expect((await send(entry, INPUTS[name]?.example(actors.owner.own) ?? {}, body.token)).status).toBe(200);
     expectError(await ask("GET", "/api/gw/teams", { token: body.token }), 401, "UNAUTHORIZED");
   }

@@ -4,21 +4,20 @@ import {
   ChangePasswordResponse,
   CreateTokenResponse,
   type IdentityServiceService,
-  LogoutResponse,
-  RefreshTokenResponse,
   RequestPasswordResetResponse,
   ResetPasswordResponse,
   SignUpResponse,
 } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { checkNewPassword } from "../../domain/password-rule.ts";
-import type { Session, User } from "../../domain/records.ts";
+import type { User } from "../../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
 import { clientAddress, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
-import { date, organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
+import { organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
 import { replayOf, write } from "../write.ts";
+import { sessionHandlers, signFor } from "./sessions.ts";
 import { usersHandlers } from "./users.ts";
 
 const RESET_LIFE_MS = 3_600_000;
@@ -28,14 +27,13 @@ const CURRENT_PASSWORD_WRONG = "The current password is wrong.";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
-/** Sign-up, tokens and passwords. The admin's view of users is in users.ts. */
+/** Sign-up, log-in and passwords. Sessions are in sessions.ts, the admin's view of users is in users.ts. */
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
     ...usersHandlers(deps),
+    ...sessionHandlers(deps),
     signUp: signUp(deps),
     createToken: createToken(deps),
-    refreshToken: refreshToken(deps),
-    logout: logout(deps),
     getMe: getMe(deps),
     changePassword: changePassword(deps),
     requestPasswordReset: requestPasswordReset(deps),
@@ -92,28 +90,6 @@ const createToken =
       const session = await openSession(tx, deps, user);
       await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
       return signFor(deps, session);
-    });
-  };
-
-const refreshToken =
-  (deps: ControlDeps): Handlers["refreshToken"] =>
-  async (_request, context) => {
-    const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: RefreshTokenResponse }, async ({ audit }) => {
-      await audit({ action: "session.refresh", target: actor.session.id });
-      return signFor(deps, actor.session);
-    });
-  };
-
-const logout =
-  (deps: ControlDeps): Handlers["logout"] =>
-  async (_request, context) => {
-    const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
-      const session = (await tx.get("sessions", actor.session.id)) ?? actor.session;
-      await tx.put("sessions", { ...session, revokedAt: now });
-      await audit({ action: "session.close", target: actor.session.id });
-      return {};
     });
   };
 
@@ -190,11 +166,6 @@ const resetPassword =
       return {};
     });
   };
-
-async function signFor(deps: ControlDeps, session: Session): Promise<{ token: string; expiresAt: Date }> {
-  const { token, expiresAt } = await deps.tokens.sign({ sessionId: session.id, userId: session.userId });
-  return { token, expiresAt: date(expiresAt) };
-}
 
 async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {
   const email = given.email.toLowerCase();

@@ -40,9 +40,14 @@ export function userOrKeyHeader(request: IncomingMessage): string {
   return tokenIn(header);
 }
 
-/** The metadata of calls to the control plane: token, request id and client address. */
+/** The metadata of calls to the control plane: token and whether it is the cookie's, request id and client address. */
 export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
-  return { authorization: token, "x-request-id": requestIdOf(response), "x-client-ip": request.ip };
+  return {
+    authorization: token,
+    "x-session-cookie": token !== undefined && request.headers.authorization === undefined ? "true" : undefined,
+    "x-request-id": requestIdOf(response),
+    "x-client-ip": request.ip,
+  };
 }
 
 /** Throws UNAUTHORIZED for an invalid token and FORBIDDEN for a user who is not a platform admin. */

@@ -59,7 +59,7 @@ const refreshToken = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/auth/token/refresh",
-    summary: "Refresh the token of the session",
+    summary: "Refresh the token of the session; the token before it ends, and if it is used again the session ends",
     tag,
     auth: "user",
     status: 200,

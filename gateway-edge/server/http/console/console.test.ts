@@ -130,6 +130,15 @@ test("the session is a __Host- cookie no script can read; over https there is no
   expect(await overHttps.text()).not.toContain(USER_TOKEN);
 });
 
+test("the control plane learns that a token is the cookie's", async () => {
+  const { call, calls, origin } = await start();
+  const refresh = (headers: Record<string, string>) =>
+    call("/api/auth/session/refresh", { method: "POST", headers: { origin, ...headers } });
+  await refresh({ cookie: `__Host-tributary=${USER_TOKEN}` });
+  await refresh({ cookie: `__Host-tributary=${USER_TOKEN}`, authorization: `Bearer ${USER_TOKEN}` });
+  expect(calls.map(({ options }) => options.metadata?.["x-session-cookie"])).toEqual(["true", undefined]);
+});
+
 test.each([
   ["another site's page", { origin: "https://evil.example", "sec-fetch-site": "cross-site" }],
   ["a neighboring host's page", { "sec-fetch-site": "same-site" }],

@@ -1,0 +1,70 @@
+import { AppError } from "../../../common/errors.ts";
+import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
+import { type IdentityServiceService, LogoutResponse, RefreshTokenResponse } from "../../../proto/gen/tributary/identity/v1/identity.ts";
+import type { Session } from "../../domain/records.ts";
+import { requireActor } from "../actor.ts";
+import type { ControlDeps } from "../deps.ts";
+import { date } from "../messages.ts";
+import { endReusedSession, isInFlight, isJustReplaced, isReplaced } from "../token-rotation.ts";
+import { replayOf, write } from "../write.ts";
+
+type Handlers = ServiceHandlers<typeof IdentityServiceService>;
+
+export function sessionHandlers(deps: ControlDeps): Pick<Handlers, "refreshToken" | "logout"> {
+  return { refreshToken: refreshToken(deps), logout: logout(deps) };
+}
+
+/** A token of the session's current generation. */
+export async function signFor(deps: ControlDeps, session: Session): Promise<{ token: string; expiresAt: Date }> {
+  const { id, userId, generation = 0 } = session;
+  const { token, expiresAt } = await deps.tokens.sign({ sessionId: id, userId, generation });
+  return { token, expiresAt: date(expiresAt) };
+}
+
+const refreshToken =
+  (deps: ControlDeps): Handlers["refreshToken"] =>
+  async (_request, context) => {
+    const before = await repeatedRefresh(deps, context);
+    if (before) return before;
+    const actor = await requireActor(deps, context);
+    const { generation } = await deps.tokens.verify(tokenOf(context));
+    let isReused = false;
+    const work = write(deps, context, { actor, codec: RefreshTokenResponse }, async ({ tx, now, audit }) => {
+      const session = await tx.get("sessions", actor.session.id);
+      // Read again in the transaction: of parallel refreshes of one token only one may replace it.
+      isReused = session !== undefined && isReplaced(session, generation) && !isInFlight(deps, context, session, generation);
+      if (!session || session.revokedAt !== undefined || isReused)
+        throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
+      if (isReplaced(session, generation)) return signFor(deps, session);
+      const refreshed = { ...session, generation: generation + 1, refreshedAt: now };
+      await tx.put("sessions", refreshed);
+      await audit({ action: "session.refresh", target: session.id });
+      return signFor(deps, refreshed);
+    });
+    return work.catch((thrown: unknown) => {
+      if (isReused) return endReusedSession(deps, context, actor.session);
+      throw thrown;
+    });
+  };
+
+/** The answer of the same refresh, for a client that repeats it at once with its Idempotency-Key, because it got no answer. */
+async function repeatedRefresh(deps: ControlDeps, context: CallContext): Promise<RefreshTokenResponse | undefined> {
+  const { sessionId, userId, generation } = await deps.tokens.verify(tokenOf(context));
+  const session = await deps.store.get("sessions", sessionId);
+  if (!session || session.revokedAt !== undefined || !isJustReplaced(session, generation, deps.clock.now())) return undefined;
+  return replayOf(deps, context, { actor: { user: { id: userId } }, codec: RefreshTokenResponse });
+}
+
+const tokenOf = (context: CallContext): string => context.metadata["authorization"] ?? "";
+
+const logout =
+  (deps: ControlDeps): Handlers["logout"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
+      const session = (await tx.get("sessions", actor.session.id)) ?? actor.session;
+      await tx.put("sessions", { ...session, revokedAt: now });
+      await audit({ action: "session.close", target: actor.session.id });
+      return {};
+    });
+  };
