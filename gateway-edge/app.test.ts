@@ -126,10 +126,16 @@ describe("authentication", () => {
     expect((await call("GET", "/api/models")).body.data[0]?.trained).toBeNull();
   });
 
-  test("the token, the request id and the caller's address reach the control plane", async () => {
+  test("the token, the request id, the caller's address and user agent reach the control plane", async () => {
     const { call, calls } = await start({ "teams.listTeams": listTeams });
-    await call("GET", "/api/gw/teams", { headers: { authorization: `bEARER ${USER_TOKEN}`, "x-request-id": "trace-1" } });
-    expect(calls[0]?.options.metadata).toEqual({ authorization: USER_TOKEN, "x-request-id": "trace-1", "x-client-ip": "127.0.0.1" });
+    const headers = { authorization: `bEARER ${USER_TOKEN}`, "x-request-id": "trace-1", "user-agent": "Br\u00f6wser/1" };
+    await call("GET", "/api/gw/teams", { headers });
+    expect(calls[0]?.options.metadata).toEqual({
+      authorization: USER_TOKEN,
+      "x-request-id": "trace-1",
+      "x-client-ip": "127.0.0.1",
+      "x-user-agent": "Br?wser/1",
+    });
     expect(calls[0]?.options.deadlineMs).toBe(5000);
   });
 

@@ -4,7 +4,7 @@ import type { Context } from "../context.ts";
 import type { ApiAnswer } from "../http/client.ts";
 import type { Io } from "../io.ts";
 import { onAction, registerGroup } from "../operations/register.ts";
-import { type CommandInput, type Field, type OperationSpec, option, required } from "../operations/spec.ts";
+import { argument, type CommandInput, type Field, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { freshToken, notLoggedIn, saveSession } from "../settings/session.ts";
 
@@ -134,8 +134,50 @@ const operations: readonly OperationSpec[] = [
   },
 ];
 
+const sessionOperations: readonly OperationSpec[] = [
+  {
+    name: "list",
+    summary: "List your sessions",
+    method: "GET",
+    path: "/api/auth/sessions",
+    auth: "user",
+    view: {
+      kind: "list",
+      columns: [
+        { title: "id", at: "id" },
+        { title: "current", at: "current", as: "yesno" },
+        { title: "created", at: "createdAt", as: "time" },
+        { title: "last used", at: "lastUsedAt", as: "time" },
+        { title: "address", at: "address" },
+        { title: "user agent", at: "userAgent" },
+      ],
+      id: "id",
+    },
+  },
+  {
+    name: "end",
+    summary: "End a session",
+    method: "DELETE",
+    path: "/api/auth/sessions/:id",
+    auth: "user",
+    fields: [argument("id", "session ID")],
+    confirm: "End session {args}?",
+    view: { kind: "sentence", text: () => "The session has ended." },
+  },
+  {
+    name: "end-others",
+    summary: "End all sessions except the current one",
+    method: "DELETE",
+    path: "/api/auth/sessions",
+    auth: "user",
+    confirm: "End all other sessions?",
+    view: { kind: "sentence", text: (body) => `Sessions ended: ${String(valueAt(body, "ended"))}.` },
+  },
+];
+
 export function registerAuth(program: Command, io: Io): void {
   const auth = registerGroup(program, io, { name: "auth", summary: "Log in, sign up, manage the session", operations });
+  registerGroup(auth, io, { name: "sessions", summary: "List and end your sessions", operations: sessionOperations, default: "list" });
   const token = auth.command("token").description("Print the access token; it ends when gw renews it");
   onAction(token, io, async (context) => {
     const value = await freshToken(context.io, context.settings);

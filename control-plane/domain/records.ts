@@ -33,7 +33,7 @@ export interface User extends RateLimits, Budget {
 }
 
 /** A log-in of a user; session tokens name it. */
-export interface Session {
+export interface Session extends SessionClient {
   id: string;
   userId: number;
   organizationId: string;
@@ -43,6 +43,12 @@ export interface Session {
   /** The generation of its valid token: each refresh begins the next one. Absent: 0. */
   generation?: number;
   refreshedAt?: number;
+}
+
+/** The client of a session at its log-in or its last refresh, as the edge knows it. */
+export interface SessionClient {
+  address?: string;
+  userAgent?: string;
 }
 
 /** A tenant: it owns teams, credits and the ledger account. */

@@ -4,6 +4,7 @@ import type { CallContext } from "../../common/grpc/server.ts";
 import { masterKeyOf } from "../bootstrap.ts";
 import type { Role, Session, User } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
+import { isAlive } from "../writes/accounts.ts";
 import type { ControlDeps } from "./deps.ts";
 import { endReusedSession, isInFlight, isReplaced } from "./token-rotation.ts";
 
@@ -23,7 +24,7 @@ export async function requireActor(deps: ControlDeps, context: CallContext): Pro
   if (masterSha256 !== undefined) return masterActor(deps, Buffer.from(masterSha256, "hex"));
   const { sessionId, userId, generation } = await deps.tokens.verify(token);
   const [session, user] = await Promise.all([deps.store.get("sessions", sessionId), deps.store.get("users", userId)]);
-  const alive = session && session.userId === userId && session.revokedAt === undefined && session.expiresAt > deps.clock.now();
+  const alive = session && session.userId === userId && isAlive(session, deps.clock.now());
   if (!alive || !user) throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
   if (isReplaced(session, generation) && !isInFlight(deps, context, session, generation)) await endReusedSession(deps, context, session);
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };

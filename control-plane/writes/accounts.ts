@@ -2,7 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 import { organizationAccount } from "../domain/ledger.ts";
-import type { Organization, Role, Session, Team, User } from "../domain/records.ts";
+import type { Organization, Role, Session, SessionClient, Team, User } from "../domain/records.ts";
 import { followBalance, followOrganization } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
@@ -121,7 +121,7 @@ export async function joinOrganization(
   if (!(await tx.get("organizationMembers", id))) await tx.insert("organizationMembers", { id, ...input, joinedAt: now });
 }
 
-export async function openSession(tx: Transaction, source: Source, user: User): Promise<Session> {
+export async function openSession(tx: Transaction, source: Source, user: User, client: SessionClient = {}): Promise<Session> {
   const now = source.clock.now();
   const session: Session = {
     id: newId("ses", source),
@@ -129,14 +129,20 @@ export async function openSession(tx: Transaction, source: Source, user: User): 
     organizationId: user.organizationId,
     createdAt: now,
     expiresAt: now + SESSION_LIFE_MS,
+    ...client,
   };
   await tx.insert("sessions", session);
   return session;
 }
 
-/** Revokes every session of a user except `keep`. */
-export async function endSessions(tx: Transaction, userId: number, now: number, keep?: string): Promise<void> {
-  for (const session of await collect(tx.scan("sessions", { index: "byUser", equals: [userId] }))) {
-    if (session.id !== keep && session.revokedAt === undefined) await tx.put("sessions", { ...session, revokedAt: now });
-  }
+/** Revokes every session of a user except `keep`, and returns their number. */
+export async function endSessions(tx: Transaction, userId: number, now: number, keep?: string): Promise<number> {
+  const sessions = await collect(tx.scan("sessions", { index: "byUser", equals: [userId] }));
+  const ended = sessions.filter((session) => session.id !== keep && isAlive(session, now));
+  for (const session of ended) await tx.put("sessions", { ...session, revokedAt: now });
+  return ended.length;
+}
+
+export function isAlive({ revokedAt, expiresAt }: Session, now: number): boolean {
+  return revokedAt === undefined && expiresAt > now;
 }

@@ -338,6 +338,17 @@ export const auditEntryRecord = z
   .meta({ id: "AuditEntry" });
 
 export const sessionAnswer = z.object({ token: z.string(), expiresAt: timestamp }).meta({ id: "Session" });
+export const openSessionRecord = z
+  .object({
+    id: z.string(),
+    createdAt: timestamp,
+    lastUsedAt: timestamp,
+    expiresAt: timestamp,
+    userAgent: z.string().nullable(),
+    address: z.string().nullable(),
+    current: z.boolean(),
+  })
+  .meta({ id: "OpenSession" });
 export const balanceFields = money("balance");
 
 export const errorRecord = z

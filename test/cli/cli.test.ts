@@ -61,6 +61,13 @@ test("sign-up, log-out and log-in: the password comes from stdin or a prompt, th
   const changed = await gw("auth password --password-stdin --new-password-stdin", { stdin: `${PASSWORD}\nanother password\n` });
   expect(changed.exit).toBe(0);
   expect((await gw("auth login --email ada@example.org --password-stdin", { stdin: "another password\n" })).exit).toBe(0);
+  const [current, before] = (await json("auth sessions")).data;
+  expect([current.current, before.current]).toEqual([true, false]);
+  expect(await json(`auth sessions end ${before.id} --yes`)).toEqual({ ended: 1 });
+  expect([(await gw("auth sessions end-others")).exit, (await gw(`auth sessions end ${before.id} --yes`)).exit]).toEqual([2, 6]);
+  const others = await gw("auth sessions end-others --yes", { terminal: true });
+  expect([others.exit, others.out + others.err]).toEqual([0, expect.stringMatching(/Sessions ended: \d+\./)]);
+  expect((await json("auth sessions list")).data).toHaveLength(1);
   expect((await gw("auth reset-request --email nobody@example.org")).exit).toBe(0);
   const reset = await gw("auth reset --token-stdin --password-stdin", { stdin: "no-such-token\nanother password\n" });
   expect([4, 6, 7]).toContain(reset.exit);

@@ -21,6 +21,8 @@ export interface Things {
   providerId: string;
   purchaseId: string;
   webhookId: string;
+  /** Of a session of the tenant's owner that is not the current one. */
+  sessionId: string;
 }
 
 export interface Example {
@@ -75,6 +77,9 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/auth/register": none(credentials),
   "post /api/auth/token": none(credentials),
   "post /api/auth/token/refresh": { ...none(), endsToken: true },
+  "get /api/auth/sessions": none(),
+  "delete /api/auth/sessions/:id": byId("sessionId"),
+  "delete /api/auth/sessions": none(),
   "get /api/auth/me": none(),
   "post /api/auth/logout": { ...none(), endsToken: true },
   "post /api/auth/password": none(() => ({ currentPassword: "not the password", newPassword: "another long password" })),
@@ -207,6 +212,7 @@ const PREFIX = {
   providerId: "prov",
   purchaseId: "pur",
   webhookId: "wh",
+  sessionId: "ses",
 } as const;
 
 /** A tenant with a member, an invitation, a key, a priced call and so a log entry. */
@@ -233,6 +239,8 @@ export async function furnishedTenant(
     token: options.admin,
     body: { name: fresh(options.name), provider: providerId, inferenceModelId: "echo" },
   });
+  await call(url, "POST", "/api/auth/token", { body: { email: tenant.email, password: tenant.password } });
+  const sessions = await call(url, "GET", "/api/auth/sessions", { token: tenant.token });
   const me = await call(url, "GET", "/api/auth/me", { token: tenant.token });
   const purchases = await call(url, "GET", "/api/credits/purchases", { token: tenant.token });
   const webhook = await call(url, "POST", "/api/gw/webhooks", {
@@ -256,6 +264,7 @@ export async function furnishedTenant(
       providerId,
       purchaseId: purchases.body.data[0].id,
       webhookId: webhook.body.webhook.id,
+      sessionId: sessions.body.data.find(({ current }: { current: boolean }) => !current).id,
     },
     names: [tenant.email, guest.email, invited, me.body.organization.name, me.body.user.name],
   };

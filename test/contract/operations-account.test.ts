@@ -179,6 +179,30 @@ describe("tokens", () => {
     expect((await me(answers[0]?.body.token)).status).toBe(200);
   });
 
+  test("one's sessions are listed, and ended one by one or all but the current one", async () => {
+    const person = await newTenant(system);
+    const headers = { "user-agent": "Browser/1" };
+    const elsewhere = [];
+    for (let count = 0; count < 3; count++)
+      elsewhere.push(
+        (await ask("POST", "/api/auth/token", { body: { email: person.email, password: person.password }, headers })).body.token,
+      );
+    const { body } = await ask("GET", "/api/auth/sessions", { token: person.token });
+    expect(body.meta).toMatchObject({ total: 4 });
+    expect(body.data.map(({ current }: { current: boolean }) => current)).toEqual([false, false, false, true]);
+    expect(body.data[0]).toMatchObject({ userAgent: "Browser/1", address: expect.stringMatching(/127\.0\.0\.1$/) });
+    for (const session of body.data)
+      for (const at of ["createdAt", "lastUsedAt", "expiresAt"]) records.expectShape(records.time, session[at]);
+    const [newest] = body.data;
+    expect((await ask("DELETE", `/api/auth/sessions/${newest.id}`, { token: person.token })).body).toEqual({ ended: 1 });
+    expectError(await ask("DELETE", `/api/auth/sessions/${newest.id}`, { token: person.token }), 404, "NOT_FOUND");
+    expectError(await me(elsewhere[2]), 401, "UNAUTHORIZED");
+    expect((await me(elsewhere[1])).status).toBe(200);
+    expect((await ask("DELETE", "/api/auth/sessions", { token: person.token })).body).toEqual({ ended: 2 });
+    for (const token of elsewhere) expectError(await me(token), 401, "UNAUTHORIZED");
+    expect((await me(person.token)).status).toBe(200);
+  });
+
   test("me answers the user and the active organization", async () => {
     const answer = await me(tenant.token);
     records.expectShape(records.organization, answer.body.organization);

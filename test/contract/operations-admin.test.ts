@@ -352,6 +352,8 @@ describe("ledger and audit", () => {
     const hook = { url: "https://hooks.example.org/", events: ["balance.low"] };
     const webhook = await ask("POST", "/api/gw/webhooks", { token, body: hook });
     const other = await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
+    await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
+    const sessions = await ask("GET", "/api/auth/sessions", { token });
     const writes: [string, string, string, object | undefined, string][] = [
       ["user.signup", "POST", "/api/auth/signup", { email: "audit@example.org", password: "long enough" }, ""],
       ["session.open", "POST", "/api/auth/token", { email: owner.email, password: owner.password }, ""],
@@ -386,6 +388,8 @@ describe("ledger and audit", () => {
       ["model.create", "POST", "/api/admin/models", { name: "audited 3", provider: "Audited 3", inferenceModelId: "echo" }, admin],
       ["user.update", "PATCH", `/api/admin/users/${guest.userId}`, { name: "Audited" }, admin],
       ["user.delete", "DELETE", `/api/admin/users/${guest.userId}`, undefined, admin],
+      ["session.close", "DELETE", `/api/auth/sessions/${sessions.body.data[0].id}`, undefined, token],
+      ["session.close-others", "DELETE", "/api/auth/sessions", undefined, token],
       ["user.password.change", "POST", "/api/auth/password", { currentPassword: owner.password, newPassword: "another password" }, token],
       ["user.password.reset-request", "POST", "/api/auth/password/reset-request", { email: owner.email }, ""],
       ["session.close", "POST", "/api/auth/logout", undefined, token],
@@ -400,7 +404,7 @@ describe("ledger and audit", () => {
     }
     // Every write of the table is one of those above, but for the aliases and the reset, whose token is in a mail.
     const done = new Set(
-      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh)_\w+|\/\d+/g, "/:id")}`),
+      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|ses)_\w+|\/\d+/g, "/:id")}`),
     );
     const left = operations
       .filter(({ method }) => method !== "get")

@@ -13,7 +13,7 @@ import type { User } from "../../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
-import { clientAddress, limitByAddress } from "../client.ts";
+import { clientAddress, clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
 import { replayOf, write } from "../write.ts";
@@ -67,7 +67,7 @@ const signUp =
         grant: deps.config.signupGrantNanoUsd,
       });
       if (invitation) await acceptInvitation(tx, invitation, user, now);
-      const session = await openSession(tx, deps, user);
+      const session = await openSession(tx, deps, user, clientOf(context));
       await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
       return {
         user: userMessage(user),
@@ -87,7 +87,7 @@ const createToken =
       const current = await tx.get("users", user.id);
       if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
       await tx.put("users", { ...current, lastLoginAt: now });
-      const session = await openSession(tx, deps, user);
+      const session = await openSession(tx, deps, user, clientOf(context));
       await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
       return signFor(deps, session);
     });

@@ -90,3 +90,41 @@ test("after a password change the session goes on with the new token, and its re
   expect(await me(second)).toBe("ok");
   expect(await me(first)).toBe("UNAUTHORIZED");
 });
+
+const list = async (token: string) => (await identity().listSessions({ page: undefined }, withToken(token))).sessions;
+const idOf = async (token: string) => (await list(token)).find(({ current }) => current)?.id ?? "";
+
+test("the list has the user's own sessions, with the client of the log-in or of the last refresh", async () => {
+  await platform.advance(1000);
+  const client = { "x-client-ip": "192.0.2.1", "x-user-agent": "Browser/1" };
+  const credentials = { email: "owner@example.org", password: PASSWORD };
+  const { token } = await identity().createToken(credentials, platform.as("anonymous", client));
+  const [ofLogIn, ofFixture, ...others] = await list(token);
+  expect(ofLogIn).toMatchObject({ current: true, address: "192.0.2.1", userAgent: "Browser/1" });
+  expect(ofFixture).toMatchObject({ current: false, address: undefined, userAgent: undefined });
+  expect(others).toEqual([]);
+  await platform.advance(60_000);
+  const moved = await refresh(token, { "x-client-ip": "192.0.2.2" });
+  const [refreshed] = await list(moved);
+  expect(refreshed).toMatchObject({ id: ofLogIn?.id, address: "192.0.2.2", userAgent: "Browser/1", createdAt: ofLogIn?.createdAt });
+  expect(Number(refreshed?.lastUsedAt) - Number(refreshed?.createdAt)).toBe(60_000);
+});
+
+test("a user ends one of their sessions, and nobody else's", async () => {
+  const [own, other] = [await logIn(), await logIn()];
+  const otherId = await idOf(other);
+  const end = (id: string, context = withToken(own)) => outcomeOf(identity().endSession({ id }, context));
+  expect([await end(otherId, platform.as("stranger")), await end("ses_none")]).toEqual(["NOT_FOUND", "NOT_FOUND"]);
+  expect(await me(other)).toBe("ok");
+  expect([await end(otherId), await end(otherId)]).toEqual(["ok", "NOT_FOUND"]);
+  expect([await me(other), await me(own)]).toEqual(["UNAUTHORIZED", "ok"]);
+});
+
+test("a user ends all sessions but the current one", async () => {
+  const [own, ...others] = [await logIn(), await logIn(), await logIn()];
+  // The user's fixture session is one more.
+  expect(await identity().endOtherSessions({}, withToken(own ?? ""))).toEqual({ ended: 3 });
+  expect([await me(own ?? ""), ...(await Promise.all(others.map((token) => me(token))))]).toEqual(["ok", "UNAUTHORIZED", "UNAUTHORIZED"]);
+  expect((await list(own ?? "")).map(({ current }) => current)).toEqual([true]);
+  expect(await outcomeOf(identity().getMe({}, platform.as("stranger")))).toBe("ok");
+});

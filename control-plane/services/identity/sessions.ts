@@ -1,17 +1,35 @@
 import { AppError } from "../../../common/errors.ts";
 import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
-import { type IdentityServiceService, LogoutResponse, RefreshTokenResponse } from "../../../proto/gen/tributary/identity/v1/identity.ts";
+import {
+  EndOtherSessionsResponse,
+  EndSessionResponse,
+  type IdentityServiceService,
+  LogoutResponse,
+  RefreshTokenResponse,
+  type Session as SessionMessage,
+} from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import type { Session } from "../../domain/records.ts";
+import { readPage } from "../../stores/page.ts";
+import { endSessions, isAlive } from "../../writes/accounts.ts";
 import { requireActor } from "../actor.ts";
+import { clientOf } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
-import { date } from "../messages.ts";
+import { date, metaOf, pageOf } from "../messages.ts";
 import { endReusedSession, isInFlight, isJustReplaced, isReplaced } from "../token-rotation.ts";
 import { replayOf, write } from "../write.ts";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
-export function sessionHandlers(deps: ControlDeps): Pick<Handlers, "refreshToken" | "logout"> {
-  return { refreshToken: refreshToken(deps), logout: logout(deps) };
+type SessionHandlers = Pick<Handlers, "refreshToken" | "logout" | "listSessions" | "endSession" | "endOtherSessions">;
+
+export function sessionHandlers(deps: ControlDeps): SessionHandlers {
+  return {
+    refreshToken: refreshToken(deps),
+    logout: logout(deps),
+    listSessions: listSessions(deps),
+    endSession: endSession(deps),
+    endOtherSessions: endOtherSessions(deps),
+  };
 }
 
 /** A token of the session's current generation. */
@@ -36,7 +54,7 @@ const refreshToken =
       if (!session || session.revokedAt !== undefined || isReused)
         throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
       if (isReplaced(session, generation)) return signFor(deps, session);
-      const refreshed = { ...session, generation: generation + 1, refreshedAt: now };
+      const refreshed = { ...session, generation: generation + 1, refreshedAt: now, ...clientOf(context) };
       await tx.put("sessions", refreshed);
       await audit({ action: "session.refresh", target: session.id });
       return signFor(deps, refreshed);
@@ -66,5 +84,58 @@ const logout =
       await tx.put("sessions", { ...session, revokedAt: now });
       await audit({ action: "session.close", target: actor.session.id });
       return {};
+    });
+  };
+
+const listSessions =
+  (deps: ControlDeps): Handlers["listSessions"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    const page = pageOf(request.page);
+    const now = deps.clock.now();
+    const { records, total } = await readPage(deps.store, "sessions", {
+      ...page,
+      range: { index: "byUser", equals: [actor.user.id], reverse: true },
+      where: (session) => isAlive(session, now),
+    });
+    return { sessions: records.map((session) => sessionMessage(session, actor.session.id)), meta: metaOf(page, total) };
+  };
+
+function sessionMessage(session: Session, currentId: string): SessionMessage {
+  const { id, createdAt, refreshedAt, expiresAt, userAgent, address } = session;
+  return {
+    id,
+    createdAt: date(createdAt),
+    lastUsedAt: date(refreshedAt ?? createdAt),
+    expiresAt: date(expiresAt),
+    userAgent,
+    address,
+    current: id === currentId,
+  };
+}
+
+const endSession =
+  (deps: ControlDeps): Handlers["endSession"] =>
+  async (request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: EndSessionResponse }, async ({ tx, now, audit }) => {
+      const session = await tx.get("sessions", request.id);
+      if (session?.userId !== actor.user.id || !isAlive(session, now)) {
+        throw new AppError("NOT_FOUND", "The session does not exist or has ended.");
+      }
+      await tx.put("sessions", { ...session, revokedAt: now });
+      await audit({ action: "session.close", target: session.id });
+      return {};
+    });
+  };
+
+const endOtherSessions =
+  (deps: ControlDeps): Handlers["endOtherSessions"] =>
+  async (_request, context) => {
+    const actor = await requireActor(deps, context);
+    return write(deps, context, { actor, codec: EndOtherSessionsResponse }, async ({ tx, now, audit }) => {
+      const ended = await endSessions(tx, actor.user.id, now, actor.session.id);
+      await audit({ action: "session.close-others", target: String(actor.user.id), details: { ended } });
+      return { ended };
     });
   };

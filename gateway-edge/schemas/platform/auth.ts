@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { email, givenPassword, inviteToken, loginEmail, name, newPassword } from "../fields.ts";
-import { organizationRecord, sessionAnswer, teamRecord, userRecord } from "../records.ts";
+import { listOf, openSessionRecord, organizationRecord, sessionAnswer, teamRecord, userRecord } from "../records.ts";
 
 export const signUpBody = z.object({
   email,
@@ -15,6 +15,9 @@ export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organizatio
 export const createTokenBody = z.object({ email: loginEmail, password: givenPassword });
 export const meAnswer = z.object({ user: userRecord, organization: organizationRecord.nullable() });
 export const logoutAnswer = z.object({ loggedOut: z.literal(true) });
+
+export const listSessionsAnswer = listOf(openSessionRecord);
+export const endedSessionsAnswer = z.object({ ended: z.int() });
 
 export const changePasswordBody = z.object({ currentPassword: givenPassword, newPassword });
 export const requestResetBody = z.object({ email: loginEmail });

@@ -8,6 +8,7 @@ import { requestIdOf } from "./request-id.ts";
 import { cookieToken } from "./session-cookie.ts";
 
 const TOKEN_BYTES_MAX = 4096;
+const USER_AGENT_LENGTH_MAX = 200;
 const BEARER = /^bearer +([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+) *$/i;
 const BEARER_KEY = /^bearer +(sk-\S{13,253}) *$/i;
 const KEY = /^sk-\S{13,253}$/;
@@ -40,14 +41,20 @@ export function userOrKeyHeader(request: IncomingMessage): string {
   return tokenIn(header);
 }
 
-/** The metadata of calls to the control plane: token and whether it is the cookie's, request id and client address. */
+/** The metadata of calls to the control plane: token and whether it is the cookie's, request id, client address and user agent. */
 export function callMetadata(request: Request, response: Response, token?: string): Record<string, string | undefined> {
   return {
     authorization: token,
     "x-session-cookie": token !== undefined && request.headers.authorization === undefined ? "true" : undefined,
     "x-request-id": requestIdOf(response),
     "x-client-ip": request.ip,
+    "x-user-agent": userAgent(request),
   };
+}
+
+/** Shortened, and only what gRPC metadata can hold. */
+function userAgent(request: Request): string | undefined {
+  return request.headers["user-agent"]?.replace(/[^\x20-\x7e]/g, "?").slice(0, USER_AGENT_LENGTH_MAX);
 }
 
 /** Throws UNAUTHORIZED for an invalid token and FORBIDDEN for a user who is not a platform admin. */

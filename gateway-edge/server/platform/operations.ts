@@ -14,6 +14,7 @@ import { invitationOperations } from "./invitations.ts";
 import { keyOperations } from "./keys.ts";
 import { organizationOperations } from "./organizations.ts";
 import { receiptOperations } from "./receipts.ts";
+import { sessionOperations } from "./sessions.ts";
 import { teamOperations } from "./teams.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookOperations } from "./webhooks.ts";
@@ -22,6 +23,7 @@ import { webhookOperations } from "./webhooks.ts";
 export function platformOperations(deps: EdgeDeps): Operation[] {
   return [
     ...authOperations(deps),
+    ...sessionOperations(deps),
     ...organizationOperations(deps),
     ...teamOperations(deps),
     ...invitationOperations(deps),
