@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { AddressLimits, type LimitedAction } from "./address-limits.ts";
+import { networkOf } from "./client-network.ts";
 import { RateWindow } from "./rate-window.ts";
 import { Throttle } from "./throttle.ts";
 
@@ -72,4 +73,18 @@ test.each<[LimitedAction, boolean, number]>([
   limits.take(action, "203.0.113.2", 1000);
   // A refused action is not counted, so the address goes on when its first one is an hour old.
   limits.take(action, "203.0.113.1", 3_600_000);
+});
+
+test.each([
+  ["203.0.113.7", "203.0.113.7"],
+  ["unknown", "unknown"],
+  ["::ffff:203.0.113.7", "::ffff:cb00:7107"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:DB8:1:2::9", "2001:db8:1:2::/64"],
+  ["2001:db8::9", "2001:db8:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["1:2:3:4:5:6:7::", "1:2:3:4::/64"],
+])("the client of %s is %s", (address, client) => {
+  expect(networkOf(address)).toBe(client);
 });

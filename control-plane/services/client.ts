@@ -1,11 +1,12 @@
 import type { CallContext } from "../../common/grpc/server.ts";
 import type { LimitedAction } from "../domain/address-limits.ts";
+import { networkOf } from "../domain/client-network.ts";
 import type { SessionClient } from "../domain/records.ts";
 import type { ControlDeps } from "./deps.ts";
 
-/** The address of the client, as the edge knows it. */
+/** What limits by address count: the address of the client as the edge knows it, or its IPv6 network. */
 export function clientAddress(context: CallContext): string {
-  return context.metadata["x-client-ip"] ?? "unknown";
+  return networkOf(context.metadata["x-client-ip"] ?? "unknown");
 }
 
 /** The client, for the list of sessions. */
