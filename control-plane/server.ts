@@ -3,6 +3,7 @@ import { type Server, ServerCredentials } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
+import { isExposed } from "../common/exposed.ts";
 import { addService, createGrpcServer, listen, shutDown } from "../common/grpc/server.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
@@ -61,7 +62,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** Serves every service of the control plane on one port, with gRPC health checking and reflection. */
+/** Serves every service of the control plane on one port, with gRPC health checking and, unless it is exposed, reflection. */
 export async function startServer(deps: ControlDeps, master: MasterKey): Promise<RunningServer> {
   const server = createGrpcServer();
   const { logger } = deps;
@@ -80,7 +81,7 @@ export async function startServer(deps: ControlDeps, master: MasterKey): Promise
   addService(server, TrainingServiceService, trainingHandlers(deps), logger);
   addService(server, UsageServiceService, usageHandlers(deps), logger);
   addService(server, WebhooksServiceService, webhooksHandlers(deps), logger);
-  addReflection(server);
+  if (!isExposed(deps.config)) addReflection(server);
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(server);
   const { controlHost: host, controlPort } = deps.config;
