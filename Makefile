@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt gw clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -101,6 +101,12 @@ ledger-replay: generate ## its balances at AS_OF from entries alone, and the dif
 
 verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KEYS=tributary-receipts.json
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
+
+sbom: | node ## software bill of materials of the production dependencies, CycloneDX 1.5: OUT=sbom.json, or stdout
+	@node scripts/sbom.ts $(if $(OUT),--out "$(OUT)")
+
+licenses: | node ## licenses of the production dependencies; fails if one is not allowed
+	@node scripts/sbom.ts --licenses
 
 clean: ## remove what make built (never data/)
 	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist
