@@ -364,6 +364,8 @@ export interface AuditEntry {
   requestId: string;
   /** JSON. */
   details: string;
+  /** Covers the entry and the hash of the one before it. Absent in entries from before the log was chained. */
+  hash?: string;
 }
 
 /** One change that edges are notified of. */
@@ -398,6 +400,8 @@ export interface Lease {
 export interface Counter {
   id: string;
   value: number;
+  /** The hash of the last entry, if the series is a chain. */
+  hash?: string;
 }
 
 /** A value that the control plane stores about itself, such as the schema version. */

@@ -5,6 +5,8 @@ import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/help
 import { checkLedger } from "../services/ledger/verify.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
 import type { Store } from "../stores/store.ts";
+import { writeAudit } from "../writes/audit.ts";
+import { checkAudit } from "./check-audit.ts";
 import { checkRollups } from "./check-rollups.ts";
 import { DAY, fillLedger, plant, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
 import { replayBalance } from "./replay.ts";
@@ -51,4 +53,19 @@ test("MongoDB: a ledger of many pages verifies, replays to the stored balance, a
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "content", record: "call call_more_650" });
   await plant(store, "usage", "call_more_650", { endUser: "ä", cost: 1n });
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage" });
+});
+
+test("MongoDB: audit entries that two control planes write at once are one chain, and a changed one is named", async () => {
+  if (!store || !set) return;
+  const other = await openMongoStore({ uri: set.uri, database: "proof" });
+  const entry = { actorKind: "system", action: "test", requestId: "", details: { name: "ä" } } as const;
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      (index % 2 ? store : other)?.transaction((tx) => writeAudit(tx, { ...entry, target: `t_${index}` }, index)),
+    ),
+  );
+  await other.close();
+  expect(await checkAudit(store, signal)).toMatchObject({ entries: 40, chained: 40, fault: undefined });
+  await plant(store, "audit", 17, { target: "another" });
+  expect((await checkAudit(store, signal)).fault).toMatchObject({ kind: "chain", seq: 17 });
 });

@@ -334,6 +334,7 @@ export const auditEntryRecord = z
     organizationId: z.string().nullable(),
     requestId: z.string(),
     details: z.unknown(),
+    hash: z.string().nullable(),
   })
   .meta({ id: "AuditEntry" });
 

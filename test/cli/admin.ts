@@ -65,6 +65,12 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json("audit --page-size 1")).data[0].action).toBe("cache.clear");
   });
 
+  test("admin: the audit log verifies, also with only the master key", async () => {
+    const shown = await gw("audit verify", { terminal: true });
+    expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^valid +yes\nentries +\d+\nchained +\d+\n/)]);
+    expect((await world().session.json("admin audit verify --profile empty", { env: { GW_API_KEY: MASTER_KEY } })).ok).toBe(true);
+  });
+
   test("admin: the ledger verifies, also with only the master key", async () => {
     const shown = await gw("ledger verify", { terminal: true });
     expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^valid +yes\n[\s\S]*sum \(must be 0\) +0\n/)]);

@@ -170,6 +170,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
     example: () => ({}),
     ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],
   },
+  "get /api/admin/audit/verify": none(),
   "get /api/admin/models": none(),
   "get /api/admin/providers": none(),
   "post /api/admin/models": {

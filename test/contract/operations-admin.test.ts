@@ -342,6 +342,23 @@ describe("ledger and audit", () => {
     expect(after.body.hash).not.toBe(answer.body.hash);
   });
 
+  test("the audit log verifies, and each of its entries has another hash", async () => {
+    const before = (await ask("GET", "/api/admin/audit/verify")).body;
+    expect(before).toEqual({
+      ok: true,
+      entries: expect.any(Number),
+      chained: before.entries,
+      lastSeq: before.entries,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      firstBad: null,
+    });
+    await ask("PUT", "/api/gw/organizations", { token: tenant.token, body: { name: "Chained" } });
+    const after = (await ask("GET", "/api/admin/audit/verify")).body;
+    expect(after).toMatchObject({ ok: true, lastSeq: before.lastSeq + 1 });
+    const { data } = (await ask("GET", "/api/admin/audit?pageSize=2")).body;
+    expect(data.map(({ hash }: { hash: string }) => hash)).toEqual([after.hash, before.hash]);
+  });
+
   test("every kind of write leaves a line that says who, what and in which request", async () => {
     const owner = await newTenant(system, { creditNano: 5, name: "audited" });
     const guest = await newTenant(system);

@@ -6,6 +6,7 @@ import { argument, filter, type Group, type OperationSpec, option } from "../../
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { teamView } from "../teams.ts";
+import { adminAudit } from "./admin-audit.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
@@ -93,36 +94,13 @@ const teams: Group = {
   operations: [block("block", "Block a team. A purchase does not lift the block"), block("unblock", "Unblock a team")],
 };
 
-const audit: OperationSpec = {
-  name: "audit",
-  summary: "Show the audit log, newest first",
-  method: "GET",
-  path: "/api/admin/audit",
-  auth: "user",
-  fields: [
-    filter("--action <action>", "filter by action, such as key.create", "action"),
-    filter("--org <id>", "filter by organization", "organizationId"),
-  ],
-  view: {
-    kind: "list",
-    columns: [
-      { title: "time", at: "at", as: "time" },
-      { title: "actor", at: "actorId" },
-      { title: "action", at: "action" },
-      { title: "target", at: "target" },
-      { title: "organization", at: "organizationId" },
-    ],
-    id: "seq",
-    empty: "No audit entries.",
-  },
-};
-
 export function registerAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
     .description("Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, system");
-  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
-  for (const operation of [adminRouting, adminGuardrails, audit]) registerOperation(admin, io, operation);
+  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache, adminAudit])
+    registerGroup(admin, io, group);
+  for (const operation of [adminRouting, adminGuardrails]) registerOperation(admin, io, operation);
   registerAdminLedger(admin, io);
   registerAdminSystem(admin, io);
 }

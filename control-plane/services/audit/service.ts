@@ -1,6 +1,7 @@
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import type { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { AuditEntry } from "../../domain/records.ts";
+import { checkAudit } from "../../proof/check-audit.ts";
 import { readPage } from "../../stores/page.ts";
 import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -27,8 +28,22 @@ export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditSe
           organizationId: entry.organizationId,
           requestId: entry.requestId,
           details: entry.details,
+          hash: entry.hash,
         })),
         meta: metaOf(page, total),
+      };
+    },
+
+    async verifyAudit(_request, context) {
+      await requireAdmin(deps, context);
+      const { head, entries, chained, fault } = await checkAudit(deps.store, context.signal);
+      return {
+        ok: fault === undefined,
+        entries: BigInt(entries),
+        chained: BigInt(chained),
+        lastSeq: BigInt(head.value),
+        hash: head.hash ?? "",
+        firstBad: fault && { ...fault, seq: BigInt(fault.seq) },
       };
     },
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { id, name, paging, plainText } from "../fields.ts";
-import { auditEntryRecord, listOf, userRecord } from "../records.ts";
+import { name, plainText } from "../fields.ts";
+import { listOf, userRecord } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 
@@ -13,6 +13,3 @@ export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigi
 
 /** Blocks a team or an organization. */
 export const blockBody = z.object({ reason: plainText(500).optional() });
-
-export const listAuditQuery = z.object({ ...paging, action: plainText(64).optional(), organizationId: id.optional() });
-export const listAuditAnswer = listOf(auditEntryRecord);

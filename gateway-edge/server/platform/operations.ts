@@ -3,6 +3,7 @@ import type { EdgeDeps } from "../../deps.ts";
 import type { OperationDescription } from "../../schemas/operation-description.ts";
 import type { Operation } from "../middleware/operation.ts";
 import { adminOperations } from "./admin/admin.ts";
+import { adminAuditOperations } from "./admin/admin-audit.ts";
 import { adminCatalogOperations } from "./admin/admin-catalog.ts";
 import { adminLedgerOperations } from "./admin/admin-ledger.ts";
 import { adminOrganizationOperations } from "./admin/admin-organizations.ts";
@@ -34,6 +35,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...receiptOperations(deps),
     ...catalogOperations(deps),
     ...adminOperations(deps),
+    ...adminAuditOperations(deps),
     ...adminOrganizationOperations(deps),
     ...adminLedgerOperations(deps),
     ...adminSystemOperations(deps),

@@ -275,5 +275,6 @@ export function presentAuditEntry(entry: AuditEntry): z.infer<typeof records.aud
     organizationId: entry.organizationId ?? null,
     requestId,
     details: entry.details === "" ? {} : (JSON.parse(entry.details) as unknown),
+    hash: entry.hash ?? null,
   };
 }

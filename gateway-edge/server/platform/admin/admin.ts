@@ -4,7 +4,7 @@ import * as schemas from "../../../schemas/platform/admin.ts";
 import { teamAnswer } from "../../../schemas/platform/teams.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { budgetChange } from "../budgets.ts";
-import { presentAuditEntry, presentList, presentTeam, presentUser, sent } from "../present.ts";
+import { presentList, presentTeam, presentUser, sent } from "../present.ts";
 import { limitsChange } from "../rate-limits.ts";
 
 const tag = "Admin";
@@ -18,7 +18,6 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     deleteUser(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
-    listAudit(deps),
   ];
 }
 
@@ -102,21 +101,5 @@ const setTeamBlock = ({ control }: EdgeDeps, { path, blocked }: { path: string; 
     handler: async ({ params, body }, call) => {
       const { team } = await control.teams.setTeamBlock({ id: params.id, blocked, reason: body.reason }, call.write());
       return { team: presentTeam(sent(team, "team")) };
-    },
-  });
-
-const listAudit = ({ control }: EdgeDeps) =>
-  operation({
-    method: "get",
-    path: "/api/admin/audit",
-    summary: "List the audit log, newest first",
-    tag,
-    auth,
-    query: schemas.listAuditQuery,
-    status: 200,
-    answer: schemas.listAuditAnswer,
-    handler: async ({ query: { page, pageSize, action, organizationId } }, call) => {
-      const { entries, meta } = await control.audit.listAudit({ page: { page, pageSize }, action, organizationId }, call.read());
-      return presentList(entries, meta, presentAuditEntry);
     },
   });
