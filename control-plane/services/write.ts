@@ -15,7 +15,8 @@ export interface ResponseCodec<Response> {
 export interface WriteScope {
   readonly tx: Transaction;
   readonly now: number;
-  audit(entry: Pick<AuditInput, "action" | "target"> & Partial<Pick<AuditInput, "organizationId" | "details">>): Promise<void>;
+  /** With `actorId` where the write itself establishes who acts, such as a log-in. */
+  audit(entry: Pick<AuditInput, "action" | "target"> & Partial<Pick<AuditInput, "organizationId" | "details" | "actorId">>): Promise<void>;
 }
 
 const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
@@ -41,7 +42,9 @@ export async function write<Response>(
       replayed = true;
       return codec.decode(deps.secrets.open(stored));
     }
-    const result = await work({ tx, now, audit: (entry) => writeAudit(tx, { ...who(actor, context), ...entry }, now) });
+    const audit: WriteScope["audit"] = (entry) =>
+      writeAudit(tx, { ...who(actor, context), ...(entry.actorId === undefined ? {} : { actorKind: "user" }), ...entry }, now);
+    const result = await work({ tx, now, audit });
     if (idempotency) {
       await tx.put("idempotency", {
         id: idempotency.id,

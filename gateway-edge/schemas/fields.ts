@@ -68,7 +68,7 @@ function wholeNano({ tooSmall, tooBig }: { tooSmall: string; tooBig: string }) {
 export const nanoAmount = wholeNano({ tooSmall: "must not be negative", tooBig: "is too large" }).min(0);
 export const instant = z.iso.datetime({ offset: true, error: "must be an ISO 8601 date and time with Z or an offset" });
 
-const userId = z
+export const userId = z
   .string()
   .regex(/^[0-9]{1,18}$/, "must be a whole number")
   .transform(BigInt)

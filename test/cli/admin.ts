@@ -65,6 +65,13 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json("audit --page-size 1")).data[0].action).toBe("cache.clear");
   });
 
+  test("admin: the audit log by action, person and time, and as JSON lines", async () => {
+    const [deleted] = (await json("audit --action user.delete --page-size 1")).data;
+    expect((await json(`audit --action user.delete --actor ${deleted.actorId} --to 2001-01-01`)).data).toEqual([]);
+    const { out } = await gw(`audit --jsonl --action user.delete --actor ${deleted.actorId}`);
+    expect(JSON.parse(out.trimEnd().split("\n").at(-1) ?? "")).toEqual(deleted);
+  });
+
   test("admin: the audit log verifies, also with only the master key", async () => {
     const shown = await gw("audit verify", { terminal: true });
     expect([shown.exit, shown.out]).toEqual([0, expect.stringMatching(/^valid +yes\nentries +\d+\nchained +\d+\n/)]);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { adminToken, call, chat, inviteToken, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
@@ -357,6 +358,40 @@ describe("ledger and audit", () => {
     expect(after).toMatchObject({ ok: true, lastSeq: before.lastSeq + 1 });
     const { data } = (await ask("GET", "/api/admin/audit?pageSize=2")).body;
     expect(data.map(({ hash }: { hash: string }) => hash)).toEqual([after.hash, before.hash]);
+  });
+
+  test("the export has one entry per line, oldest first, and its readers can recompute every hash", async () => {
+    const answer = await ask("GET", "/api/admin/audit?format=jsonl");
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/jsonl; charset=utf-8"]);
+    const entries = answer.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    let hash = "0".repeat(64);
+    for (const { seq, at, actorId, actorKind, action, target, organizationId, requestId, details, hash: stored } of entries) {
+      const fields = [hash, seq, Date.parse(at), actorId, actorKind, action, target, organizationId, requestId, JSON.stringify(details)];
+      hash = createHash("sha256").update(JSON.stringify(fields)).digest("hex");
+      expect([seq, hash]).toEqual([seq, stored]);
+    }
+    const verified = (await ask("GET", "/api/admin/audit/verify")).body;
+    expect([entries.length, hash]).toEqual([verified.entries, verified.hash]);
+  });
+
+  test("the log is filtered by person, action and time, as a page and as an export", async () => {
+    const person = await newTenant(system);
+    await ask("POST", "/api/auth/token", { token: undefined, body: { email: person.email, password: person.password } });
+    const query = `actor=${person.userId}&action=session.open`;
+    const { data, meta } = (await ask("GET", `/api/admin/audit?${query}`)).body;
+    expect(data[0]).toMatchObject({ actorId: person.userId, actorKind: "user", organizationId: person.organizationId });
+    const exported = await ask("GET", `/api/admin/audit?${query}&format=jsonl`);
+    expect(exported.text.trimEnd().split("\n")).toHaveLength(meta.total);
+    for (const range of ["endDate=2001-01-01", `startDate=${new Date(Date.parse(data[0].at) + 1).toISOString()}`]) {
+      expect((await ask("GET", `/api/admin/audit?${query}&${range}`)).body.data).toEqual([]);
+      expect((await ask("GET", `/api/admin/audit?${query}&${range}&format=jsonl`)).text).toBe("");
+    }
+    expectError(await ask("GET", "/api/admin/audit?actor=somebody"), 400, "VALIDATION_ERROR", "actor");
+    expectError(await ask("GET", "/api/admin/audit?startDate=yesterday"), 400, "VALIDATION_ERROR", "startDate");
+    expectError(await ask("GET", "/api/admin/audit?format=xml"), 400, "VALIDATION_ERROR", "format");
   });
 
   test("every kind of write leaves a line that says who, what and in which request", async () => {

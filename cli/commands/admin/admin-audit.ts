@@ -1,7 +1,11 @@
+import type { Command } from "commander";
 import { CliError } from "../../cli-error.ts";
 import { EXIT } from "../../exit-codes.ts";
-import { filter, type Group, type OperationSpec } from "../../operations/spec.ts";
+import type { Io } from "../../io.ts";
+import { registerGroup } from "../../operations/register.ts";
+import { filter, type OperationSpec } from "../../operations/spec.ts";
 import { valueAt } from "../../output/values.ts";
+import { addJsonLines, auditFilters, auditView } from "../audit-log.ts";
 
 const listAudit: OperationSpec = {
   name: "list",
@@ -9,22 +13,8 @@ const listAudit: OperationSpec = {
   method: "GET",
   path: "/api/admin/audit",
   auth: "user",
-  fields: [
-    filter("--action <action>", "filter by action, such as key.create", "action"),
-    filter("--org <id>", "filter by organization", "organizationId"),
-  ],
-  view: {
-    kind: "list",
-    columns: [
-      { title: "time", at: "at", as: "time" },
-      { title: "actor", at: "actorId" },
-      { title: "action", at: "action" },
-      { title: "target", at: "target" },
-      { title: "organization", at: "organizationId" },
-    ],
-    id: "seq",
-    empty: "No audit entries.",
-  },
+  fields: [...auditFilters, filter("--org <id>", "filter by organization", "organizationId")],
+  view: auditView,
 };
 
 const verifyAudit: OperationSpec = {
@@ -53,9 +43,8 @@ const verifyAudit: OperationSpec = {
   },
 };
 
-export const adminAudit: Group = {
-  name: "audit",
-  summary: "Show and verify the audit log",
-  default: "list",
-  operations: [listAudit, verifyAudit],
-};
+export function registerAdminAudit(admin: Command, io: Io): void {
+  const operations = [listAudit, verifyAudit];
+  const group = registerGroup(admin, io, { name: "audit", summary: "Show, export and verify the audit log", operations, default: "list" });
+  addJsonLines(group, io, listAudit);
+}

@@ -6,7 +6,7 @@ import { argument, filter, type Group, type OperationSpec, option } from "../../
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { teamView } from "../teams.ts";
-import { adminAudit } from "./admin-audit.ts";
+import { registerAdminAudit } from "./admin-audit.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
@@ -98,9 +98,9 @@ export function registerAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
     .description("Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, system");
-  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache, adminAudit])
-    registerGroup(admin, io, group);
+  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
   for (const operation of [adminRouting, adminGuardrails]) registerOperation(admin, io, operation);
+  registerAdminAudit(admin, io);
   registerAdminLedger(admin, io);
   registerAdminSystem(admin, io);
 }

@@ -1,37 +1,30 @@
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import type { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
+import type {
+  AuditEntry as AuditEntryMessage,
+  AuditServiceService,
+  ListAuditRequest,
+} from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { AuditEntry } from "../../domain/records.ts";
 import { checkAudit } from "../../proof/check-audit.ts";
-import { readPage } from "../../stores/page.ts";
 import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
+import { type AuditFilter, readAuditAfter, readAuditPage } from "./read-audit.ts";
 
 export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditServiceService> {
   return {
     async listAudit(request, context) {
-      await requireAdmin(deps, context);
+      const { organizationId } = await requireAdmin(deps, context);
+      const filter = filterOf(request);
+      if (request.afterSeq !== undefined) {
+        const { entries, nextSeq } = await readAuditAfter(deps.store, filter, Number(request.afterSeq));
+        return { entries: entries.map(entryMessage), meta: undefined, nextSeq: nextSeq === undefined ? undefined : BigInt(nextSeq) };
+      }
       const page = pageOf(request.page);
-      const { action, organizationId } = request;
-      const filtered = action !== undefined || organizationId !== undefined;
-      const where = (entry: AuditEntry) =>
-        (action === undefined || entry.action === action) && (organizationId === undefined || entry.organizationId === organizationId);
-      const { records, total } = await readPage(deps.store, "audit", { ...page, range: { reverse: true }, ...(filtered ? { where } : {}) });
-      return {
-        entries: records.map((entry) => ({
-          seq: BigInt(entry.id),
-          at: date(entry.at),
-          actorId: entry.actorId === undefined ? undefined : BigInt(entry.actorId),
-          actorKind: entry.actorKind,
-          action: entry.action,
-          target: entry.target,
-          organizationId: entry.organizationId,
-          requestId: entry.requestId,
-          details: entry.details,
-          hash: entry.hash,
-        })),
-        meta: metaOf(page, total),
-      };
+      const { records, total } = await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, (budget) =>
+        readAuditPage(deps.store, { filter, page, budget }),
+      );
+      return { entries: records.map(entryMessage), meta: metaOf(page, total), nextSeq: undefined };
     },
 
     async verifyAudit(_request, context) {
@@ -46,5 +39,30 @@ export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditSe
         firstBad: fault && { ...fault, seq: BigInt(fault.seq) },
       };
     },
+  };
+}
+
+function filterOf({ action, organizationId, actorId, start, end }: ListAuditRequest): AuditFilter {
+  return {
+    action,
+    organizationId,
+    actorId: actorId === undefined ? undefined : Number(actorId),
+    start: start?.getTime(),
+    end: end?.getTime(),
+  };
+}
+
+function entryMessage(entry: AuditEntry): AuditEntryMessage {
+  return {
+    seq: BigInt(entry.id),
+    at: date(entry.at),
+    actorId: entry.actorId === undefined ? undefined : BigInt(entry.actorId),
+    actorKind: entry.actorKind,
+    action: entry.action,
+    target: entry.target,
+    organizationId: entry.organizationId,
+    requestId: entry.requestId,
+    details: entry.details,
+    hash: entry.hash,
   };
 }

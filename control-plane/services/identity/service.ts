@@ -68,7 +68,7 @@ const signUp =
       });
       if (invitation) await acceptInvitation(tx, invitation, user, now);
       const session = await openSession(tx, deps, user, clientOf(context));
-      await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id });
+      await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id, actorId: user.id });
       return {
         user: userMessage(user),
         organization: await organizationMessage(tx, organization, { role: "owner", activeId: organization.id, now: deps.clock.now() }),
@@ -88,7 +88,8 @@ const createToken =
       if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
       await tx.put("users", { ...current, lastLoginAt: now });
       const session = await openSession(tx, deps, user, clientOf(context));
-      await audit({ action: "session.open", target: session.id, organizationId: user.organizationId, details: { userId: user.id } });
+      const { id: actorId, organizationId } = user;
+      await audit({ action: "session.open", target: session.id, organizationId, actorId, details: { userId: actorId } });
       return signFor(deps, session);
     });
   };
@@ -162,7 +163,7 @@ const resetPassword =
       await tx.remove("passwordResets", reset.id);
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, user.id, now);
-      await audit({ action: "user.password.reset", target: String(user.id), organizationId: user.organizationId });
+      await audit({ action: "user.password.reset", target: String(user.id), organizationId: user.organizationId, actorId: user.id });
       return {};
     });
   };

@@ -1,8 +1,18 @@
 import { z } from "zod";
-import { id, paging, plainText } from "../fields.ts";
+import { id, paging, plainText, userId } from "../fields.ts";
 import { auditEntryRecord, listOf } from "../records.ts";
+import { dateFilters, rangeOf } from "./usage.ts";
 
-export const listAuditQuery = z.object({ ...paging, action: plainText(64).optional(), organizationId: id.optional() });
+const filters = {
+  ...dateFilters,
+  action: plainText(64).optional(),
+  actor: userId.optional().describe("ID of the user who acted."),
+  format: z.enum(["json", "jsonl"]).default("json").describe("`jsonl`: all matching entries, oldest first, one per line."),
+};
+
+export const listAuditQuery = z
+  .object({ ...paging, ...filters, organizationId: id.optional() })
+  .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
 export const listAuditAnswer = listOf(auditEntryRecord);
 export const verifyAuditAnswer = z.object({
   ok: z.boolean(),

@@ -3,11 +3,16 @@ import { type DateRange, readDateRange } from "../date-range.ts";
 import { id, paging, plainText, search, timeZone } from "../fields.ts";
 import { pageMeta, totalsRecord, usageBucketRecord, usageLogRecord } from "../records.ts";
 
-/** Filters of logs and usage. */
-const filters = {
+/** The query fields of a range of dates; `rangeOf` reads them. */
+export const dateFilters = {
   startDate: z.string().max(40).optional(),
   endDate: z.string().max(40).optional(),
   tz: timeZone.default("UTC"),
+};
+
+/** Filters of logs and usage. */
+const filters = {
+  ...dateFilters,
   apiKey: plainText(256).optional(),
   team_id: id.optional(),
   model: plainText(200).optional(),
@@ -54,7 +59,10 @@ export const usageAnswer = z.object({ data: z.array(usageBucketRecord), meta: z.
 
 export type LogFilterFields = z.output<typeof listLogsQuery> | z.output<typeof usageQuery>;
 
-function rangeOf(query: { startDate?: string | undefined; endDate?: string | undefined; tz: string }, context: z.RefinementCtx): DateRange {
+export function rangeOf(
+  query: { startDate?: string | undefined; endDate?: string | undefined; tz: string },
+  context: z.RefinementCtx,
+): DateRange {
   const range = readDateRange(query);
   if ("start" in range) return range;
   context.addIssue({ code: "custom", path: [range.path], message: range.message });

@@ -1,7 +1,7 @@
 import type { EdgeDeps } from "../../../deps.ts";
 import * as schemas from "../../../schemas/platform/audit.ts";
 import { DEADLINE_MS, type Operation, operation } from "../../middleware/operation.ts";
-import { presentAuditEntry, presentList } from "../present.ts";
+import { readAudit } from "../audit.ts";
 
 const tag = "Admin";
 const auth = "admin";
@@ -10,20 +10,17 @@ export function adminAuditOperations(deps: EdgeDeps): Operation[] {
   return [listAudit(deps), verifyAudit(deps)];
 }
 
-const listAudit = ({ control }: EdgeDeps) =>
+const listAudit = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/audit",
-    summary: "List the audit log, newest first",
+    summary: "List the audit log, newest first, as JSON or JSON lines",
     tag,
     auth,
     query: schemas.listAuditQuery,
     status: 200,
     answer: schemas.listAuditAnswer,
-    handler: async ({ query: { page, pageSize, action, organizationId } }, call) => {
-      const { entries, meta } = await control.audit.listAudit({ page: { page, pageSize }, action, organizationId }, call.read());
-      return presentList(entries, meta, presentAuditEntry);
-    },
+    handler: ({ query }, call) => readAudit(deps, call, { ...query, ...query.range }),
   });
 
 const verifyAudit = ({ control }: EdgeDeps) =>
