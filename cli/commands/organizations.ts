@@ -5,6 +5,7 @@ import { registerGroup } from "../operations/register.ts";
 import { type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
 import type { Column } from "../output/values.ts";
+import { addJsonLines, auditFilters, auditView } from "./audit-log.ts";
 
 const columns: readonly Column[] = [
   { title: "id", at: "id" },
@@ -73,6 +74,17 @@ const operations: readonly OperationSpec[] = [
   },
 ];
 
+const audit: OperationSpec = {
+  name: "audit",
+  summary: "Show the audit log of the active organization, newest first",
+  method: "GET",
+  path: "/api/gw/organizations/audit",
+  auth: "user",
+  fields: auditFilters,
+  view: auditView,
+};
+
 export function registerOrganizations(program: Command, io: Io): void {
-  registerGroup(program, io, { name: "orgs", summary: "Manage organizations", operations, default: "list" });
+  const group = { name: "orgs", summary: "Manage organizations", operations: [...operations, audit], default: "list" };
+  addJsonLines(registerGroup(program, io, group), io, audit);
 }

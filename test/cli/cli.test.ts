@@ -118,6 +118,9 @@ test("teams and organizations", async () => {
     lowBalanceThreshold: 250_000_000,
   });
   expect((await json(`orgs use ${organization.id}`)).organization.isActive).toBe(true);
+  const [entry] = (await json("orgs audit --action organization.update --page-size 1")).data;
+  expect(entry).toMatchObject({ target: organization.id, organizationId: organization.id });
+  expect((await gw("orgs audit --jsonl --action organization.update")).out).toContain(JSON.stringify(entry.hash));
 });
 
 test("an invitation: listed for its address, accepted with the token of the link, by an account or with the sign-up", async () => {

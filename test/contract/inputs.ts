@@ -171,6 +171,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
     ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],
   },
   "get /api/admin/audit/verify": none(),
+  "get /api/gw/organizations/audit": none(),
   "get /api/admin/models": none(),
   "get /api/admin/providers": none(),
   "post /api/admin/models": {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { adminToken, call, chat, inviteToken, newTenant, type Tenant } from "../helpers/api.ts";
+import { adminToken, call, chat, inviteToken, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import * as records from "./records.ts";
 import { type Ask, expectError, expectGatewayError, nameOf, operations, within } from "./support.ts";
@@ -392,6 +392,22 @@ describe("ledger and audit", () => {
     expectError(await ask("GET", "/api/admin/audit?actor=somebody"), 400, "VALIDATION_ERROR", "actor");
     expectError(await ask("GET", "/api/admin/audit?startDate=yesterday"), 400, "VALIDATION_ERROR", "startDate");
     expectError(await ask("GET", "/api/admin/audit?format=xml"), 400, "VALIDATION_ERROR", "format");
+  });
+
+  test("an owner reads and exports the entries of their organization, and no other ones; a member reads none", async () => {
+    const [owner, guest] = [await newTenant(system), await newTenant(system)];
+    await joinTeam(system, { from: owner, guest, teamId: owner.teamId, role: "member" });
+    const audit = (token: string, query = "") => ask("GET", `/api/gw/organizations/audit${query}`, { token });
+    const { data, meta } = (await audit(owner.token)).body;
+    const actions = data.map(({ action }: { action: string }) => action);
+    expect(actions).toEqual(expect.arrayContaining(["user.signup", "team.member.invite", "team.member.join"]));
+    const lines = (await audit(owner.token, "?format=jsonl")).text.trimEnd().split("\n");
+    expect(lines).toHaveLength(meta.total);
+    for (const entry of [...data, ...lines.map((line) => JSON.parse(line))]) expect(entry.organizationId).toBe(owner.organizationId);
+    const everywhere = await ask("GET", `/api/admin/audit?organizationId=${owner.organizationId}`);
+    expect(everywhere.body.meta.total).toBe(meta.total);
+    await ask("PUT", "/api/gw/organizations", { token: guest.token, body: { id: owner.organizationId, active: true } });
+    for (const query of ["", "?format=jsonl"]) expectError(await audit(guest.token, query), 403, "FORBIDDEN");
   });
 
   test("every kind of write leaves a line that says who, what and in which request", async () => {

@@ -14,7 +14,7 @@ afterEach(() => platform.close());
 const audit = () => auditHandlers(platform.deps);
 type ListRequest = Parameters<ReturnType<typeof audit>["listAudit"]>[0];
 const list = (filter: Partial<ListRequest>, who: Who = "operator") =>
-  audit().listAudit({ page: undefined, start: undefined, end: undefined, ...filter }, platform.as(who));
+  audit().listAudit({ page: undefined, start: undefined, end: undefined, ownOrganization: false, ...filter }, platform.as(who));
 const createTeam = (who: Who, name: string) => teamsHandlers(platform.deps).createTeam({ name }, platform.as(who));
 
 test("only platform admins verify the log; a changed entry is named", async () => {
@@ -74,4 +74,26 @@ test("a log-in names the person", async () => {
   const { email, id } = platform.users.member;
   await identityHandlers(platform.deps).createToken({ email, password: PASSWORD }, platform.as("anonymous"));
   expect((await list({})).entries[0]).toMatchObject({ action: "session.open", actorKind: "user", actorId: BigInt(id) });
+});
+
+test("owners read the entries of their own organization, as pages and exports, and no other ones", async () => {
+  await createTeam("owner", "a");
+  await createTeam("stranger", "b");
+  for (const more of [{}, { afterSeq: 0n }, { organizationId: platform.organization.id }]) {
+    const request = { ...more, ownOrganization: true };
+    expect(await platform.outcomes((_context, who) => list(request, who))).toEqual({
+      anonymous: "UNAUTHORIZED",
+      operator: "ok",
+      owner: "ok",
+      manager: "FORBIDDEN",
+      lead: "FORBIDDEN",
+      member: "FORBIDDEN",
+      colleague: "FORBIDDEN",
+      stranger: "ok",
+    });
+    const seqsOf = async (who: Who) => (await list(request, who)).entries.map(({ seq }) => seq);
+    expect(await Promise.all((["owner", "stranger", "operator"] as const).map(seqsOf))).toEqual([[1n], [2n], []]);
+  }
+  const { anonymous, operator, ...others } = await platform.outcomes((_context, who) => list({}, who));
+  expect([anonymous, operator, ...new Set(Object.values(others))]).toEqual(["UNAUTHORIZED", "ok", "FORBIDDEN"]);
 });

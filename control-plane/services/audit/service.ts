@@ -1,4 +1,5 @@
-import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
 import type {
   AuditEntry as AuditEntryMessage,
   AuditServiceService,
@@ -6,7 +7,7 @@ import type {
 } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { AuditEntry } from "../../domain/records.ts";
 import { checkAudit } from "../../proof/check-audit.ts";
-import { requireAdmin } from "../actor.ts";
+import { type Actor, requireActor, requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
 import { type AuditFilter, readAuditAfter, readAuditPage } from "./read-audit.ts";
@@ -14,8 +15,8 @@ import { type AuditFilter, readAuditAfter, readAuditPage } from "./read-audit.ts
 export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditServiceService> {
   return {
     async listAudit(request, context) {
-      const { organizationId } = await requireAdmin(deps, context);
-      const filter = filterOf(request);
+      const { organizationId } = request.ownOrganization ? await requireOwner(deps, context) : await requireAdmin(deps, context);
+      const filter = filterOf(request.ownOrganization ? { ...request, organizationId } : request);
       if (request.afterSeq !== undefined) {
         const { entries, nextSeq } = await readAuditAfter(deps.store, filter, Number(request.afterSeq));
         return { entries: entries.map(entryMessage), meta: undefined, nextSeq: nextSeq === undefined ? undefined : BigInt(nextSeq) };
@@ -40,6 +41,12 @@ export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditSe
       };
     },
   };
+}
+
+async function requireOwner(deps: ControlDeps, context: CallContext): Promise<Actor> {
+  const actor = await requireActor(deps, context);
+  if (actor.organizationRole !== "owner") throw new AppError("FORBIDDEN", "Only an owner of the organization may read its audit log.");
+  return actor;
 }
 
 function filterOf({ action, organizationId, actorId, start, end }: ListAuditRequest): AuditFilter {

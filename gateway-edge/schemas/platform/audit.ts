@@ -13,6 +13,9 @@ const filters = {
 export const listAuditQuery = z
   .object({ ...paging, ...filters, organizationId: id.optional() })
   .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
+export const organizationAuditQuery = z
+  .object({ ...paging, ...filters })
+  .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
 export const listAuditAnswer = listOf(auditEntryRecord);
 export const verifyAuditAnswer = z.object({
   ok: z.boolean(),

@@ -11,10 +11,10 @@ type Filter = Pick<ListAuditRequest, "action" | "start" | "end"> & { organizatio
 export async function readAudit(
   { control }: EdgeDeps,
   call: OperationCall,
-  query: Filter & { page: number; pageSize: number; format: "json" | "jsonl" },
+  query: Filter & { page: number; pageSize: number; format: "json" | "jsonl"; ownOrganization: boolean },
 ) {
-  const { page, pageSize, action, organizationId, actor: actorId, start, end } = query;
-  const filter = { action, organizationId, actorId, start, end };
+  const { page, pageSize, action, organizationId, actor: actorId, start, end, ownOrganization } = query;
+  const filter = { action, organizationId, actorId, start, end, ownOrganization };
   // A filter scans the whole log.
   const options = () => call.read(DEADLINE_MS.export);
   if (query.format === "jsonl") {

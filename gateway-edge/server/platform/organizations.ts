@@ -1,14 +1,16 @@
 import type { EdgeDeps } from "../../deps.ts";
 import { pageQuery } from "../../schemas/fields.ts";
+import { listAuditAnswer, organizationAuditQuery } from "../../schemas/platform/audit.ts";
 import * as schemas from "../../schemas/platform/teams.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
+import { readAudit } from "./audit.ts";
 import { budgetChange } from "./budgets.ts";
 import { presentList, presentOrganization, sent } from "./present.ts";
 
 const tag = "Organizations";
 
 export function organizationOperations(deps: EdgeDeps): Operation[] {
-  return [listOrganizations(deps), updateOrganization(deps)];
+  return [listOrganizations(deps), updateOrganization(deps), listOrganizationAudit(deps)];
 }
 
 const listOrganizations = ({ control }: EdgeDeps) =>
@@ -51,4 +53,17 @@ const updateOrganization = ({ control }: EdgeDeps) =>
       const { organization } = await control.organizations.updateOrganization(request, call.write());
       return { organization: presentOrganization(sent(organization, "organization")) };
     },
+  });
+
+const listOrganizationAudit = (deps: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/gw/organizations/audit",
+    summary: "List the audit log of the active organization, newest first, as JSON or JSON lines; for its owners",
+    tag,
+    auth: "user",
+    query: organizationAuditQuery,
+    status: 200,
+    answer: listAuditAnswer,
+    handler: ({ query }, call) => readAudit(deps, call, { ...query, ...query.range, ownOrganization: true }),
   });

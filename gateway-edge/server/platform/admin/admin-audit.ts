@@ -20,7 +20,7 @@ const listAudit = (deps: EdgeDeps) =>
     query: schemas.listAuditQuery,
     status: 200,
     answer: schemas.listAuditAnswer,
-    handler: ({ query }, call) => readAudit(deps, call, { ...query, ...query.range }),
+    handler: ({ query }, call) => readAudit(deps, call, { ...query, ...query.range, ownOrganization: false }),
   });
 
 const verifyAudit = ({ control }: EdgeDeps) =>
