@@ -48,6 +48,16 @@ export const portSetting = (fallback: number) =>
 export const countSetting = (fallback: number, { min, max }: { min: number; max: number }) =>
   z.coerce.number("must be a whole number").int().min(min).max(max).default(fallback);
 
+/** How a process that serves HTTP stops. */
+export const drainSettings = {
+  DRAIN_DELAY_MS: countSetting(0, { min: 0, max: 300_000 }).describe(
+    "How long a process that got SIGTERM goes on accepting while its readiness is false, so that a load balancer sees it before connections are refused.",
+  ),
+  DRAIN_MS: countSetting(120_000, { min: 0, max: 3_600_000 }).describe(
+    "How long a stopping process waits for running calls after that. Then a stream ends with an error event, and other calls with an error.",
+  ),
+};
+
 export const flagSetting = (fallback: boolean) =>
   z
     .enum(["true", "false", "1", "0"])

@@ -26,17 +26,21 @@ export async function runMain(title: string, main: () => Promise<void>): Promise
 }
 
 /**
- * Calls `stop` once on SIGTERM or SIGINT, or when the supervisor is gone, then exits with 0; a second signal or a wait of 30 s
- * exits with 1. An uncaught error ends the process, because a restart is the tested recovery.
+ * Calls `stop` once on SIGTERM or SIGINT, or when the supervisor is gone, then exits with 0; a second signal or a wait of 30 s beyond
+ * `drainMs` exits with 1. An uncaught error ends the process, because a restart is the tested recovery.
  */
-export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
+export function onShutdown(
+  logger: Logger,
+  stop: (cause: { isOrphan: boolean }) => Promise<void>,
+  { drainMs = 0 }: { drainMs?: number } = {},
+): void {
   let stopping = false;
-  const begin = (cause: string) => {
+  const begin = (cause: string, { isOrphan }: { isOrphan: boolean }) => {
     if (stopping) process.exit(1);
     stopping = true;
     logger.info({ cause }, "stopping");
-    setTimeout(() => process.exit(1), 30_000).unref();
-    stop().then(
+    setTimeout(() => process.exit(1), drainMs + 30_000).unref();
+    stop({ isOrphan }).then(
       () => process.exit(0),
       (error: unknown) => {
         logger.error({ error: String(error) }, "stop failed");
@@ -44,13 +48,23 @@ export function onShutdown(logger: Logger, stop: () => Promise<void>): void {
       },
     );
   };
-  process.on("SIGTERM", () => begin("SIGTERM"));
-  process.on("SIGINT", () => begin("SIGINT"));
-  if (process.send) process.on("disconnect", () => begin("supervisor is gone"));
+  process.on("SIGTERM", () => begin("SIGTERM", { isOrphan: false }));
+  process.on("SIGINT", () => begin("SIGINT", { isOrphan: false }));
+  if (process.send) process.on("disconnect", () => begin("supervisor is gone", { isOrphan: true }));
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, (error: unknown) => {
       logger.error({ event, error: error instanceof Error ? error.stack : String(error) }, "ending after an uncaught error");
       process.exit(70);
     });
   }
+}
+
+const ORPHAN_DRAIN_MS = 5000;
+
+/** A process without its supervisor stops soon, because the next supervisor needs its ports and folders. */
+export function drainTimes(
+  { drainDelayMs, drainMs }: { drainDelayMs: number; drainMs: number },
+  { isOrphan }: { isOrphan: boolean },
+): { drainDelayMs: number; drainMs: number } {
+  return isOrphan ? { drainDelayMs: 0, drainMs: Math.min(drainMs, ORPHAN_DRAIN_MS) } : { drainDelayMs, drainMs };
 }

@@ -7,6 +7,7 @@ import type { CallOptions } from "../common/grpc/client.ts";
 import { type Logger, silentLogger } from "../common/logger.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
+import { OpenCalls } from "./calls/open-calls.ts";
 import { readEdgeConfig } from "./config.ts";
 import { type Listener, listen } from "./server/listen.ts";
 import { ADMIN_TOKEN, fakeControlPlane, samples, USER_TOKEN } from "./server/platform/control-plane-fixture.ts";
@@ -46,7 +47,15 @@ async function start(
   const config = readEdgeConfig(env);
   const metrics = createMetrics({ clock: systemClock, edgeIndex: 0 });
   const app = createApp(
-    { config, control, records: createMemoryRecords({ clock: systemClock }), clock: systemClock, random: systemRandom, logger },
+    {
+      config,
+      control,
+      records: createMemoryRecords({ clock: systemClock }),
+      clock: systemClock,
+      random: systemRandom,
+      openCalls: new OpenCalls(),
+      logger,
+    },
     {
       inferenceRoutes: Router().get("/v1/models", (_request, response) => void response.json({ data: [] })),
       inferenceOperations: [],

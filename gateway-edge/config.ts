@@ -4,6 +4,7 @@ import {
   countSetting,
   dataDirSetting,
   developerFlag,
+  drainSettings,
   type Environment,
   flagSetting,
   listSetting,
@@ -66,6 +67,7 @@ export const edgeSettings = {
     .enum(TRANSPORTS)
     .default("http1")
     .describe("How providers are called: `http1` is connections of our own, `undici` honors `HTTPS_PROXY` and `NO_PROXY`."),
+  ...drainSettings,
   DATA_DIR: dataDirSetting,
   JOURNAL_SYNC: z
     .enum(["process", "disk"])

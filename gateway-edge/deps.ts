@@ -2,6 +2,7 @@ import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
 import type { ControlPlane } from "./access/clients/control-plane.ts";
+import type { OpenCalls } from "./calls/open-calls.ts";
 import type { EdgeConfig } from "./config.ts";
 import type { RecordStore } from "./stored/records/records.ts";
 
@@ -14,4 +15,5 @@ export interface EdgeDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly openCalls: OpenCalls;
 }

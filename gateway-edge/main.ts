@@ -1,12 +1,13 @@
 import { systemClock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
-import { onShutdown, report, runMain } from "../common/process.ts";
+import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { VERSION } from "../common/version.ts";
 import { connectControlPlane } from "./access/clients/control-plane.ts";
 import { startReports } from "./access/report-edge.ts";
 import { createApp } from "./app.ts";
 import { createInference } from "./calls/create.ts";
+import { OpenCalls } from "./calls/open-calls.ts";
 import { vocabularyOf } from "./calls/tokens/token-counter.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
@@ -22,7 +23,8 @@ await runMain("tributary edge", async () => {
   const logger = createLogger("edge", config.logLevel);
   const control = connectControlPlane(config.controlAddress);
   const records = createRpcRecords(control.records);
-  const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger };
+  const openCalls = new OpenCalls();
+  const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger, openCalls };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
   // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
@@ -52,15 +54,20 @@ await runMain("tributary edge", async () => {
   const listeners = [await open(config.authProfile, config.port)];
   if (config.hostedPort !== undefined) listeners.push(await open("hosted", config.hostedPort));
 
-  onShutdown(logger, async () => {
+  const stop = async ({ isOrphan }: { isOrphan: boolean }) => {
+    const { drainDelayMs, drainMs } = drainTimes(config, { isOrphan });
     stopping = true;
+    for (const listener of listeners) listener.announceStop();
+    await systemClock.sleep(drainDelayMs);
     reports.stop();
-    await Promise.all(listeners.map((listener) => listener.stop()));
+    openCalls.stop();
+    await Promise.all(listeners.map((listener) => listener.stop({ drainMs, cut: () => openCalls.cut() })));
     await worker.stop();
     // After the last answer, so that its usage is settled before the connection to the control plane closes.
     await inference.stop();
     control.close();
-  });
+  };
+  onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
   const port = listeners[0]?.port ?? config.port;
   logger.info({ port, hostedPort: listeners[1]?.port }, "listening");
   report({ type: "ready", port });

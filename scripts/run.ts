@@ -10,7 +10,7 @@ import type { ChildSpec } from "./supervisor/child.ts";
 import { lockFolder } from "./supervisor/folder-lock.ts";
 import { refuseTakenPorts } from "./supervisor/ports.ts";
 import { type RunSettings, readSettings } from "./supervisor/settings.ts";
-import { createSupervisor, type FirstRun } from "./supervisor/supervisor.ts";
+import { createSupervisor, type FirstRun, STOP_MS } from "./supervisor/supervisor.ts";
 
 await runMain("tributary supervisor", run);
 
@@ -33,6 +33,7 @@ async function run(): Promise<void> {
     ...childSpecs(settings, environment),
     logFolder: join(settings.dataDir, "logs"),
     logToTerminal: settings.logToTerminal,
+    stopMs: STOP_MS + settings.drainDelayMs + settings.drainMs,
     print: (line) => process.stderr.write(`${line}\n`),
     onFirstRun: (report) => {
       unshown = report;
@@ -44,7 +45,9 @@ async function run(): Promise<void> {
     if (ending) process.exit(code === 0 ? 1 : code);
     ending = true;
     if (unshown !== undefined) console.log(firstRunLines(unshown));
-    console.log("stopping: edges, trainer and coordinator first, then the control plane");
+    console.log(
+      "stopping: edges, trainer and coordinator first, then the control plane. Running calls may end; a second Ctrl-C stops at once",
+    );
     await supervisor.stop();
     unlock();
     process.exit(code);

@@ -490,4 +490,14 @@ describe("a node under pressure", () => {
       await poor.stop();
     }
   });
+
+  test("a leaving node is not ready any more, and still accepts work", async () => {
+    const leaving = await startNode({ threads: 1, state: () => "leaving" });
+    try {
+      expect((await fetch(`${leaving.url}/ready`)).status).toBe(503);
+      expect((await send("/train", { dataset: ROWS }, {}, leaving)).status).toBe(200);
+    } finally {
+      await leaving.stop();
+    }
+  });
 });

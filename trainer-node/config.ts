@@ -4,6 +4,7 @@ import {
   ConfigError,
   countSetting,
   dataDirSetting,
+  drainSettings,
   type Environment,
   listSetting,
   logLevelSetting,
@@ -45,6 +46,7 @@ const servingSettings = {
 
 /** The settings of a trainer node; docs/settings.md is printed from them. Every limit is here, and `/v1/info` shows them. */
 export const trainerSettings = {
+  ...drainSettings,
   TRAINER_PORT: portSetting(5000).describe("Port of the participant API."),
   HOST: exposureSettings.HOST,
   TRAINER_HOST: z.string().optional().meta({

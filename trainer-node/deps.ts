@@ -31,8 +31,11 @@ export interface TrainerDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly settings: TrainerSettings;
-  /** "warming" until every thread has loaded its code, "draining" after the node received a signal to stop. */
-  readonly state: () => "warming" | "ready" | "draining";
+  /**
+   * "warming" until every thread has loaded its code. After a signal to stop: "leaving" while the node still accepts work but is not ready any
+   * more, then "draining", which refuses new work.
+   */
+  readonly state: () => "warming" | "ready" | "leaving" | "draining";
 }
 
 /** The settings that the participant API reads. */

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
-import { onShutdown, report, runMain } from "../common/process.ts";
+import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { CAPABILITIES } from "../common/training/capabilities.ts";
 import { createApp } from "./app.ts";
@@ -27,7 +27,6 @@ import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { startServer } from "./server.ts";
 import { createParametersSource } from "./serving/parameters-source.ts";
 
-const STOP_GRACE_MS = 10_000;
 const JOB_KEEP_MS = 3_600_000;
 const IDEMPOTENCY_KEYS_MAX = 10_000;
 
@@ -84,12 +83,16 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     });
     const server = await startServer(app, { host: config.host, port: config.trainerPort, clock: systemClock });
     let joining: ReturnType<typeof startJoining> | undefined;
-    onShutdown(logger, async () => {
+    const stop = async ({ isOrphan }: { isOrphan: boolean }) => {
+      const { drainDelayMs, drainMs } = drainTimes(config, { isOrphan });
+      state = "leaving";
+      await systemClock.sleep(drainDelayMs);
       state = "draining";
       await joining?.stop();
-      await server.stop(STOP_GRACE_MS);
+      await server.stop(drainMs);
       await Promise.all([pool.close(), servingPool.close()]);
-    });
+    };
+    onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
     registered = await warmUp(pool, config);
     if (state === "warming") state = "ready";
     joining = joinIfConfigured(config, { port: server.port, registered, logger });

@@ -3,6 +3,7 @@ import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { createApp } from "../app.ts";
+import { OpenCalls } from "../calls/open-calls.ts";
 import { UPSTREAM_ROWS } from "../calls/pass-through/upstreams.ts";
 import { readEdgeConfig } from "../config.ts";
 import { inferenceOperations, inferenceRouter } from "./http/routes.ts";
@@ -25,6 +26,7 @@ beforeAll(async () => {
     records: control.records,
     clock: systemClock,
     random: systemRandom,
+    openCalls: new OpenCalls(),
     logger: silentLogger,
   };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: 0 });

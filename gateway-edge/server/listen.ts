@@ -11,7 +11,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
-const DRAIN_MS = 28_000;
+/** Time for the last error frames of calls that were cut. */
+const CUT_MS = 2000;
 
 /** Where to listen, and what sees the requests. */
 export interface ListenOptions {
@@ -24,15 +25,26 @@ export interface ListenOptions {
   exact: ExactRoutes;
 }
 
+/** How long running responses may take when the server stops, and what ends those that take longer. */
+export interface Drain {
+  readonly drainMs: number;
+  cut(): void;
+}
+
+const NO_DRAIN: Drain = { drainMs: 0, cut: () => {} };
+
 /** An open HTTP server. */
 export interface Listener {
   readonly port: number;
-  /** Accepts no new connections, waits for running responses, then closes all. */
-  stop(): Promise<void>;
+  /** From now on every response asks its client to close the connection. */
+  announceStop(): void;
+  /** Accepts no new connections, waits for running responses as `drain` says (not at all without it), then closes all connections. */
+  stop(drain?: Drain): Promise<void>;
 }
 
 /** Opens an HTTP server with limits on everything that a slow or hostile client could occupy. */
 export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
+  let isStopping = false;
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -45,6 +57,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     (request, response) => {
       options.observe(request, response);
       boundUnreadBody(request, response);
+      if (isStopping) response.setHeader("connection", "close");
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuseTarget(response);
       if (!options.exact(request, response)) app(request, response);
@@ -56,18 +69,29 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);
   });
-  return { port: (server.address() as AddressInfo).port, stop: () => drain(server) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    announceStop: () => {
+      isStopping = true;
+    },
+    stop: (drain = NO_DRAIN) => {
+      isStopping = true;
+      return stopServer(server, drain);
+    },
+  };
 }
 
-async function drain(server: Server): Promise<void> {
+async function stopServer(server: Server, { drainMs, cut }: Drain): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
   // Keep-alive connections become idle when their response ends: close them then.
   const sweep = setInterval(() => server.closeIdleConnections(), 250);
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  const cutting = setTimeout(cut, drainMs);
+  const closing = setTimeout(() => server.closeAllConnections(), drainMs + CUT_MS);
   await closed;
   clearInterval(sweep);
-  clearTimeout(cut);
+  clearTimeout(cutting);
+  clearTimeout(closing);
 }
 
 function refuseTarget(response: ServerResponse): void {

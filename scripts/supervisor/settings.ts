@@ -2,7 +2,16 @@ import { statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
-import { ConfigError, countSetting, dataDirSetting, type Environment, flagSetting, portSetting, readConfig } from "../../common/config.ts";
+import {
+  ConfigError,
+  countSetting,
+  dataDirSetting,
+  drainSettings,
+  type Environment,
+  flagSetting,
+  portSetting,
+  readConfig,
+} from "../../common/config.ts";
 import { controlHostSetting, isLoopbackHost, openingSettings, openingsOf } from "../../common/exposed.ts";
 
 // Several edges share one port, so it cannot be 0.
@@ -33,6 +42,7 @@ export const runSettings = {
     .refine((path) => kindOf(path) === "file", "is not an existing file")
     .optional()
     .describe("A LiteLLM `config.yaml` of models, providers and routing, such as `examples/litellm-config.yaml`."),
+  ...drainSettings,
   LOG_TO_TERMINAL: flagSetting(false).describe("Whether `make run` shows the logs of all processes."),
 };
 

@@ -3,7 +3,8 @@ import { type BackOff, defaultBackOff } from "./back-off.ts";
 import { type Child, type ChildFailure, type ChildSpec, createChild } from "./child.ts";
 import { type LogFile, openLogFile } from "./log-file.ts";
 
-const STOP_MS = 35_000;
+/** What a process needs to stop beside its time for running calls. */
+export const STOP_MS = 35_000;
 const TERMINAL_POLL_MS = 200;
 
 export type FirstRun = Extract<ProcessReport, { type: "first-run" }>;

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
+import { OpenCalls } from "../../gateway-edge/calls/open-calls.ts";
 import { readEdgeConfig } from "../../gateway-edge/config.ts";
 import type { Operation } from "../../gateway-edge/server/middleware/operation.ts";
 import { fakeControlPlane } from "../../gateway-edge/server/platform/control-plane-fixture.ts";
@@ -20,6 +21,7 @@ export const operations: readonly Operation[] = platformOperations({
   records: createMemoryRecords({ clock: systemClock }),
   clock: systemClock,
   random: systemRandom,
+  openCalls: new OpenCalls(),
   logger: silentLogger,
 });
 

@@ -87,6 +87,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     EDGES: String(edgeCount),
     // Without a node, these models cannot be served.
     BUILT_IN_MODELS: String(options.trainer ?? false),
+    // A test that stops processes in the middle of calls does not want to wait for them.
+    DRAIN_MS: "10000",
     ADMIN_PASSWORD,
     MASTER_KEY,
     ...(options.mongoUri ? { MONGODB_URI: options.mongoUri, MONGODB_DATABASE: options.mongoDatabase ?? "tributary" } : {}),

@@ -6,6 +6,7 @@ import type { Credit, ReserveInput } from "../../credit/credit.ts";
 import { totalTokens } from "../../credit/pricing/usage.ts";
 import type { BytesPart, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { RouteRun, Router } from "../../upstream/routing/route.ts";
+import { ShutdownError } from "../open-calls.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import type { Job, JobAnswer } from "./job.ts";
@@ -159,11 +160,12 @@ class RunningCall<Answer> {
 
   /** Settles for what was delivered so far, if anything, and returns the error to show. */
   async fail(thrown: unknown): Promise<AppError> {
-    const error = this.#open ? this.#open.asError(thrown) : asError(thrown, this.#call.signal);
+    const { signal } = this.#call;
+    const error = signal.aborted ? endedBy(signal, thrown) : this.#open ? this.#open.asError(thrown) : asAppError(thrown);
     if (!this.#settled) {
-      const cancelled = this.#call.signal.aborted;
-      if (this.#open && !cancelled) this.#route.failed(this.#open.attempt, error, { visible: true });
-      await this.#settle(cancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
+      if (this.#open && !signal.aborted) this.#route.failed(this.#open.attempt, error, { visible: true });
+      const isCancelled = signal.aborted && !(error instanceof ShutdownError);
+      await this.#settle(isCancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
     }
     return error;
   }
@@ -275,7 +277,8 @@ class RunningCall<Answer> {
 
   #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {
     open.close();
-    if (outcome.status === "cancelled") this.#route.cancelled(open.attempt);
+    // The provider is not to blame for a call that its client or the stopping edge ended.
+    if (outcome.status === "cancelled" || (outcome.status === "error" && this.#call.signal.aborted)) this.#route.cancelled(open.attempt);
     if (outcome.status !== "success") return;
     const { queuedMs } = open;
     const [elapsedMs, firstMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
@@ -292,7 +295,8 @@ class RunningCall<Answer> {
   }
 }
 
-function asError(thrown: unknown, signal: AbortSignal): AppError {
+function endedBy({ reason }: AbortSignal, thrown: unknown): AppError {
+  if (reason instanceof AppError) return reason;
   if (thrown instanceof AppError) return thrown;
-  return signal.aborted ? new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown }) : asAppError(thrown);
+  return new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown });
 }

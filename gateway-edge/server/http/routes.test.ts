@@ -3,6 +3,7 @@ import { systemClock } from "../../../common/clock.ts";
 import { mintSecret } from "../../../common/key-shape.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import { systemRandom } from "../../../common/random.ts";
+import { OpenCalls } from "../../calls/open-calls.ts";
 import { readEdgeConfig } from "../../config.ts";
 import { inferenceOperations, inferenceRouter } from "./routes.ts";
 import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge, USER_TOKEN } from "./testing/edge-fixture.ts";
@@ -47,6 +48,7 @@ test("no inference route answers without a key: each one found in the router is 
     records: control.records,
     clock: systemClock,
     random: systemRandom,
+    openCalls: new OpenCalls(),
     logger: silentLogger,
   };
   const routes = routesOf(

@@ -160,10 +160,11 @@ export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inferen
   return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
 }
 
-function callDeps({ config, control, clock, logger }: EdgeDeps, inference: Inference): CallDeps {
-  return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax };
+function callDeps({ config, control, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
+  return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax, openCalls };
 }
 
-function utilityDeps({ config }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {
-  return { routing, providers, countRemotely, dropParams: () => routing.settings().dropParams, bodyBytesMax: config.jsonBodyBytesMax };
+function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {
+  const { jsonBodyBytesMax: bodyBytesMax } = config;
+  return { routing, providers, countRemotely, dropParams: () => routing.settings().dropParams, bodyBytesMax, openCalls };
 }

@@ -1,6 +1,7 @@
 import { systemClock } from "../../../common/clock.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import { systemRandom } from "../../../common/random.ts";
+import { OpenCalls } from "../../calls/open-calls.ts";
 import { readEdgeConfig } from "../../config.ts";
 import { createMemoryRecords } from "../../stored/records/memory-records-fixture.ts";
 import { openApiDocument } from "../openapi.ts";
@@ -10,7 +11,15 @@ import { platformOperations } from "./operations.ts";
 
 const { control } = fakeControlPlane({});
 const records = createMemoryRecords({ clock: systemClock });
-const deps = { config: readEdgeConfig({}), control, records, clock: systemClock, random: systemRandom, logger: silentLogger };
+const deps = {
+  config: readEdgeConfig({}),
+  control,
+  records,
+  clock: systemClock,
+  random: systemRandom,
+  openCalls: new OpenCalls(),
+  logger: silentLogger,
+};
 const operations = platformOperations(deps);
 const document = openApiDocument(operations);
 

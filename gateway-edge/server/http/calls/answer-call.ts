@@ -1,12 +1,13 @@
 import type { Request, Response } from "express";
 import type { Clock } from "../../../../common/clock.ts";
-import { AppError, asAppError } from "../../../../common/errors.ts";
+import { type AppError, asAppError } from "../../../../common/errors.ts";
 import type { Caller, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import { gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from "../../../calls/inference/run-inference.ts";
+import type { OpenCalls } from "../../../calls/open-calls.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
 import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
@@ -20,6 +21,7 @@ export interface CallDeps extends IdempotentDeps {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
   readonly clock: Clock;
   readonly bodyBytesMax: number;
+  readonly openCalls: OpenCalls;
 }
 
 /** The error format of one API. */
@@ -75,7 +77,15 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
   const early = job.stream ? newWriter() : undefined;
   try {
-    const call = { callId, endpoint, caller, job, routing, signal: clientLeft(response), errorStatus: exchange.errors.status };
+    const call = {
+      callId,
+      endpoint,
+      caller,
+      job,
+      routing,
+      signal: clientLeft(response, deps.openCalls),
+      errorStatus: exchange.errors.status,
+    };
     const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
     else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });
@@ -178,13 +188,17 @@ function send(
   response.end(answer.body);
 }
 
-/** Aborts when the client disconnects. The request's `close` event may never come after its body was read; the response's always does. */
-export function clientLeft(response: Response): AbortSignal {
-  const left = new AbortController();
-  const check = () => {
-    if (!response.writableFinished) left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected."));
+/**
+ * Aborts when the client disconnects or the edge stops. The request's `close` event may never come after its body was read; the response's
+ * always does.
+ */
+export function clientLeft(response: Response, openCalls: OpenCalls): AbortSignal {
+  const call = openCalls.open();
+  const closed = () => {
+    call.close();
+    if (!response.writableFinished) call.left();
   };
-  if (response.closed) check();
-  else response.on("close", check);
-  return left.signal;
+  if (response.closed) closed();
+  else response.on("close", closed);
+  return call.signal;
 }

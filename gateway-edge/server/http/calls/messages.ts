@@ -103,7 +103,7 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
     const { body } = await readCall(deps, request);
     const asked = parseCountMessagesRequest(body);
     const deployment = deploymentOf(deps, { caller: callerOf(response), model: asked.model });
-    response.json({ input_tokens: await count(deps, { asked, deployment, signal: clientLeft(response) }) });
+    response.json({ input_tokens: await count(deps, { asked, deployment, signal: clientLeft(response, deps.openCalls) }) });
   };
 }
 

@@ -12,6 +12,7 @@ import { embeddingsJob } from "../../../calls/inference/jobs/embeddings.ts";
 import { moderationsJob } from "../../../calls/inference/jobs/moderations.ts";
 import type { ModelDirectory } from "../../../calls/inference/model-access.ts";
 import { type PlanDeps, previewCall } from "../../../calls/inference/plan-call.ts";
+import type { OpenCalls } from "../../../calls/open-calls.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
 import { countTokens } from "../../../calls/tokens/token-counter.ts";
 import { parseChatRequest } from "../../../schemas/calls/chat.ts";
@@ -40,6 +41,7 @@ export interface UtilityDeps extends PlanDeps {
   readonly countRemotely: Inference["countRemotely"];
   readonly dropParams: () => boolean;
   readonly bodyBytesMax: number;
+  readonly openCalls: OpenCalls;
 }
 
 /**
@@ -53,7 +55,7 @@ export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
     const deployments = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
     const able = callEndpoint ? deployments.find(({ providerKind }) => deps.providers.get(providerKind)?.remoteCount) : undefined;
     const deployment = able ?? deployments[0];
-    const remote = able && (await deps.countRemotely({ deployment: able, asked, signal: clientLeft(response) }));
+    const remote = able && (await deps.countRemotely({ deployment: able, asked, signal: clientLeft(response, deps.openCalls) }));
     const { tokens, tokenizer } = remote?.type === "counted" ? remote : await count(asked, { deployment, providers: deps.providers });
     const failure = remote?.type === "failed" ? remote : undefined;
     response.json({

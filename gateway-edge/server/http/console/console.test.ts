@@ -7,6 +7,7 @@ import { systemClock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { silentLogger } from "../../../../common/logger.ts";
 import { systemRandom } from "../../../../common/random.ts";
+import { OpenCalls } from "../../../calls/open-calls.ts";
 import { readEdgeConfig } from "../../../config.ts";
 import { createMemoryRecords } from "../../../stored/records/memory-records-fixture.ts";
 import { type Listener, listen } from "../../listen.ts";
@@ -46,6 +47,7 @@ async function start({ isBuilt = true } = {}) {
     records: createMemoryRecords({ clock: systemClock }),
     clock: systemClock,
     random: systemRandom,
+    openCalls: new OpenCalls(),
     logger: silentLogger,
   };
   const app = express();

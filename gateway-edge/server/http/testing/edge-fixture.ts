@@ -31,6 +31,7 @@ import type { UsageLog } from "../../../../proto/gen/tributary/usage/v1/usage.ts
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { createInference, type Inference, type InferenceParts } from "../../../calls/create.ts";
 import { gatewayErrorHandler, gatewayNotFound } from "../../../calls/gateway-error.ts";
+import { OpenCalls } from "../../../calls/open-calls.ts";
 import { readEdgeConfig } from "../../../config.ts";
 import type { Credit } from "../../../credit/credit.ts";
 import type { Intent } from "../../../credit/journal/records.ts";
@@ -316,7 +317,7 @@ export async function startEdge(
   const folder = mkdtempSync(join(tmpdir(), "tributary-edge-"));
   const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000", DATA_DIR: folder, ...env });
   const { records } = control;
-  const ports = { clock: systemClock, random: systemRandom, logger: silentLogger };
+  const ports = { clock: systemClock, random: systemRandom, logger: silentLogger, openCalls: new OpenCalls() };
   const deps: EdgeDeps = { config, control: control.asControlPlane(), records, ...ports };
   const credit = parts.credit ?? settledAtOnce(await openCredit(deps, "edge-test"), control);
   const inference = await createInference(deps, { ...parts, credit });

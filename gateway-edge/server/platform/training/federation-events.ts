@@ -15,13 +15,15 @@ export function sequenceOf(lastEventId: string | undefined): bigint {
 
 /** A federation's events as server-sent events, until the federation has ended or the client disconnects. */
 export async function* federationEvents(
-  { control, clock }: Pick<EdgeDeps, "control" | "clock">,
+  { control, clock, openCalls: { stopping } }: Pick<EdgeDeps, "control" | "clock" | "openCalls">,
   { federationId, after, options }: { federationId: string; after: bigint; options: CallOptions },
 ): AsyncGenerator<string> {
   let last = after;
   let sentAtMs = clock.monotonicMs();
   let isOpen = false;
-  while (!options.signal?.aborted) {
+  // A client whose edge stops reconnects to another one with the id of its last event.
+  const ended = options.signal ? AbortSignal.any([options.signal, stopping]) : stopping;
+  while (!ended.aborted) {
     const { events, state } = await control.training.listEvents({ federationId, after: last, limit: PAGE }, options);
     // Headers are sent with the first part, so a comment is sent at once.
     if (!isOpen) yield ": following\n\n";
@@ -41,6 +43,6 @@ export async function* federationEvents(
       yield ": keep-alive\n\n";
       sentAtMs = clock.monotonicMs();
     }
-    await pause(clock, LOOK_MS, options.signal ?? undefined);
+    await pause(clock, LOOK_MS, ended);
   }
 }
