@@ -46,7 +46,8 @@ export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }
   const [command = process.execPath, ...words] = [...launcher, process.execPath, ...nodeFlags, resolve(root, entry)];
   const child = spawn(command, words, {
     cwd: root,
-    env: { ...inherited(["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"]), ...env },
+    // As in `make run`: without the cache every process compiles all its modules again, which takes a second of processor time.
+    env: { ...inherited(["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"]), NODE_COMPILE_CACHE: resolve(root, ".cache", "compiled"), ...env },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   killWithUs(child);
