@@ -85,3 +85,10 @@ export class ShutdownError extends AppError {
     });
   }
 }
+
+/** The error of a call that its client or the stopping edge has ended. */
+export function endedBy({ reason }: AbortSignal, thrown: unknown): AppError {
+  if (reason instanceof AppError) return reason;
+  if (thrown instanceof AppError) return thrown;
+  return new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown });
+}

@@ -6,7 +6,7 @@ import type { Credit, ReserveInput } from "../../credit/credit.ts";
 import { totalTokens } from "../../credit/pricing/usage.ts";
 import type { BytesPart, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { RouteRun, Router } from "../../upstream/routing/route.ts";
-import { ShutdownError } from "../open-calls.ts";
+import { endedBy, ShutdownError } from "../open-calls.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import type { Job, JobAnswer } from "./job.ts";
@@ -293,10 +293,4 @@ class RunningCall<Answer> {
     const model = fallbacks > 0 ? group : this.#call.job.model;
     return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
   }
-}
-
-function endedBy({ reason }: AbortSignal, thrown: unknown): AppError {
-  if (reason instanceof AppError) return reason;
-  if (thrown instanceof AppError) return thrown;
-  return new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown });
 }
