@@ -313,6 +313,10 @@ export interface UsageRow {
   onceFor?: string;
   /** The provider's own name of the model that answered. */
   providerModel?: string;
+  /** Every attempt, if one failed. */
+  attemptsDetail?: readonly { deploymentId: string; provider: string; status?: number; errorText?: string; latencyMs: number }[];
+  /** Nano-USD that were reserved before the provider was asked. */
+  reserved?: number;
   /** The ledger entry that charges it; absent for calls without cost. */
   ledgerSeq?: number;
   /** Hash of all fields above but ledgerSeq. A second report with another hash is refused and audited. */
@@ -325,7 +329,7 @@ export const USAGE_ROW_FIELDS = [
   "id", "createdAt", "completedAt", "organizationId", "teamId", "teamName", "apiKeyId", "apiKeyName", "maskedKey", "userId", "endUser",
   "endpoint", "model", "deploymentId", "provider", "type", "stream", "status", "httpStatus", "errorCode", "usage", "priceVersion",
   "cacheHit", "attempts", "fallbackFrom", "latencyMs", "firstTokenMs", "overheadUs", "tags", "onceFor", "cost", "contentHash",
-  "ledgerSeq", "providerModel",
+  "ledgerSeq", "providerModel", "attemptsDetail", "reserved",
 ] as const satisfies readonly (keyof UsageRow)[];
 
 /** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */

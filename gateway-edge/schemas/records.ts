@@ -271,6 +271,19 @@ export const usageLogRecord = z
     ledgerSeq: int64.nullable(),
     /** The provider's own name of the model that answered. */
     providerModel: z.string().nullable(),
+    /** What each deployment answered, in order; the last one answered the call, unless the call failed. */
+    attemptsDetail: z.array(
+      z.object({
+        deploymentId: z.string(),
+        provider: z.string(),
+        /** The provider's HTTP status; null if it did not answer, or failed after its status. */
+        status: z.int().nullable(),
+        errorText: z.string().nullable(),
+        latencyMs: z.int(),
+      }),
+    ),
+    /** Nano-USD that were reserved before the provider was asked. */
+    reserved: int64.nullable(),
   })
   .meta({ id: "UsageLog" });
 

@@ -195,6 +195,16 @@ export const usageLog = z.looseObject({
   tags: z.array(z.string()),
   ledgerSeq: orNull(count),
   providerModel: orNull(z.string()),
+  attemptsDetail: z.array(
+    z.object({
+      deploymentId: z.string(),
+      provider: z.string(),
+      status: orNull(z.int()),
+      errorText: orNull(z.string()),
+      latencyMs: count,
+    }),
+  ),
+  reserved: orNull(count),
 });
 export const usageBucket = z.looseObject({
   bucket: z.string(),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { adminToken, call } from "../helpers/api.ts";
 import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
+import { allPages } from "./ledger-checks.ts";
 
 const CALLS = 250;
 const AT_ONCE = 25;
@@ -73,6 +74,39 @@ test("when every deployment fails, the upstream gets no more attempts than retri
   expect(asked.get("all-bad-bad") ?? 0).toBeLessThanOrEqual(40 * 3 * 1.1);
   const verified = await call(system.url, "GET", "/api/admin/ledger/verify", { token: await adminToken(system) });
   expect(verified.body).toMatchObject({ ok: true, sum: 0 });
+});
+
+interface LoggedCall {
+  readonly model: string;
+  readonly attempts: number;
+  readonly deploymentId: string;
+  readonly reserved: number;
+  readonly attemptsDetail: readonly { deploymentId: string; status: number | null; errorText: string | null; latencyMs: number }[];
+}
+
+async function logsOf(wanted: string): Promise<LoggedCall[]> {
+  const rows = await allPages<LoggedCall>(system, await adminToken(system), "/api/gw/logs");
+  return rows.filter(({ model }) => model === wanted);
+}
+
+test("a call's log names every attempt with what the provider answered, and what was reserved", async () => {
+  const rows = await logsOf("status-500");
+  for (const { attempts, attemptsDetail, deploymentId, reserved } of rows) {
+    expect([attemptsDetail.length, attemptsDetail.at(-1)?.deploymentId, attemptsDetail.at(-1)?.errorText]).toEqual([
+      attempts,
+      deploymentId,
+      null,
+    ]);
+    expect(reserved).toBeGreaterThan(0);
+  }
+  const retried = rows.filter(({ attempts }) => attempts > 1);
+  expect(retried.length).toBeGreaterThan(0);
+  for (const { attemptsDetail } of retried)
+    expect(attemptsDetail.slice(0, -1).map(({ status, errorText }) => [status, errorText])).toEqual(
+      attemptsDetail.slice(0, -1).map(() => [500, expect.stringContaining("UPSTREAM_UNAVAILABLE")]),
+    );
+  const [failed] = await logsOf("all-bad");
+  expect(failed?.attemptsDetail.every(({ errorText }) => errorText !== null)).toBe(true);
 });
 
 function answer(request: IncomingMessage, response: ServerResponse): void {

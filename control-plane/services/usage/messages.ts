@@ -1,14 +1,16 @@
 import { AppError } from "../../../common/errors.ts";
 import { PRICE_UNIT_NAMES } from "../../../common/pricing.ts";
-import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { AttemptDetail, TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UnitAmounts, Usage, UsageRow } from "../../domain/records.ts";
 import { reportedHash } from "../../domain/settlement.ts";
 import { date } from "../messages.ts";
 
 export function usageMessage(row: UsageRow): UsageLog {
-  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, contentHash: _, ...same } = row;
+  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, reserved, attemptsDetail, contentHash: _, ...same } = row;
   return {
     ...same,
+    attemptsDetail: [...(attemptsDetail ?? [])],
+    reserved: reserved === undefined ? undefined : BigInt(reserved),
     callId: id,
     createdAt: date(createdAt),
     completedAt: date(completedAt),
@@ -57,11 +59,29 @@ export function usageRow(log: UsageLog): UsageRow {
     tags: log.tags,
     ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
     ...(log.providerModel === undefined ? {} : { providerModel: log.providerModel }),
+    ...attemptFields(log),
   };
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
   if (!content.id || !content.organizationId || !content.createdAt) throw refuse(log, "an id or a time is missing");
   return { ...content, cost: log.cost, contentHash: reportedHash(log.cost, content) };
+}
+
+function attemptFields({ attemptsDetail, reserved }: UsageLog) {
+  return {
+    ...(attemptsDetail.length === 0 ? {} : { attemptsDetail: attemptsDetail.map(attemptRow) }),
+    ...(reserved === undefined ? {} : { reserved: Number(reserved) }),
+  };
+}
+
+function attemptRow({ deploymentId, provider, status, errorText, latencyMs }: AttemptDetail) {
+  return {
+    deploymentId,
+    provider,
+    ...(status === undefined ? {} : { status }),
+    ...(errorText === undefined ? {} : { errorText }),
+    latencyMs,
+  };
 }
 
 const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "audio", "total"] as const;

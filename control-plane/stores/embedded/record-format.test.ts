@@ -21,6 +21,17 @@ const logs: fc.Arbitrary<UsageLog> = fc
     fallbackFrom: maybe(fc.string()),
     firstTokenMs: maybe(fc.nat()),
     onceFor: maybe(fc.string()),
+    providerModel: maybe(fc.string()),
+    reserved: maybe(counts),
+    attemptsDetail: fc.array(
+      fc.record({
+        deploymentId: fc.string(),
+        provider: fc.string(),
+        status: maybe(fc.nat()),
+        errorText: maybe(fc.string()),
+        latencyMs: fc.nat(),
+      }),
+    ),
     tags: fc.array(fc.string(), { maxLength: 3 }),
     stream: fc.boolean(),
   })
@@ -55,7 +66,7 @@ test("a call's row is read as it was written, field by field in its order: its h
     fc.property(logs, maybe(fc.nat()), (log, ledgerSeq) => {
       const row: UsageRow = { ...usageRow(log), ...(ledgerSeq === undefined ? {} : { ledgerSeq }) };
       const read = decode("usage", encode("usage", row));
-      expect(Object.entries(read)).toEqual(Object.entries(row));
+      expect(read).toStrictEqual(row);
       const { contentHash, ledgerSeq: _, ...content } = read;
       expect(usageContentHash(content)).toBe(contentHash);
     }),

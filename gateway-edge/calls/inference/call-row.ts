@@ -1,5 +1,5 @@
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { AttemptDetail, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { type CallIdentity, callerIdentity } from "../../credit/call-identity.ts";
 import type { Intent, ServedRecord } from "../../credit/journal/records.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
@@ -68,11 +68,18 @@ export interface EndedCall {
   readonly call: Metered;
   readonly served: ServedDeployment | undefined;
   readonly attempts: number;
+  /** Every attempt, if one failed. */
+  readonly attemptsDetail: AttemptDetail[] | undefined;
+  readonly reserved: bigint;
   readonly timing: Timing;
 }
 
 /** The row of a call that has ended. */
-export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Outcome, { usage, cost }: Bill): UsageLog {
+export function rowOf(
+  { call, served, attempts, attemptsDetail = [], reserved, timing }: EndedCall,
+  outcome: Outcome,
+  { usage, cost }: Bill,
+): UsageLog {
   const attempt = served?.attempt;
   return {
     ...identityOf(call, served),
@@ -91,6 +98,8 @@ export function rowOf({ call, served, attempts, timing }: EndedCall, outcome: Ou
     firstTokenMs: rounded(timing.firstTokenMs),
     overheadUs: Math.round(timing.overheadMs * 1000),
     tags: [...call.job.tags],
+    attemptsDetail,
+    reserved,
   };
 }
 

@@ -1,13 +1,14 @@
 import type { Clock } from "../../../common/clock.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
-import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { AttemptDetail, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, ServedRecord } from "../../credit/journal/records.ts";
 import { cost } from "../../credit/pricing/price.ts";
 import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
 import { DeliveredText } from "../tokens/delivered-text.ts";
+import { type AttemptFailure, failedAttempt, lastAttempt } from "./attempt-detail.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRecordOf } from "./call-row.ts";
 import { pricesOf } from "./plan-call.ts";
@@ -28,6 +29,9 @@ export interface Meter {
   intent(worstCase: bigint): Intent;
   /** The deployment that answers. */
   servedBy(served: ServedDeployment, route: { readonly retries: number; readonly fallbacks: number }): void;
+  /** A deployment is about to be asked. */
+  attempting(): void;
+  attemptFailed(attempt: ServedDeployment["attempt"], failure: AttemptFailure): void;
   /** The journal record of the deployment that answers. */
   served(served: ServedDeployment): ServedRecord;
   /** A part of a stream that goes to the client. */
@@ -40,7 +44,7 @@ export interface Meter {
   progress(): Progress | undefined;
   /** What the call costs if it ends now: by the provider's report, or by the gateway's count of what was delivered. */
   bill(): Bill | Promise<Bill>;
-  log(outcome: Outcome, bill: Bill): UsageLog;
+  log(outcome: Outcome, bill: Bill, reserved: bigint): UsageLog;
   /** A provider report that cannot be true; the bill then uses the gateway's count. */
   disbelieved(): Disbelieved | undefined;
   overheadMs(): number;
@@ -50,6 +54,7 @@ export interface Meter {
 
 /** How much may be delivered, and for how long, between progress records: a process that dies loses no more than that. */
 const PROGRESS_DELTAS = 32;
+const ATTEMPTS_DETAIL_MAX = 20;
 const PROGRESS_MS = 250;
 
 /** A share of the rough count for reservations: a row that recovery makes has one input token for every four bytes. */
@@ -75,6 +80,9 @@ class CallMeter implements Meter {
   #disbelieved: Disbelieved | undefined;
   #served: ServedDeployment | undefined;
   #attempts = 1;
+  #attemptMs = 0;
+  /** Absent unless an attempt failed: the only attempt of a call is the call itself. */
+  #attemptsDetail: AttemptDetail[] | undefined;
   /** The totals of the last progress record. */
   #noted = { deltas: 0, elapsedMs: 0 };
 
@@ -114,6 +122,19 @@ class CallMeter implements Meter {
   servedBy(served: ServedDeployment, route: { readonly retries: number; readonly fallbacks: number }): void {
     this.#served = served;
     this.#attempts = 1 + route.retries + route.fallbacks;
+  }
+
+  attempting(): void {
+    this.#attemptMs = this.elapsedMs();
+  }
+
+  attemptFailed(attempt: ServedDeployment["attempt"], failure: AttemptFailure): void {
+    this.#attemptsDetail ??= [];
+    if (this.#attemptsDetail.length < ATTEMPTS_DETAIL_MAX) this.#attemptsDetail.push(failedAttempt(attempt, failure, this.#sinceAttempt()));
+  }
+
+  #sinceAttempt(): number {
+    return Math.round(this.elapsedMs() - this.#attemptMs);
   }
 
   served(served: ServedDeployment): ServedRecord {
@@ -165,7 +186,7 @@ class CallMeter implements Meter {
     return usage instanceof Promise ? usage.then(billOf) : billOf(usage);
   }
 
-  log(outcome: Outcome, bill: Bill): UsageLog {
+  log(outcome: Outcome, bill: Bill, reserved: bigint): UsageLog {
     const timing = {
       createdAt: this.#createdAt,
       completedAt: new Date(this.#clock.now()),
@@ -173,7 +194,17 @@ class CallMeter implements Meter {
       firstTokenMs: this.#firstTokenMs,
       overheadMs: this.overheadMs(),
     };
-    return rowOf({ call: this.#call, served: this.#served, attempts: this.#attempts, timing }, outcome, bill);
+    const last = this.#attemptsDetail && outcome.status !== "error" && this.#served;
+    if (last) this.#attemptsDetail?.push(lastAttempt(last, this.#sinceAttempt()));
+    const ended = {
+      call: this.#call,
+      served: this.#served,
+      attempts: this.#attempts,
+      attemptsDetail: this.#attemptsDetail,
+      reserved,
+      timing,
+    };
+    return rowOf(ended, outcome, bill);
   }
 
   disbelieved(): Disbelieved | undefined {

@@ -163,6 +163,7 @@ class RunningCall<Answer> {
     const { signal } = this.#call;
     const error = signal.aborted ? endedBy(signal, thrown) : this.#open ? this.#open.asError(thrown) : asAppError(thrown);
     if (!this.#settled) {
+      if (this.#open) this.#meter.attemptFailed(this.#open.attempt, { error });
       if (this.#open && !signal.aborted) this.#route.failed(this.#open.attempt, error, { visible: true });
       const isCancelled = signal.aborted && !(error instanceof ShutdownError);
       await this.#settle(isCancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
@@ -181,10 +182,12 @@ class RunningCall<Answer> {
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
       const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
+      this.#meter.attempting();
       const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
       // A wait for the gateway's own connection pool counts as the gateway's time.
       this.#waitedSince(sinceMs + opened.queuedMs);
       if (opened.type !== "failed") return opened;
+      this.#meter.attemptFailed(attempt, opened);
       if (signal.aborted) this.#route.cancelled(attempt);
       else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
     }
@@ -254,7 +257,7 @@ class RunningCall<Answer> {
     const bill = counted instanceof Promise ? await counted : counted;
     if (this.#open) this.#close(this.#open, outcome, bill);
     this.#logDisbelief();
-    const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill));
+    const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill, this.#parts.reserved));
     const sinceMs = this.#deps.clock.monotonicMs();
     await settling;
     this.#waitedSince(sinceMs);

@@ -126,6 +126,7 @@ class Hit<Answer> {
       overheadUs: Math.round(elapsedMs * 1000),
       tags: [...job.tags],
       ledgerSeq: undefined,
+      attemptsDetail: [],
     };
   }
 }

@@ -150,6 +150,7 @@ export class ProxiedCall {
       overheadUs: 0,
       tags: [],
       ledgerSeq: undefined,
+      attemptsDetail: [],
     };
   }
 }

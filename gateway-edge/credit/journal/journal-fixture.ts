@@ -113,6 +113,7 @@ export function finalOf(index: number, output = 200): UsageLog {
     overheadUs: 412,
     tags: [...tags],
     ledgerSeq: undefined,
+    attemptsDetail: [],
   };
 }
 

@@ -53,6 +53,7 @@ export function unpackPositionalFinal(payload: Uint8Array): UsageLog {
   const [callId, createdAtMs, completedAtMs, organizationId, teamId, teamName, apiKeyId, apiKeyName, maskedKey] = fields;
   const usage = fields[20];
   return {
+    attemptsDetail: [],
     callId,
     createdAt: dateOf(createdAtMs),
     completedAt: dateOf(completedAtMs),

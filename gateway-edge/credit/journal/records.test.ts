@@ -48,7 +48,20 @@ const times = {
   overheadUs: fc.integer(),
 };
 const rest = { priceVersion: fc.integer(), cacheHit: fc.boolean(), attempts: fc.integer(), fallbackFrom: orAbsent(fc.string()) };
-const last = { tags: fc.array(fc.string()), ledgerSeq: orAbsent(int64), onceFor: orAbsent(fc.string()) };
+const attempt = fc.record({
+  deploymentId: fc.string(),
+  provider: fc.string(),
+  status: orAbsent(fc.integer()),
+  errorText: orAbsent(fc.string()),
+  latencyMs: fc.integer(),
+});
+const last = {
+  attemptsDetail: fc.array(attempt),
+  reserved: orAbsent(int64),
+  tags: fc.array(fc.string()),
+  ledgerSeq: orAbsent(int64),
+  onceFor: orAbsent(fc.string()),
+};
 const anyRow: fc.Arbitrary<UsageLog> = fc.record({ ...identity, ...key, ...place, ...outcome, ...times, ...rest, ...last });
 
 test("a row comes back as it went in, whatever is in it: 64-bit money, absent fields, any text", () => {
@@ -65,6 +78,7 @@ test("a final of an earlier version is read", () => {
   );
   expect(callIdOf(RECORD_TYPE.positionalFinal, payload)).toBe("call_0123456789abcdef01234567");
   expect(unpackFinal({ type: RECORD_TYPE.positionalFinal, payload })).toEqual({
+    attemptsDetail: [],
     callId: "call_0123456789abcdef01234567",
     createdAt: new Date(1_700_000_000_123),
     completedAt: new Date(1_700_000_001_456),

@@ -24,7 +24,7 @@ const CUT_OFF_STATUS = 499;
 export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLog {
   const elapsedMs = progress?.elapsedMs ?? 0;
   const usage = progress?.usage ?? NO_USAGE;
-  const { createdAtMs, worstCase: _worstCase, tags, ...identity } = intent;
+  const { createdAtMs, worstCase, tags, ...identity } = intent;
   return {
     ...identity,
     createdAt: new Date(createdAtMs),
@@ -47,5 +47,7 @@ export function recoveredLog({ intent, served, progress }: OpenRecords): UsageLo
     firstTokenMs: progress?.firstTokenMs,
     overheadUs: 0,
     tags: [...tags],
+    attemptsDetail: [],
+    reserved: worstCase,
   };
 }

@@ -40,7 +40,16 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     tags: log.tags,
     ledgerSeq: log.ledgerSeq ?? null,
     providerModel: log.providerModel ?? null,
+    attemptsDetail: presentAttempts(log),
+    reserved: log.reserved ?? null,
   };
+}
+
+/** A call without a failed attempt is its only attempt, if it reached a deployment. */
+function presentAttempts({ attemptsDetail, cacheHit, deploymentId, provider, httpStatus, latencyMs }: UsageLog) {
+  if (attemptsDetail.length > 0)
+    return attemptsDetail.map(({ status = null, errorText = null, ...attempt }) => ({ ...attempt, status, errorText }));
+  return cacheHit || deploymentId === "" ? [] : [{ deploymentId, provider, status: httpStatus, errorText: null, latencyMs }];
 }
 
 /** Amounts in other units than tokens. */

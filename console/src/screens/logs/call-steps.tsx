@@ -35,6 +35,7 @@ export function CallSteps({ log, signed }: { log: UsageLog; signed: SignedReceip
           )}
         </div>
         {log.fallbackFrom !== null && <div>Fallback after {log.fallbackFrom} failed.</div>}
+        {log.attemptsDetail.length > 1 && <Attempts log={log} />}
         <div>
           Responded with HTTP {log.httpStatus}
           {log.errorCode !== null && `, ${log.errorCode}`}
@@ -75,6 +76,16 @@ function Step({ icon, title, children }: { icon: ReactNode; title: ReactNode; ch
       </Text>
     </Timeline.Item>
   );
+}
+
+function Attempts({ log: { attemptsDetail } }: { log: UsageLog }) {
+  return attemptsDetail.map(({ deploymentId, provider, status, errorText, latencyMs }, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: attempts have no id, and their order does not change.
+    <div key={index}>
+      {index + 1}. {provider} <Code>{deploymentId}</Code>: {errorText ?? "answered"}
+      {status !== null && ` (HTTP ${status})`} after {latencyMs} ms
+    </div>
+  ));
 }
 
 function routeTitle({ cacheHit, attempts, model }: UsageLog): string {
