@@ -19,7 +19,8 @@ module.exports = {
   },
   // jose and http-proxy-middleware (with what it needs) are published as ES modules only; the mongodb driver loads `os` by a dynamic import, which jest refuses in CommonJS.
   transformIgnorePatterns: ["/node_modules/(?!(jose/|http-proxy-middleware/|httpxy/|is-plain-obj/|mongodb/lib/runtime_adapters))"],
-  testTimeout: 30000,
+  // Tests that start a platform take seconds on a quiet machine, and ten times that on a busy one.
+  testTimeout: 120000,
   // A worker keeps what each test file loaded; past a gigabyte its collector takes the time that tests measure.
   workerIdleMemoryLimit: "768MB",
 };

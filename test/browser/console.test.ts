@@ -15,8 +15,6 @@ import { trainedTests } from "./trained.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
 
-jest.setTimeout(60_000);
-
 let opened: Stage | undefined;
 let folder = "";
 

@@ -14,7 +14,7 @@ const json: Session["json"] = (...parts) => session.json(...parts);
 beforeAll(async () => {
   system = await startSystem({ trainer: true, coordinator: true, env: { ALLOW_PRIVATE_WEBHOOKS: "true" } });
   session = openSession(system.url, { GW_TRAINER_URL: system.trainerUrl });
-}, 60_000);
+});
 afterAll(async () => {
   session?.close();
   await system?.stop();

@@ -24,7 +24,7 @@ beforeAll(async () => {
   const [head, ...cases] = (await runScript(python, JSON.stringify(settings))).map((line) => JSON.parse(line));
   version = head.version;
   results = new Map(cases.map((result: CaseResult) => [result.id, result]));
-}, 60_000);
+});
 afterAll(() => system?.stop());
 
 // One process for all cases: to load the client takes longer than all its calls.

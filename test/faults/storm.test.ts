@@ -27,7 +27,7 @@ test("400 long calls at once on one cent, over four edges, overspend by no more 
   expect(problems).toEqual([]);
   expect(balanceNano).toBeGreaterThanOrEqual(boundNano);
   expect(admitted).toBeGreaterThan(0);
-}, 120_000);
+});
 
 // Listed as skipped where no process may have a file system of its own.
 const onOwnDisk = canMount() ? test : test.skip;

@@ -11,7 +11,7 @@ let bench: Bench;
 beforeAll(async () => {
   recordVersion("openai-node", VERSION);
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const ask = (openai: OpenAI, model = "oai") => openai.chat.completions.create({ model, messages: user("ping") });

@@ -10,7 +10,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const create = (model: string, more: object = {}, messages: ChatCompletionMessageParam[] = user("hi")) =>

@@ -11,7 +11,7 @@ beforeAll(async () => {
   const raw = ["oai-slow-middle", "oai-slow-first-token"].map((model) => rawStream(bench, { model }));
   work = Promise.all([...raw, textOf("oai-slow-first-token"), textOf("oai-slow-middle")]);
   work.catch(() => {});
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 async function textOf(model: string): Promise<string> {

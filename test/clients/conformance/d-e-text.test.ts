@@ -9,7 +9,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const complete = (more: object = {}) =>

@@ -8,7 +8,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const TYPES = { mp3: "audio/mpeg", pcm: "audio/pcm", wav: "audio/wav" } as const;

@@ -11,7 +11,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const beta = () => nodeClient(bench).openai.beta;

@@ -7,7 +7,7 @@ import { python, testCases, testScript } from "./cases.ts";
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const client = () => nodeClient(bench).openai;

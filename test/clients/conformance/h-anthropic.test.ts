@@ -11,7 +11,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 /** What the cases use of both generations; the newer one sends its key as a bearer's. */

@@ -6,7 +6,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const node = (script: string) => () => [process.execPath, join(import.meta.dirname, script)];

@@ -12,7 +12,7 @@ beforeAll(async () => {
   bench = await startBench();
   waiting = spendAndWait();
   waiting.catch(() => {});
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const failure = (work: Promise<unknown>) => work.catch((error: unknown) => error) as Promise<APIError>;

@@ -7,7 +7,7 @@ let bench: Bench;
 
 beforeAll(async () => {
   bench = await startBench();
-}, 60_000);
+});
 afterAll(() => bench?.stop());
 
 const count = (body: object) => call(bench.system.url, "POST", "/utils/token_counter", { key: bench.key, body });
