@@ -24,7 +24,7 @@ beforeAll(async () => {
   const env = { CONFIG: writeGatewayConfig(folder, fake.url), DRAIN_DELAY_MS: String(DRAIN_DELAY_MS), DRAIN_MS: String(DRAIN_MS) };
   system = await startSystem({ env });
   tenant = await newTenant(system, { creditNano: 10_000_000_000 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await system?.stop();
@@ -82,4 +82,4 @@ test("an edge that is told to stop is not ready but serves, then lets streams en
   expect(rows.map(({ status }) => status).sort()).toEqual(["error", "success"]);
   for (const { usage } of rows) expect(usage.output).toBeGreaterThan(0);
   await expectConsistentLedger(system, tenant.token);
-}, 60_000);
+});

@@ -9,4 +9,4 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("embedded store: a customer's whole life, and every nano-USD of it accounted for", async () => {
   await lifeOfACustomer((env) => startSystem({ env: { DATA_DIR: folder, ...env } }));
-}, 60_000);
+});

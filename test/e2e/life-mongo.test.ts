@@ -17,4 +17,4 @@ test("MongoDB store: a customer's whole life, and every nano-USD of it accounted
   } finally {
     await set.stop();
   }
-}, 90_000);
+});

@@ -39,7 +39,7 @@ test("a control plane with another SECRET_KEY than its store's does not start, a
   await startAndStop(FIRST);
   await expectRefused(OTHER);
   await startAndStop(FIRST);
-}, 60_000);
+});
 
 test("a store from before the check is bound to the SECRET_KEY that it was made with", async () => {
   await startAndStop(FIRST);
@@ -49,7 +49,7 @@ test("a store from before the check is bound to the SECRET_KEY that it was made 
   await expectRefused(OTHER);
   await startAndStop(FIRST);
   await expectRefused(OTHER);
-}, 90_000);
+});
 
 // `make test` says "none" when this machine has no MongoDB; the test is then listed as skipped.
 const onMongo = process.env["MONGOD"] === "none" ? test.skip : test;

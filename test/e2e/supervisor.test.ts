@@ -91,7 +91,7 @@ afterAll(async () => {
     await closed;
   }
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 describe("make run", () => {
   let first: { supervisor: Supervisor; password: string; masterKey: string };
@@ -120,7 +120,7 @@ describe("make run", () => {
       expect({ path, status: (await call(url(), "GET", path, { key: first.masterKey })).status }).toEqual({ path, status: 200 });
       expect({ path, status: (await call(url(), "GET", path, { key: `${first.masterKey}x` })).status }).toEqual({ path, status: 401 });
     }
-  }, 60_000);
+  });
 
   test("every child that is killed comes back and serves, and nothing acknowledged is lost", async () => {
     const { pid } = first.supervisor;
@@ -156,7 +156,7 @@ describe("make run", () => {
     const quota = await call(url(), "GET", "/api/quota", { token });
     expect(quota.body.quota.totalPurchased).toBe(bought);
     expect((await call(url(), "GET", "/api/admin/ledger/verify", { token })).body).toMatchObject({ ok: true, firstBad: null });
-  }, 90_000);
+  });
 
   /** A paid call, a management read and the trainer, several times: new connections may reach either edge. */
   async function serves(): Promise<true | undefined> {
@@ -184,7 +184,7 @@ describe("make run", () => {
     printLine(`make run: stopped after ${Math.round(performance.now() - startedAt)} ms`);
     expect(pids).toHaveLength(5);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
-  }, 60_000);
+  });
 
   test("a later start is quick, shows no secret, and everything is still there", async () => {
     const startsMs: number[] = [];
@@ -203,7 +203,7 @@ describe("make run", () => {
     }
     printLine(`make run: later start ready after ${startsMs.join(", ")} ms`);
     expect(Math.min(...startsMs)).toBeLessThan(LATER_START_MS_MAX);
-  }, 120_000);
+  });
 
   async function checkLaterStart(output: string): Promise<void> {
     for (const secret of [first.password, first.masterKey]) expect(output).not.toContain(secret);
@@ -230,7 +230,7 @@ test("a wrong configuration is refused with 78, every problem at once, the child
   expect(await childs.closed).toEqual([78, null]);
   expect(childs.output()).toMatch(/ADMIN_PASSWORD:/);
   expect(childs.output()).toMatch(/CREDIT_POLICY:/);
-}, 30_000);
+});
 
 test("a taken port is named with its variable", async () => {
   const server = createServer().listen(0, "127.0.0.1");

@@ -73,7 +73,7 @@ test(`after ${KILLS} kills of the control plane under load, everything acknowled
   for (const { size } of [done.teams, done.keys, done.purchases, done.calls]) expect(size).toBeGreaterThan(KILLS);
   await checkManagement(tenant, done);
   await checkMoney(tenant, done);
-}, 90_000);
+}, 240_000);
 
 async function checkManagement(tenant: Tenant, done: Acknowledged): Promise<void> {
   const teams = await allPages<{ id: string; name: string; keyCount: number }>(system, tenant.token, "/api/gw/teams");
@@ -228,4 +228,4 @@ test("an edge killed in the middle of its streams comes back, and the books are 
   const { logs } = await expectConsistentLedger(system, tenant.token);
   const ids = logs.map(({ callId }) => callId);
   for (const answer of [before, after]) expect(ids.filter((id) => id === answer.headers.get("x-gw-call-id"))).toHaveLength(1);
-}, 30_000);
+});

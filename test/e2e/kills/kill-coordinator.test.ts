@@ -13,12 +13,12 @@ beforeAll(async () => {
   node = await startTrainer({ TRAINER_THREADS: "2" });
   for (let index = 0; index < 3; index++) proxies.push(await openCountingProxy(node.url));
   tenant = await newTenant(system, { name: "killer", creditNano: 1_000_000_000 });
-}, 60_000);
+});
 afterAll(async () => {
   for (const proxy of proxies) proxy.close();
   await system?.stop();
   await node?.process.stop();
-}, 60_000);
+});
 
 test("a coordinator and a control plane killed in mid-round are taken up where they were: no accepted update is asked for again", async () => {
   // The first two answer at once, the third long after: a kill in between finds two updates accepted.
@@ -64,4 +64,4 @@ test("a coordinator and a control plane killed in mid-round are taken up where t
   for (const round of body.data) {
     expect(round.participants.reduce((sum: number, { reward }: { reward: number }) => sum + reward, 0)).toBe(1000);
   }
-}, 90_000);
+});

@@ -25,7 +25,7 @@ beforeAll(async () => {
   fake = await startFakeUpstream();
   system = await startSystem({ edges: 2, env: { CONFIG: writeGatewayConfig(folder, fake.url) } });
   tenant = await newTenant(system, { creditNano: 10_000_000_000 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await system?.stop();
@@ -58,7 +58,7 @@ test("an edge that is killed while it runs assistants loses nothing: each thread
   const { entries } = await expectConsistentLedger(system, tenant.token);
   const paid = entries.filter(({ type }) => type === "usage");
   expect(paid).toHaveLength(RUNS);
-}, 120_000);
+});
 
 interface StartedRun {
   readonly threadId: string;

@@ -31,7 +31,7 @@ test(`a store whose process is killed ${KILLS} times keeps every acknowledged tr
   } finally {
     await store.close();
   }
-}, 60_000);
+});
 
 /** Numbers that the child acknowledged until it was killed, `afterMs` after its first. */
 async function writeUntilKilled(first: number, afterMs: number): Promise<number[]> {

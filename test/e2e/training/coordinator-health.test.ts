@@ -3,8 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, type ServiceProcess, startProcess } from "../../helpers/processes.ts";
 
-jest.setTimeout(60_000);
-
 const UNHEALTHY_AFTER_MS = 1_000;
 let folder = "";
 let coordinator: ServiceProcess | undefined;

@@ -25,11 +25,11 @@ beforeAll(async () => {
   });
   id = created.body.federation.id;
   await federationWhen(system, { token: tenant.token, id });
-}, 60_000);
+});
 afterAll(async () => {
   await system?.stop();
   await node?.process.stop();
-}, 60_000);
+});
 
 const ask = (method: string, path: string, body?: unknown) =>
   call(system.url, method, `/training/federations${path}`, { token: tenant.token, ...(body === undefined ? {} : { body }) });
@@ -111,7 +111,7 @@ test("one flipped byte, of an update or of a stored record, is found by verify, 
     await undo();
   }
   expect(await verified()).toMatchObject({ ok: true, remade: 4 });
-}, 60_000);
+});
 
 function flipFile(path: string, at: number): void {
   const bytes = readFileSync(path);

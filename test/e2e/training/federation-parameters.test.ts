@@ -27,12 +27,12 @@ beforeAll(async () => {
   stops.push(() => node.process.stop());
   tenant = await newTenant(system, { name: "rivers", creditNano: 1_000_000_000 });
   other = await newTenant(system, { name: "elsewhere" });
-}, 60_000);
+});
 afterAll(async () => {
   await system?.stop();
   await Promise.all(stops.map((stop) => stop()));
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 async function trained(body: object): Promise<ReturnType<typeof JSON.parse>> {
   const created = await call(system.url, "POST", "/training/federations", { token: tenant.token, body: { rounds: 2, task, ...body } });

@@ -20,11 +20,11 @@ beforeAll(async () => {
   system = await startSystem({ coordinator: true, env: { COORDINATOR_LEASE_MS: "1000", COORDINATOR_POLL_MS: "50" } });
   [node, python] = await Promise.all([startTrainer(), startPythonParticipant()]);
   tenant = await newTenant(system, { name: "privacy", creditNano: 1_000_000_000 });
-}, 60_000);
+});
 afterAll(async () => {
   await system?.stop();
   await Promise.all([node?.process.stop(), python?.stop(), ...stops.map((stop) => stop())]);
-}, 60_000);
+});
 
 const ask = (method: string, path: string, body?: unknown) =>
   call(system.url, method, `/training/federations${path}`, { token: tenant.token, ...(body === undefined ? {} : { body }) });

@@ -22,11 +22,11 @@ beforeAll(async () => {
   nodes.push(await startTrainer(), await startTrainer());
   tenant = await newTenant(system, { name: "federation", creditNano: 10_000_000_000 });
   other = await newTenant(system, { name: "partner" });
-}, 60_000);
+});
 afterAll(async () => {
   await system?.stop();
   await Promise.all(nodes.map(({ process }) => process.stop()));
-}, 60_000);
+});
 
 const ask = (method: string, path: string, body?: unknown, token: string = tenant.token) =>
   call(system.url, method, `/training/federations${path}`, { token, ...(body === undefined ? {} : { body }) });

@@ -42,7 +42,7 @@ test("the script of docs/training.md federates digits over ten participants to 0
   printLine(`federation by hand: accuracy ${accuracies[0]} after one round, ${accuracies.at(-1)} after ${accuracies.length}`);
   expect(accuracies).toHaveLength(15);
   expect(Math.max(...accuracies)).toBeGreaterThanOrEqual(0.95);
-}, 120_000);
+});
 
 /** Three participants of the example federate; their sums are the sums of all rows in one place. */
 async function federate(url: string) {

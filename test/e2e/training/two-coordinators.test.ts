@@ -24,14 +24,14 @@ beforeAll(async () => {
   for (let index = 0; index < 2; index++) proxies.push(await openCountingProxy(node.url));
   tenant = await newTenant(system, { name: "two", creditNano: 1_000_000_000 });
   folder = mkdtempSync(join(tmpdir(), "tributary-second-coordinator-"));
-}, 60_000);
+});
 afterAll(async () => {
   for (const proxy of proxies) proxy.close();
   await second?.stop();
   await system?.stop();
   await node?.process.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** When the second coordinator gave a claim back, by its log. */
 const releases = (id: string): number[] =>
@@ -71,7 +71,7 @@ test("a federation whose coordinator died waits for one that has its parameters,
   expect(await federationWhen(system, look)).toMatchObject({ state: "completed", head: { round: 8 } });
   const verified = await call(system.url, "GET", `/training/federations/${id}/verify`, { token: tenant.token });
   expect(verified.body).toEqual({ ok: true, rounds: 8, remade: 8, firstBad: null });
-}, 120_000);
+});
 
 async function begin(): Promise<string> {
   (proxies[1] as CountingProxy).delayMs = 2_000;
