@@ -1,4 +1,4 @@
-import { isExposed, isLoopbackHost, isOpen, openingsOf } from "./exposed.ts";
+import { isExposed, isLoopbackHost, isOpen, openingsOf, refuseUnverifiedTls } from "./exposed.ts";
 
 test.each([
   "127.0.0.1",
@@ -66,4 +66,12 @@ test("test credits are off with card payments and where strangers can buy them, 
     expect(openingsOf({ ...settings, testCredits: "true" }).testCredits).toBe(true);
     expect(openingsOf({ ...settings, testCredits: "false" }).testCredits).toBe(false);
   }
+});
+
+test("an exposed process does not start with unverified certificates, and says what to do instead", () => {
+  const unverified = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+  for (const exposed of [{ NODE_ENV: "production" }, { HOST: "0.0.0.0" }, { TRUST_PROXY: "10.0.0.1" }, { PUBLIC_URL: "https://a.example" }])
+    expect(() => refuseUnverifiedTls({ ...unverified, ...exposed })).toThrow("NODE_EXTRA_CA_CERTS");
+  expect(() => refuseUnverifiedTls(unverified)).not.toThrow();
+  expect(() => refuseUnverifiedTls({ NODE_ENV: "production", NODE_TLS_REJECT_UNAUTHORIZED: "1" })).not.toThrow();
 });

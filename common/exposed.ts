@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { developerFlag, isOn, listSetting, type Settings } from "./config.ts";
+import { ConfigError, developerFlag, type Environment, isOn, listSetting, readConfig, type Settings } from "./config.ts";
 
 /** Settings that determine whether the deployment is exposed. Every process reads them from its own environment. */
 export const exposureSettings = {
@@ -31,6 +31,14 @@ export function isExposed({ host, publicUrl, trustProxy = [], nodeEnv }: Exposur
   if (host !== undefined && !isLoopbackHost(host)) return true;
   // A URL that cannot be parsed counts as exposed.
   return publicUrl !== undefined && !isLoopbackHost(URL.parse(publicUrl)?.hostname ?? "");
+}
+
+/** An exposed deployment does not start with unverified certificates: credentials would be sent to whatever server answers. */
+export function refuseUnverifiedTls(environment: Environment): void {
+  if (environment["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0" || !isExposed(readConfig(exposureSettings, environment))) return;
+  throw new ConfigError([
+    "NODE_TLS_REJECT_UNAUTHORIZED: must not be 0 on an exposed deployment, as TLS certificates would not be verified; unset it, and name the authority of your own certificates with NODE_EXTRA_CA_CERTS",
+  ]);
 }
 
 /** The flag if it is set; otherwise true on a developer's machine and false on an exposed deployment. */

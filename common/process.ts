@@ -1,4 +1,5 @@
 import { ConfigError } from "./config.ts";
+import { refuseUnverifiedTls } from "./exposed.ts";
 import type { Logger } from "./logger.ts";
 
 /** Messages of a child process to the supervisor (scripts/run.ts) or a test over the IPC channel. */
@@ -14,6 +15,7 @@ export function report(message: ProcessReport): void {
 export async function runMain(title: string, main: () => Promise<void>): Promise<void> {
   process.title = title;
   try {
+    refuseUnverifiedTls(process.env);
     await main();
   } catch (thrown) {
     if (thrown instanceof ConfigError) {

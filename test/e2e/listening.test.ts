@@ -28,6 +28,7 @@ async function start({ entry, env }: Start) {
 const CONTROL = "control-plane/main.ts";
 const TRAINER = "trainer-node/main.ts";
 const COORDINATOR = "trainer-node/coordinator/main.ts";
+const EDGE = "gateway-edge/main.ts";
 
 test.each([
   [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "0.0.0.0" }, "ssh -L"],
@@ -39,6 +40,14 @@ test.each([
   const refused = await start({ entry, env });
   expect(refused).toEqual({ code: 78, text: expect.stringContaining(advice) });
 });
+
+test.each([CONTROL, TRAINER, COORDINATOR, EDGE, "scripts/run.ts"])(
+  "%s refuses to start exposed with unverified certificates",
+  async (entry) => {
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0", TRUST_PROXY: "10.0.0.1" };
+    expect(await start({ entry, env })).toEqual({ code: 78, text: expect.stringContaining("NODE_TLS_REJECT_UNAUTHORIZED: must not be 0") });
+  },
+);
 
 test.each([
   [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "127.0.0.2" }],
