@@ -1,6 +1,5 @@
 import type { LookupAddress, LookupOptions } from "node:dns";
 import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
 import { placeOf } from "./place.ts";
 
 /** Resolves a host name to all its addresses. */
@@ -20,7 +19,7 @@ class PlaceRefused extends Error {
   readonly code = "EPLACE";
 
   constructor(host: string) {
-    super(`${host} is a private address`);
+    super(`${host} is a ${placeOf(host)} address, which is not allowed here`);
     this.name = "PlaceRefused";
   }
 }
@@ -35,12 +34,6 @@ export const isPlaceRefused = (thrown: unknown): boolean => {
 export function judgePlace(host: string, { allowPrivate }: { allowPrivate: boolean }): void {
   const place = placeOf(host);
   if (place === "link-local" || (place === "private" && !allowPrivate)) throw new PlaceRefused(host);
-}
-
-/** Checks a literal IP address before connecting, because it is never looked up. */
-export function judgeLiteral({ hostname }: URL, judge: (address: string) => void): void {
-  const host = hostname.replace(/^\[|\]$/g, "");
-  if (isIP(host) !== 0) judge(host);
 }
 
 /**

@@ -90,19 +90,3 @@ export const logLevelSetting = z
   .enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"])
   .default("info")
   .describe("Least level that is logged. `make run` writes logs to `DATA_DIR/logs`.");
-
-/** Whether admins may name provider addresses of the operator's own network: outside production the upstream is often one's own machine. */
-export const privateUpstreamSettings = {
-  ALLOW_PRIVATE_UPSTREAMS: developerFlag.meta({
-    description: "Whether admins may set provider addresses in private networks.",
-    shownDefault: "true; false with `NODE_ENV=production`",
-  }),
-  NODE_ENV: z.string().optional(),
-};
-
-export function allowsPrivateUpstreams({
-  allowPrivateUpstreams: flag,
-  nodeEnv,
-}: Pick<Settings<typeof privateUpstreamSettings>, "allowPrivateUpstreams" | "nodeEnv">): boolean {
-  return flag === undefined ? nodeEnv !== "production" : isOn(flag);
-}

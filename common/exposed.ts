@@ -59,6 +59,11 @@ export const openingSettings = {
     description: "Whether organizations may have webhooks at private and loopback addresses, and without TLS.",
     shownDefault: OPEN_UNLESS_EXPOSED,
   }),
+  ALLOW_PRIVATE_UPSTREAMS: developerFlag.meta({
+    description:
+      "Whether providers may be at private and loopback addresses, or have names that resolve to them. Kinds that run on the operator's machines may be anyway (ollama, vllm, lm_studio, llamafile, openai_compatible), and so may addresses that the configuration file names.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
   SHARED_TRAINERS: developerFlag.meta({
     description: "Whether every team may train on the operator's nodes, at `/training/nodes`.",
     shownDefault: OPEN_UNLESS_EXPOSED,
@@ -76,6 +81,7 @@ type Flag = z.infer<typeof developerFlag>;
 export interface Openings {
   readonly allowPrivateNodes: boolean;
   readonly allowPrivateWebhooks: boolean;
+  readonly allowPrivateUpstreams: boolean;
   readonly sharedTrainers: boolean;
   readonly testCredits: boolean;
 }
@@ -85,6 +91,7 @@ export function openingsOf(settings: Partial<Settings<typeof openingSettings>>):
   return {
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
     allowPrivateWebhooks: isOpen(settings.allowPrivateWebhooks, exposed),
+    allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
     sharedTrainers: isOpen(settings.sharedTrainers, exposed),
     testCredits: isOpen(settings.testCredits, exposed || settings.stripeSecretKey !== undefined),
   };

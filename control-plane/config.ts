@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import {
-  allowsPrivateUpstreams,
   ConfigError,
   countSetting,
   dataDirSetting,
@@ -9,7 +8,6 @@ import {
   flagSetting,
   logLevelSetting,
   portSetting,
-  privateUpstreamSettings,
   readConfig,
   type Settings,
 } from "../common/config.ts";
@@ -19,7 +17,6 @@ import type { StripeSettings } from "./payments/stripe.ts";
 /** The settings of the control plane; docs/settings.md is printed from them. */
 export const controlSettings = {
   ...openingSettings,
-  ...privateUpstreamSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: controlHostSetting,
   DATA_DIR: dataDirSetting,
@@ -129,7 +126,6 @@ export function readControlConfig(environment: Environment) {
     mongo: settings.mongodbUri ? { uri: settings.mongodbUri, database: settings.mongodbDatabase } : undefined,
     publicUrl: (settings.publicUrl ?? `http://127.0.0.1:${settings.port}`).replace(/\/$/, ""),
     mail: { smtpUrl: settings.smtpUrl, from: settings.mailFrom },
-    allowPrivateUpstreams: allowsPrivateUpstreams(settings),
     /** Trainer nodes that serve trained models: their addresses, and the token they share with the gateway. */
     serving: { urls: settings.servingUrls ?? [`http://127.0.0.1:${settings.trainerPort}`], token: settings.trainerToken },
     /** Absent: card payments are off. */

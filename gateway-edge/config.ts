@@ -75,6 +75,7 @@ export const edgeSettings = {
     .describe("Whether an edge's journal survives only a killed process (`process`) or a power cut too (`disk`)."),
   LOG_LEVEL: logLevelSetting,
   ALLOW_PRIVATE_NODES: developerFlag,
+  ALLOW_PRIVATE_UPSTREAMS: developerFlag,
 };
 
 /** The settings of one edge process, read from the environment. */
@@ -82,9 +83,11 @@ export type EdgeConfig = ReturnType<typeof readEdgeConfig>;
 
 export function readEdgeConfig(environment: Environment) {
   const settings = readConfig(edgeSettings, environment);
+  const exposed = isExposed(settings);
   return {
     ...settings,
-    allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),
+    allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
+    allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
     /** The variable of the environment that names a proxy; only the undici transport uses it. */
     proxyVariable: ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => environment[name]),
     reusePort: settings.edgeReusePort || settings.edges > 1,

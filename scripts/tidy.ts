@@ -7,6 +7,7 @@ import { SETTING_NAMES } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import type { Finding } from "./tidy/finding.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100, refusedNames } from "./tidy/language-rules.ts";
+import { OUTBOUND, outboundFindings } from "./tidy/outbound-rules.ts";
 import { OWN_TIME, portFindings } from "./tidy/port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./tidy/settings-rules.ts";
 import { listFindings } from "./tidy/size-rules.ts";
@@ -19,7 +20,7 @@ const exists = (path: string) => existsSync(join(root, path));
 const known = { settings: SETTING_NAMES, inCode: new Set(files.flatMap((path) => namesInCode({ path, text: readText(path) ?? "" }))) };
 const findings = [
   ...files.flatMap(inspect),
-  ...listFindings(exists, Object.keys(OWN_TIME)),
+  ...listFindings(exists, [...Object.keys(OWN_TIME), ...Object.keys(OUTBOUND)]),
   ...pageFindings(readText("docs/settings.md"), settingsPage()),
 ];
 for (const { file, line, message } of findings) console.log(`${file}:${line}: ${message}`);
@@ -50,6 +51,7 @@ function inspect(path: string): Finding[] {
   return [
     ...sourceFindings(file),
     ...portFindings(file),
+    ...outboundFindings(file),
     ...refusedNames(file),
     ...settingFindings(file, known),
     ...(isDocument(path) ? documentFindings(file, exists) : []),

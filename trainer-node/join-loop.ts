@@ -1,5 +1,6 @@
 import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
+import { operatorFetch } from "../common/operator-fetch.ts";
 import type { Capability } from "../common/training/capabilities.ts";
 import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
@@ -52,7 +53,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
 
 async function nextTask({ url, joinToken, capabilities }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
   const headers = { ...bearer(joinToken), [CAPABILITIES_HEADER]: capabilities.join(",") };
-  const answer = await fetch(`${url}/training/join/tasks`, { headers, signal });
+  const answer = await operatorFetch(`${url}/training/join/tasks`, { headers, signal });
   if (answer.status === 204) return undefined;
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
   return ((await answer.json()) as { task: JoinedTask }).task;
@@ -64,7 +65,7 @@ async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSigna
     signal.throwIfAborted();
     return { body: new Uint8Array(0), fields: { error: String(thrown).slice(0, 500) } };
   });
-  const answer = await fetch(`${url}/training/join/tasks/${task.id}`, {
+  const answer = await operatorFetch(`${url}/training/join/tasks/${task.id}`, {
     method: "POST",
     headers: { ...bearer(joinToken), "content-type": "application/octet-stream", "x-result": JSON.stringify(fields) },
     body: new Uint8Array(body),
@@ -83,7 +84,7 @@ async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal)
   const { own } = options;
   const isTrain = task.operation === "train";
   const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id };
-  const answer = await fetch(`${own.url}/v1/${task.operation}`, {
+  const answer = await operatorFetch(`${own.url}/v1/${task.operation}`, {
     method: "POST",
     headers: {
       ...(own.token === undefined ? {} : bearer(own.token)),
@@ -102,7 +103,7 @@ async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal)
 
 async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: JoinedTask, signal: AbortSignal): Promise<Uint8Array> {
   if (parameters === null) return new Uint8Array(0);
-  const answer = await fetch(`${url}/training/join/blobs/${parameters}`, { headers: bearer(joinToken), signal });
+  const answer = await operatorFetch(`${url}/training/join/blobs/${parameters}`, { headers: bearer(joinToken), signal });
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status} for the parameters`);
   return answer.bytes();
 }

@@ -1,6 +1,6 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
-import { checkedLookup, isPlaceRefused, judgePlace, type Resolve, resolveAll } from "../../common/checked-lookup.ts";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { isPlaceRefused, type Resolve } from "../../common/checked-lookup.ts";
+import { createGuard, guardedRequest } from "../../common/outbound.ts";
 
 /** One message to a webhook. */
 export interface WebhookRequest {
@@ -31,22 +31,13 @@ const TIMEOUT_MS = 10_000;
  * checked addresses, which prevents DNS rebinding. Redirects are not followed, and only the status of the answer is read.
  */
 export function createWebhookSender(options: SenderOptions): SendWebhook {
-  const { allowPrivate, timeoutMs = TIMEOUT_MS, resolve = resolveAll } = options;
-  const judge = (address: string) => judgePlace(address, { allowPrivate });
+  const { timeoutMs = TIMEOUT_MS } = options;
+  const guard = createGuard(options);
   return async ({ url, headers, body }) => {
-    const target = new URL(url);
     try {
-      // A literal address is never passed to the look-up.
-      judge(target.hostname);
-      const send = target.protocol === "https:" ? httpsRequest : httpRequest;
       const signal = AbortSignal.timeout(timeoutMs);
-      const outgoing = send(target, {
-        method: "POST",
-        headers: { ...headers, "content-length": Buffer.byteLength(body) },
-        lookup: checkedLookup(judge, resolve),
-        agent: false,
-        signal,
-      });
+      const sent = { ...headers, "content-length": Buffer.byteLength(body) };
+      const outgoing = guardedRequest(new URL(url), { method: "POST", headers: sent, signal }, guard);
       return { kind: "answered", status: await statusOf(outgoing, body) };
     } catch (error) {
       return { kind: "failed", reason: reasonOf(error, timeoutMs) };

@@ -16,6 +16,7 @@ import { connectionsWithin, readOpenFilesMax } from "../upstream/transports/open
 import { createHttpSend, type HttpSend } from "../upstream/transports/send-http.ts";
 import { createAwsSigner } from "../upstream/transports/sign-aws.ts";
 import { createSend } from "../upstream/transports/upstream.ts";
+import { createUpstreamGuard, type UpstreamGuard } from "../upstream/transports/upstream-guard.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
@@ -68,7 +69,8 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;
-  const http = networkHttp(deps);
+  const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
+  const http = networkHttp(deps, guard);
   const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
   const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
@@ -80,6 +82,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     logger,
     signal: stopping.signal,
     take: ({ deployments, settings }) => {
+      guard.update(deployments);
       routing.update(deployments, settings);
       layers.update(settings);
       passThrough.update(deployments, settings);
@@ -168,7 +171,7 @@ async function tellFlushed(
 }
 
 /** The network, for all upstreams but the built-in one. */
-function networkHttp({ clock, config, logger }: EdgeDeps): HttpSend {
+function networkHttp({ clock, config, logger }: EdgeDeps, { guardFor }: UpstreamGuard): HttpSend {
   const { proxyVariable } = config;
   if (proxyVariable && config.upstreamTransport === "http1") {
     logger.warn(
@@ -178,6 +181,7 @@ function networkHttp({ clock, config, logger }: EdgeDeps): HttpSend {
   }
   return createHttpSend({
     clock,
+    guardFor,
     transport: config.upstreamTransport,
     signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
     connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),

@@ -1,5 +1,6 @@
 import { documentFindings } from "./doc-rules.ts";
 import { countLanguage, oddPer100, refusedNames } from "./language-rules.ts";
+import { OUTBOUND, outboundFindings } from "./outbound-rules.ts";
 import { OWN_TIME, portFindings } from "./port-rules.ts";
 import { namesInCode, pageFindings, settingFindings } from "./settings-rules.ts";
 import { LONG_FILES, listFindings } from "./size-rules.ts";
@@ -79,6 +80,34 @@ test("time and chance come through their ports, but for the files that say why",
     expect.objectContaining({ message: expect.stringMatching(/need not/) }),
   ]);
   expect(Object.values(OWN_TIME).every((reason) => reason.length > 10)).toBe(true);
+});
+
+test("connections are opened through the guard, but for the files that say why", () => {
+  const lines = (path: string, text: string) => outboundFindings({ path, text }).map(({ line }) => line);
+  const opening = [
+    `import { connect } from "node:net";`,
+    `import {\n  type IncomingMessage,\n  request,\n} from "node:https";`,
+    `import { Agent } from "undici";`,
+    `import Stripe from "stripe";`,
+    "const answer = await fetch(url);",
+    "new WebSocket(url);",
+    `const { Pool } = await import("undici");`,
+    `import * as net from "node:net";`,
+  ];
+  for (const text of opening) expect([text, lines("gateway-edge/a.ts", `const a = 1;\n${text}`)]).toEqual([text, [2]]);
+  const harmless = [
+    `import { createServer, type Agent, type Socket } from "node:http";`,
+    `import type { Agent } from "undici";`,
+    `import { isIP } from "node:net";`,
+    "// fetch(url)",
+    "store.fetch(id); prefetch(id); const fetch = deps.fetch;",
+  ];
+  for (const text of harmless) expect([text, lines("gateway-edge/a.ts", text)]).toEqual([text, []]);
+  for (const path of ["gateway-edge/a.test.ts", "cli/a.ts", "common/outbound.ts"]) expect(lines(path, opening.join("\n"))).toEqual([]);
+  expect(outboundFindings({ path: "common/outbound.ts", text: "" })).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/need not/) }),
+  ]);
+  expect(Object.values(OUTBOUND).every((reason) => reason.length > 10)).toBe(true);
 });
 
 test("a document that names a missing file is found, outside code blocks and only for paths of this repository", () => {

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { getCACertificates } from "node:tls";
-import { checkedLookup } from "../../common/checked-lookup.ts";
+import { guardedRequest, guardOf } from "../../common/outbound.ts";
 import { placeOf } from "../../common/place.ts";
 import { TrainerError } from "../errors.ts";
 
@@ -42,19 +41,11 @@ export async function fetchFile(address: URL, options: RemoteOptions): Promise<B
       throw failed("its host name resolves to a private address");
   };
   try {
-    // An IP address in the URL is never resolved, so it is checked here.
-    judge(address.hostname);
+    const headers = { "accept-encoding": "identity" };
+    const ca = authorities === undefined ? {} : { ca: [...getCACertificates("default"), authorities] };
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      httpsRequest(address, {
-        signal,
-        agent: false,
-        headers: { "accept-encoding": "identity" },
-        lookup: checkedLookup(judge),
-        ...(authorities !== undefined && { ca: [...getCACertificates("default"), authorities] }),
-      })
-        .on("response", resolve)
-        .on("error", reject)
-        .end();
+      const outgoing = guardedRequest(address, { signal, headers, ...ca }, guardOf(judge));
+      outgoing.on("response", resolve).on("error", reject).end();
     });
     return await readBounded(response, options.bytesMax);
   } catch (thrown) {

@@ -1,4 +1,5 @@
 import type { Logger } from "../../common/logger.ts";
+import { operatorFetch } from "../../common/operator-fetch.ts";
 import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { BlobStore } from "../blobs/blob-store.ts";
 import { TrainerError } from "../errors.ts";
@@ -22,7 +23,7 @@ export function createParametersSource({ blobs, urls, token, timeoutMs, logger }
     for (const url of urls) {
       try {
         const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-        const response = await fetch(`${url}/v1/blobs/${digest}`, { headers, signal: AbortSignal.timeout(timeoutMs) });
+        const response = await operatorFetch(`${url}/v1/blobs/${digest}`, { headers, signal: AbortSignal.timeout(timeoutMs) });
         if (response.ok && response.body) {
           await blobs.put(digest, chunksOf(response.body));
           return;

@@ -5,7 +5,7 @@ import { findKind } from "../../../common/providers/shared/registry.ts";
 /**
  * Refuses an upstream address that a platform admin must not reach through the gateway. Only the address itself is checked; the edge
  * refuses a name that resolves to a private address when it connects. Addresses of the configuration file are the operator's and are not
- * checked. Private addresses are allowed outside production, or with ALLOW_PRIVATE_UPSTREAMS.
+ * checked. Private addresses are allowed where the deployment is not exposed, or with ALLOW_PRIVATE_UPSTREAMS.
  */
 export function checkBaseUrl(kind: string, baseUrl: string | undefined, allowPrivate: boolean): void {
   const facts = findKind(kind);

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { operatorFetch } from "../../../common/operator-fetch.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
 
 /** The result of a federation's verification. */
@@ -51,7 +52,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
   const ask = async (path: string, { deadlineMs, signal }: CallOptions, { method, body }: { method: string; body?: object }) => {
     try {
-      const answer = await fetch(coordinatorUrl + path, {
+      const answer = await operatorFetch(coordinatorUrl + path, {
         method,
         headers: { ...authorization, ...(body ? { "content-type": "application/json" } : {}) },
         body: body ? JSON.stringify(body) : null,
@@ -82,7 +83,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     parameters: async ({ sha256, format, ifNoneMatch, method }, { deadlineMs, signal }) => {
       const query = format === undefined ? "" : `?format=${format}`;
       try {
-        return await fetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
+        return await operatorFetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
           method,
           headers: { ...authorization, ...(ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch }) },
           signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),

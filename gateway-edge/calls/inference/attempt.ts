@@ -1,3 +1,4 @@
+import { isPlaceRefused } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import { ignore } from "../../../common/ignore.ts";
@@ -259,8 +260,9 @@ class AttemptConnection implements ConnectionWait {
     if (thrown instanceof AppError) return thrown;
     const { name, code } = thrown as { name?: unknown; code?: unknown };
     const isOfNetwork = name === "AbortError" || typeof code === "string";
+    const internal = isPlaceRefused(thrown) ? `${String(thrown)} (ALLOW_PRIVATE_UPSTREAMS)` : String(code ?? name);
     return isOfNetwork
-      ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(code ?? name), cause: thrown })
+      ? new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal, cause: thrown })
       : asAppError(thrown);
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../common/clock.ts";
 import { Deadlines } from "../../../common/deadlines.ts";
+import { type Guard, OPERATOR_GUARD } from "../../../common/outbound.ts";
 import type { ConnectionWait, Send, Signing, UpstreamRequest } from "../providers/provider.ts";
 import { addressOf } from "./address.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
@@ -19,6 +20,8 @@ export interface HttpSendOptions {
     readonly aws: (request: UpstreamRequest, signing: SigningOf<"aws-sigv4">) => Promise<UpstreamRequest>;
     readonly google: (request: UpstreamRequest, signing: SigningOf<"google">) => Promise<UpstreamRequest>;
   };
+  /** The guard of new connections to an origin. Absent: every address but link-local ones is allowed. */
+  readonly guardFor?: ((origin: string) => Guard) | undefined;
   /** Absent: http1. */
   readonly transport?: TransportName | undefined;
   readonly connectMs?: number | undefined;
@@ -35,8 +38,8 @@ export type HttpSend = Send & { waits(): ConnectionWaits };
 /** The network: pooled connections, verified TLS, no redirects, pulled bodies. Errors of the network are thrown with their `code`. */
 export function createHttpSend(options: HttpSendOptions): HttpSend {
   const { signers, clock, connectMs = 5_000, connectionsMax = CONNECTIONS_MAX, originsMax = 512, totalMs = 600_000 } = options;
-  const limits = { connectMs, connectionsMax, originsMax };
-  const transport = options.transport === "undici" ? createUndiciTransport(limits) : createHttp1Transport({ ...limits, clock });
+  const parts = { guardFor: options.guardFor ?? (() => OPERATOR_GUARD), connectMs, connectionsMax, originsMax };
+  const transport = options.transport === "undici" ? createUndiciTransport(parts) : createHttp1Transport({ ...parts, clock });
   const deadlines = new Deadlines<HttpExchange>(totalMs, (exchange) => exchange.tookTooLong(totalMs));
   const dispatch = (request: UpstreamRequest, signal: AbortSignal, wait: ConnectionWait | undefined) => {
     signal.throwIfAborted();

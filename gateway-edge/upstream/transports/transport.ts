@@ -1,3 +1,4 @@
+import type { Guard } from "../../../common/outbound.ts";
 import type { UpstreamRequest } from "../providers/provider.ts";
 import type { Address } from "./address.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
@@ -7,7 +8,9 @@ import type { HttpExchange } from "./http-exchange.ts";
 export const TRANSPORTS = ["http1", "undici"] as const;
 export type TransportName = (typeof TRANSPORTS)[number];
 
-export interface TransportLimits {
+export interface TransportOptions {
+  /** The guard of new connections to an origin. */
+  readonly guardFor: (origin: string) => Guard;
   readonly connectMs: number;
   /** Connections to one upstream; calls above it wait for one. */
   readonly connectionsMax: number;

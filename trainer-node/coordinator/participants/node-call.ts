@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import { Agent, type Dispatcher } from "undici";
-import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace, type Resolve } from "../../../common/checked-lookup.ts";
+import type { Dispatcher } from "undici";
+import { isPlaceRefused, type Resolve } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
+import { createGuard } from "../../../common/outbound.ts";
+import { guardedDispatcher } from "../../../common/outbound-undici.ts";
 import type { Random } from "../../../common/random.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../../call-signature.ts";
 import { createSharedFiles } from "../blobs/shared-files.ts";
@@ -56,9 +58,9 @@ export function createNodeCalls(options: {
   resolve?: Resolve;
 }): { call: CallNode; close(): Promise<void> } {
   const { clock, random, idleMs, allowPrivate = true, resolve } = options;
-  const judge = (host: string) => judgePlace(host, { allowPrivate });
-  const connect = { timeout: CONNECT_MS, lookup: checkedLookup(judge, resolve) };
-  const agent = new Agent({ headersTimeout: 0, bodyTimeout: idleMs, connect, keepAliveTimeout: 10_000 });
+  const connect = { timeout: CONNECT_MS };
+  const timeouts = { headersTimeout: 0, bodyTimeout: idleMs, keepAliveTimeout: 10_000 };
+  const agent = guardedDispatcher(createGuard({ allowPrivate, resolve }), { ...timeouts, connect });
   const files = createSharedFiles();
   const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
     const base = new URL(node.url);
@@ -92,7 +94,6 @@ export function createNodeCalls(options: {
       ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
     };
     try {
-      judgeLiteral(base, judge);
       const { statusCode: status, headers: answered, body: answer } = await agent.request(sent);
       return { status, headers: answered, body: answer };
     } catch (cause) {

@@ -1,8 +1,8 @@
-import { type AgentOptions, Agent as HttpAgent, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
+import type { Agent, IncomingMessage } from "node:http";
 import { Router } from "express";
-import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace } from "../../../../common/checked-lookup.ts";
+import { isPlaceRefused } from "../../../../common/checked-lookup.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { createGuard, type Guard, guardedAgents, OPERATOR_GUARD } from "../../../../common/outbound.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { callMetadata, userOrKeyHeader } from "../../middleware/authenticate-user.ts";
 import { createForward, type Forward } from "./forward.ts";
@@ -41,14 +41,13 @@ interface ProxyTarget {
  * and browsers get the response as data: a team's node must not act in the name of a user who opens a link to it.
  */
 export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
-  const judge = (host: string) => judgePlace(host, { allowPrivate: config.allowPrivateNodes });
   const targets = new WeakMap<IncomingMessage, ProxyTarget>();
   const targetOf = (request: IncomingMessage): ProxyTarget => {
     const found = targets.get(request);
     if (!found) throw new Error("a proxied request without a target");
     return found;
   };
-  const forwardWith = (agent: HttpAgent): Forward =>
+  const forwardWith = (agent: Agent): Forward =>
     createForward({
       agent,
       proxyTimeout: WORK_MS_MAX,
@@ -66,13 +65,12 @@ export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "confi
       },
       onAnswer: (answer, request) => restrictNodeAnswer(answer, targetOf(request)),
     });
-  const agents = (options: AgentOptions) => ({
-    "http:": forwardWith(new HttpAgent(options)),
-    "https:": forwardWith(new HttpsAgent(options)),
-  });
-  // Every connection checks the address that a tenant's host name resolves to; the operator's own nodes may be anywhere.
-  const checked = agents({ lookup: checkedLookup(judge), keepAlive: true });
-  const own = agents({ keepAlive: true });
+  const forwards = (guard: Guard) => {
+    const agents = guardedAgents(guard, { keepAlive: true });
+    return { "http:": forwardWith(agents["http:"]), "https:": forwardWith(agents["https:"]) };
+  };
+  const tenants = forwards(createGuard({ allowPrivate: config.allowPrivateNodes }));
+  const own = forwards(OPERATOR_GUARD);
   const router = Router({ caseSensitive: true });
   router.all("/training/nodes/:id/*path", async (request, response) => {
     sandboxAnswer(response);
@@ -81,12 +79,10 @@ export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "confi
     if (!node) throw new AppError("NOT_FOUND", "The trainer node does not exist.");
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
-    const isOwn = node.teamId === "";
     const prefix = `/training/nodes/${node.id}`;
     targets.set(request, { url, token: node.token, rest, prefix, tenant });
     try {
-      if (!isOwn) judgeLiteral(url, judge);
-      await (isOwn ? own : checked)[url.protocol === "https:" ? "https:" : "http:"](request, response);
+      await (node.teamId === "" ? own : tenants)[url.protocol === "https:" ? "https:" : "http:"](request, response);
     } catch (error) {
       throw unreachable(error);
     }

@@ -1,5 +1,6 @@
-import { Agent, request } from "undici";
-import { checkedLookup, isPlaceRefused, judgeLiteral, judgePlace } from "../../../../common/checked-lookup.ts";
+import { isPlaceRefused } from "../../../../common/checked-lookup.ts";
+import { createGuard, OPERATOR_GUARD } from "../../../../common/outbound.ts";
+import { guardedDispatcher } from "../../../../common/outbound-undici.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
@@ -93,15 +94,14 @@ const nodeHealth = ({ control, clock }: EdgeDeps, troubleOf: TroubleOf) =>
 
 /** If private addresses are not allowed, names that resolve to one are refused, except for the operator's own nodes. */
 function healthLook({ allowPrivateNodes }: EdgeDeps["config"]): TroubleOf {
-  const judge = (host: string) => judgePlace(host, { allowPrivate: allowPrivateNodes });
-  const checked = new Agent({ connect: { lookup: checkedLookup(judge) } });
-  const own = new Agent();
+  const tenants = guardedDispatcher(createGuard({ allowPrivate: allowPrivateNodes }), {});
+  const own = guardedDispatcher(OPERATOR_GUARD, {});
   return async (node) => {
     try {
-      const isOwn = node.teamId === null;
-      if (!isOwn) judgeLiteral(new URL(node.url), judge);
+      const { origin, pathname } = new URL(`${node.url}/health`);
       const signal = AbortSignal.timeout(HEALTH_MS);
-      const { statusCode, body } = await request(`${node.url}/health`, { dispatcher: isOwn ? own : checked, signal });
+      const agent = node.teamId === null ? own : tenants;
+      const { statusCode, body } = await agent.request({ origin, path: pathname, method: "GET", signal });
       await body.dump();
       // Another participant may have no /health; any response below 500 counts.
       return statusCode < 500 ? null : `it answered ${statusCode}`;

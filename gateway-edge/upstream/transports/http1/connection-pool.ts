@@ -1,10 +1,13 @@
 import type { Clock } from "../../../../common/clock.ts";
+import type { Guard } from "../../../../common/outbound.ts";
 import type { Address } from "../address.ts";
 import type { ConnectionWaits } from "../connection-wait.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 
 export interface ConnectionPoolOptions {
   readonly clock: Clock;
+  /** The guard of new connections to an origin. */
+  readonly guardFor: (origin: string) => Guard;
   readonly connectMs: number;
   /** Connections to one upstream; more calls than this wait for one. */
   readonly connectionsMax: number;
@@ -97,6 +100,10 @@ class Origin implements ConnectionOwner {
 
   get connectMs(): number {
     return this.#options.connectMs;
+  }
+
+  guard(): Guard {
+    return this.#options.guardFor(this.address.origin);
   }
 
   dispatch(call: Call): void {

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import type { Guard } from "../../../../common/outbound.ts";
 import type { Address } from "../address.ts";
 import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
@@ -35,6 +36,8 @@ export interface Call {
 export interface ConnectionOwner {
   readonly address: Address;
   readonly connectMs: number;
+  /** Checks the address of a new connection. */
+  guard(): Guard;
   /** The TLS session of an earlier connection: it halves the next handshake. */
   session: Buffer | undefined;
   /** The call has ended, and the connection can be reused; `idleMs`: for how long the upstream keeps it open, if announced. */
@@ -86,7 +89,9 @@ export class Connection implements CallControl, ResponseEvents {
 
   constructor(owner: ConnectionOwner) {
     this.#owner = owner;
-    this.#socket = owner.address.isTls ? this.#connectTls() : this.#connectTcp();
+    const guard = owner.guard();
+    guard.checkHost(owner.address.host);
+    this.#socket = owner.address.isTls ? this.#connectTls(guard) : this.#connectTcp(guard);
     this.#socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
     this.#socket.on("error", (error) => {
       this.#error ??= error;
@@ -191,23 +196,23 @@ export class Connection implements CallControl, ResponseEvents {
     call?.handler.onResponseEnd();
   }
 
-  #connectTcp(): Socket {
+  #connectTcp({ lookup }: Guard): Socket {
     const callback = (length: number, buffer: Uint8Array): boolean => {
       this.#received((buffer as Buffer).subarray(0, length), true);
       return true;
     };
     const { host, port } = this.#owner.address;
-    const socket = connectTcp({ host, port, onread: { buffer: SHARED, callback } });
+    const socket = connectTcp({ host, port, lookup, onread: { buffer: SHARED, callback } });
     return socket.once("connect", () => this.#opened());
   }
 
-  #connectTls(): Socket {
+  #connectTls({ lookup }: Guard): Socket {
     const { host, port } = this.#owner.address;
     const { session } = this.#owner;
     const names = isIP(host) === 0 ? { servername: host } : {};
     // Set explicitly, so that no environment variable can disable it.
     const verified = { ...names, rejectUnauthorized: true };
-    const socket = connectTls({ host, port, ...verified, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
+    const socket = connectTls({ host, port, lookup, ...verified, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
     socket.on("session", (ticket) => {
       this.#owner.session = ticket;
     });
