@@ -51,6 +51,11 @@ export class Deadlines<Entry> {
     if (!this.#oldest) this.#timer?.unref();
   }
 
+  /** The entries that have neither ended nor been deleted, the oldest first. */
+  *entries(): Generator<Entry> {
+    for (let link = this.#oldest; link; link = link.after) if (link.entry !== undefined) yield link.entry;
+  }
+
   #remove(link: Link<Entry>): void {
     const { before, after } = link;
     if (before) before.after = after;

@@ -68,6 +68,9 @@ export const edgeSettings = {
     .default("http1")
     .describe("How providers are called: `http1` is connections of our own, `undici` honors `HTTPS_PROXY` and `NO_PROXY`."),
   ...drainSettings,
+  STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(
+    "How long a client may read nothing of a stream before its connection is closed. The call is billed for what left the gateway.",
+  ),
   DATA_DIR: dataDirSetting,
   JOURNAL_SYNC: z
     .enum(["process", "disk"])

@@ -11,6 +11,7 @@ import { OpenCalls } from "./calls/open-calls.ts";
 import { vocabularyOf } from "./calls/tokens/token-counter.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
+import { queuedBytes } from "./server/http/calls/sse-writer.ts";
 import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./server/http/routes.ts";
 import { listen } from "./server/listen.ts";
 import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
@@ -32,7 +33,7 @@ await runMain("tributary edge", async () => {
   const inference = await createInference(deps);
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
-  addCallFigures(metrics, () => inference.figures());
+  addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }));
   const startedAt = new Date(systemClock.now());
   const reports = startReports({ ...deps, ...control, read: () => ({ ...inference.report(), version: VERSION, startedAt }) });
   let stopping = false;

@@ -49,6 +49,8 @@ export interface InferenceFigures extends LayerFigures {
   readonly settlementsPending: number;
   readonly callersCached: number;
   readonly connectionWaits: ConnectionWaits;
+  /** Bytes of each running answer that have arrived and are not processed: their client reads slowly. */
+  readonly upstreamBytesHeld: readonly number[];
 }
 
 /** What a test may replace. */
@@ -75,7 +77,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
   const { guardrails } = layers;
-  const passThrough = createPassThrough({ credit, guardrails, send, clock, bodyBytesMax: config.jsonBodyBytesMax });
+  const passThrough = createPassThrough({ ...runDeps, guardrails, ...limitsIn(config) });
   const catalog = createCatalog({
     access,
     clock,
@@ -131,6 +133,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       settlementsPending: credit.pending(),
       callersCached: mirror.size(),
       connectionWaits: http.waits(),
+      upstreamBytesHeld: http.heldBytes(),
       ...layers.figures(),
     }),
     report: () => reportOf(credit, { edgeId, isReady }),
@@ -141,6 +144,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       await layers.close();
     },
   };
+}
+
+function limitsIn({ jsonBodyBytesMax, streamStallMs }: EdgeDeps["config"]) {
+  return { bodyBytesMax: jsonBodyBytesMax, stallMs: streamStallMs };
 }
 
 function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady: () => boolean }): ReturnType<Inference["report"]> {

@@ -46,3 +46,15 @@ test("what the journal notes of a stream is its tokens by vocabulary, and before
     expect(input).toBe(6);
   }
 });
+
+test("what never left the gateway is not billed where the gateway counts, and is where the provider does", async () => {
+  await vocabularyOf("o200k_base");
+  const meter = meterOf();
+  meter.delivered({ type: "text-delta", choice: 0, text: TEXT });
+  const tokens = countByO200k(TEXT);
+  expect((await meter.bill()).usage.output).toBe(tokens);
+  expect((await meter.bill(0.25)).usage.output).toBe(Math.ceil(tokens * 0.75));
+  const said = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  meter.reported({ ...said, promptTokens: 8, completionTokens: 40 });
+  expect((await meter.bill(0.25)).usage.output).toBe(40);
+});

@@ -42,8 +42,11 @@ export interface Meter {
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void;
   /** The totals delivered so far, when the next progress record is due. */
   progress(): Progress | undefined;
-  /** What the call costs if it ends now: by the provider's report, or by the gateway's count of what was delivered. */
-  bill(): Bill | Promise<Bill>;
+  /**
+   * What the call costs if it ends now: by the provider's report, or by the gateway's count of what was delivered, without the share that
+   * never left the gateway.
+   */
+  bill(unsentShare?: number): Bill | Promise<Bill>;
   log(outcome: Outcome, bill: Bill, reserved: bigint): UsageLog;
   /** A provider report that cannot be true; the bill then uses the gateway's count. */
   disbelieved(): Disbelieved | undefined;
@@ -178,10 +181,10 @@ class CallMeter implements Meter {
     this.#text = this.#newText(texts);
   }
 
-  bill(): Bill | Promise<Bill> {
+  bill(unsentShare = 0): Bill | Promise<Bill> {
     // Without an answer there is nothing to bill.
     const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
-    const usage = this.#call.job.estimate ? this.#measured(prices?.unit) : this.#usage();
+    const usage = this.#call.job.estimate ? this.#measured(prices?.unit) : this.#usage(unsentShare);
     const billOf = (used: Usage): Bill => ({ usage: used, cost: prices ? cost(used, pricesAt(prices, inputTokens(used))) : nanoUsd(0n) });
     return usage instanceof Promise ? usage.then(billOf) : billOf(usage);
   }
@@ -241,12 +244,12 @@ class CallMeter implements Meter {
     return saysTokens(this.#reported) ? measure({ input: this.#call.inputTokens, output: 0 }) : mapped(this.#counted(), measure);
   }
 
-  #usage(): Usage | Promise<Usage> {
+  #usage(unsentShare: number): Usage | Promise<Usage> {
     // A report of zero tokens for an answer counts as no report.
     if (saysTokens(this.#reported)) return disjointUsage(this.#reported);
     // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
-    return mapped(this.#counted(), (counted) => ({ ...NO_USAGE, ...counted }));
+    return mapped(this.#counted(), ({ input, output }) => ({ ...NO_USAGE, input, output: Math.ceil(output * (1 - unsentShare)) }));
   }
 
   /** The gateway's count of request and answer. A count by vocabulary may have to wait for it to load. */

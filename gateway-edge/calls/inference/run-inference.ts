@@ -38,6 +38,8 @@ export interface InferenceCall<Answer> {
   readonly routing: CallRouting;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
+  /** The client's end of a stream. */
+  readonly client?: { readonly unsentShare: number } | undefined;
   /** The status that the client gets for an error; for the log. */
   readonly errorStatus: (error: AppError) => number;
   /** Reads a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is billed all the same. */
@@ -251,7 +253,7 @@ class RunningCall<Answer> {
 
   async #settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
-    const counted = this.#meter.bill();
+    const counted = this.#meter.bill(outcome.status === "cancelled" ? this.#call.client?.unsentShare : 0);
     // The rest of the answer is not needed, however long the count takes.
     if (counted instanceof Promise) this.#open?.close();
     const bill = counted instanceof Promise ? await counted : counted;
@@ -267,11 +269,8 @@ class RunningCall<Answer> {
   #logDisbelief(): void {
     const disbelieved = this.#meter.disbelieved();
     if (!disbelieved) return;
-    const [callId, deploymentId] = [this.#call.callId, this.#open?.attempt.deployment.id];
-    this.#deps.logger.warn(
-      { callId, deploymentId, ...disbelieved },
-      "the provider's usage is not believed; the call is billed by our own count",
-    );
+    const about = { callId: this.#call.callId, deploymentId: this.#open?.attempt.deployment.id, ...disbelieved };
+    this.#deps.logger.warn(about, "the provider's usage is not believed; the call is billed by our own count");
   }
 
   #waitedSince(sinceMs: number): void {

@@ -21,6 +21,8 @@ export interface PassThroughDeps {
   readonly send: Send;
   readonly clock: Clock;
   readonly bodyBytesMax: number;
+  /** How long a client may read nothing of its answer. */
+  readonly stallMs: number;
 }
 
 /** A provider's own API under the gateway's key: authenticated, priced where its model is known, settled once like every call. */

@@ -20,10 +20,11 @@ import { UsageReader } from "./usage-reader.ts";
 export interface ProxiedCallDeps {
   readonly credit: Pick<Credit, "settle">;
   readonly clock: Clock;
+  /** How long a client may read nothing of its answer. */
+  readonly stallMs: number;
 }
 
 const CLIENT_LEFT_STATUS = 499;
-const DRAIN_MS_MAX = 60_000;
 
 export interface ProxiedCallOptions {
   readonly callId: string;
@@ -92,7 +93,7 @@ export class ProxiedCall {
       for await (const chunk of from) {
         reader.feed(chunk);
         if (to.destroyed) break;
-        if (!to.write(chunk)) await drained(to, this.#deps.clock);
+        if (!to.write(chunk)) await drained(to, this.#deps);
       }
       return undefined;
     } catch (error) {
@@ -155,10 +156,10 @@ export class ProxiedCall {
   }
 }
 
-async function drained(to: Response, clock: Clock): Promise<void> {
+async function drained(to: Response, { clock, stallMs }: ProxiedCallDeps): Promise<void> {
   await new Promise<void>((resolve) => {
     // A client that stops reading would hold its call forever.
-    const cancel = clock.after(DRAIN_MS_MAX, () => to.destroy());
+    const cancel = clock.after(stallMs, () => to.destroy());
     const finish = () => {
       to.off("drain", finish);
       to.off("close", finish);

@@ -113,6 +113,7 @@ function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inferenc
     feed: runs.feed,
     breakOff: (runId) => runs.breakOff(runId),
     bodyBytesMax: config.jsonBodyBytesMax,
+    stallMs: config.streamStallMs,
   };
 }
 
@@ -161,7 +162,8 @@ export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inferen
 }
 
 function callDeps({ config, control, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
-  return { run: inference.run, access: control.access, clock, logger, bodyBytesMax: config.jsonBodyBytesMax, openCalls };
+  const limits = { bodyBytesMax: config.jsonBodyBytesMax, stallMs: config.streamStallMs };
+  return { run: inference.run, access: control.access, clock, logger, openCalls, ...limits };
 }
 
 function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {

@@ -50,6 +50,8 @@ export interface CallFigures {
   readonly settlementsPending: number;
   readonly callersCached: number;
   readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
+  readonly upstreamBytesHeld: readonly number[];
+  readonly clientBytesQueued: readonly number[];
   readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
@@ -86,6 +88,14 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
     "Total time that calls waited for a connection, since the start.",
     (figures) => figures.connectionWaits.waitedMs / 1000,
   );
+  gauge(
+    "tributary_upstream_held_bytes",
+    "Bytes of running answers that have arrived from upstreams and are not processed, as their clients read slowly.",
+    (figures) => sum(figures.upstreamBytesHeld),
+  );
+  gauge("tributary_stream_queued_bytes", "Bytes of streams that wait for their clients to read.", (figures) =>
+    sum(figures.clientBytesQueued),
+  );
   gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
   gauge("tributary_cache_misses", "Calls that the response cache had no answer for, since the start.", ({ cache }) => cache.misses);
   gauge("tributary_cache_failures", "Failed commands of the response cache, since the start.", ({ cache }) => cache.failures);
@@ -102,6 +112,8 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
     },
   });
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 

@@ -6,8 +6,13 @@ import type { CallControl, CallHandler } from "./http1/connection.ts";
 
 type Next = IteratorResult<Uint8Array, undefined>;
 
-/** Bytes that wait for a reader; above this the socket is paused. */
-const WAITING_BYTES_MAX = 64 * 1024;
+/** Bytes that wait for a reader, above which the socket is paused: until the reader begins, so that a short answer arrives without a pause. */
+const UNREAD_BYTES_MAX = 64 * 1024;
+/**
+ * The same afterwards. One read of a socket has up to 64 KiB, so that twice 72 KiB are held for a client that does not read: those that
+ * wait, and those that were taken last. With what its own socket holds (sse-writer.ts), it costs less than 256 KiB.
+ */
+const WAITING_BYTES_MAX = 8 * 1024;
 /**
  * How long the rest of a body may take after the reader stopped: the end of a stream after its last event. Waiting for it saves the
  * connection.
@@ -43,6 +48,9 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #control: CallControl | undefined;
   #chunks: Uint8Array[] = [];
   #waitingBytes = 0;
+  #waitingBytesMax = UNREAD_BYTES_MAX;
+  /** The size of the piece that the reader works on. */
+  #takenBytes = 0;
   #reader: { resolve(next: Next): void; reject(error: unknown): void } | undefined;
   #state: "open" | "unwanted" | "ended" | "failed" = "open";
   #error: unknown;
@@ -64,6 +72,11 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   /** The whole body in one piece if it has arrived, as a short answer does with its head. */
   arrived(): Uint8Array | undefined {
     return this.#state === "ended" ? this.#take() : undefined;
+  }
+
+  /** Bytes of the answer in memory: those that wait for the reader, and the piece that it works on. */
+  get heldBytes(): number {
+    return this.#waitingBytes + this.#takenBytes;
   }
 
   tookTooLong(totalMs: number): void {
@@ -93,6 +106,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     const reader = this.#reader;
     if (reader) {
       this.#reader = undefined;
+      this.#takenBytes = chunk.length;
       reader.resolve({ done: false, value: chunk });
       return;
     }
@@ -102,7 +116,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
       return;
     }
     this.#chunks.push(chunk);
-    if (this.#waitingBytes > WAITING_BYTES_MAX) control.pause();
+    if (this.#waitingBytes > this.#waitingBytesMax) control.pause();
   }
 
   onResponseEnd(): void {
@@ -119,9 +133,11 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   }
 
   next(): Promise<Next> {
+    this.#waitingBytesMax = WAITING_BYTES_MAX;
     if (this.#chunks.length > 0) return Promise.resolve({ done: false, value: this.#take() });
     if (this.#state === "failed") return Promise.reject(this.#error);
     if (this.#state !== "open") return DONE;
+    this.#takenBytes = 0;
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
     });
@@ -142,6 +158,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     const [first, ...others] = this.#chunks;
     const taken = first && others.length === 0 ? first : Buffer.concat(this.#chunks);
     this.#chunks = [];
+    this.#takenBytes = this.#waitingBytes;
     this.#waitingBytes = 0;
     if (this.#control?.paused) this.#control.resume();
     return taken;

@@ -33,7 +33,11 @@ export interface HttpSendOptions {
   readonly totalMs?: number | undefined;
 }
 
-export type HttpSend = Send & { waits(): ConnectionWaits };
+export type HttpSend = Send & {
+  waits(): ConnectionWaits;
+  /** Bytes of each running answer that its reader has not processed. */
+  heldBytes(): number[];
+};
 
 /** The network: pooled connections, verified TLS, no redirects, pulled bodies. Errors of the network are thrown with their `code`. */
 export function createHttpSend(options: HttpSendOptions): HttpSend {
@@ -61,7 +65,8 @@ export function createHttpSend(options: HttpSendOptions): HttpSend {
       return Promise.reject(error);
     }
   };
-  return Object.assign(send, { waits: () => transport.waits() });
+  const heldBytes = () => [...deadlines.entries()].map((exchange) => exchange.heldBytes);
+  return Object.assign(send, { waits: () => transport.waits(), heldBytes });
 }
 
 async function signed(request: UpstreamRequest, signing: Signing, signers: HttpSendOptions["signers"]): Promise<UpstreamRequest> {

@@ -8,4 +8,6 @@ export interface AssistantsDeps extends RunDeps {
   /** Aborts the model call of a canceled run if this edge executes it. */
   readonly breakOff: (runId: string) => void;
   readonly bodyBytesMax: number;
+  /** How long a client may read nothing of its stream. */
+  readonly stallMs: number;
 }

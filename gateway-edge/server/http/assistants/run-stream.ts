@@ -13,9 +13,9 @@ const LAST = /^thread\.run\.(requires_action|completed|incomplete|failed|cancell
 /** Streams a run's events to its caller. If the caller disconnects, the run continues. */
 export async function streamRun(
   response: Response,
-  { clock, first, events }: { clock: Clock; first: readonly RunEvent[]; events: AsyncIterable<RunEvent> },
+  { clock, stallMs, first, events }: { clock: Clock; stallMs: number; first: readonly RunEvent[]; events: AsyncIterable<RunEvent> },
 ): Promise<void> {
-  const writer = new SseWriter(response, clock);
+  const writer = new SseWriter(response, clock, { stallMs });
   writer.open();
   await writer.write(first.map(frame).join(""));
   let isComplete = false;

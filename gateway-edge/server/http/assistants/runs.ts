@@ -147,7 +147,7 @@ async function start(deps: AssistantsDeps, { record, caller, response, stream, f
   const events = stream ? deps.feed.follow(record.id) : undefined;
   if (!deps.starter.start(record, caller)) deps.feed.end(record.id);
   if (!events) return record.body.run;
-  await streamRun(response, { clock: deps.clock, first, events });
+  await streamRun(response, { clock: deps.clock, stallMs: deps.stallMs, first, events });
   return undefined;
 }
 

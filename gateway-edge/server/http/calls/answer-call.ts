@@ -21,6 +21,8 @@ export interface CallDeps extends IdempotentDeps {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
   readonly clock: Clock;
   readonly bodyBytesMax: number;
+  /** How long a client may read nothing of its stream. */
+  readonly stallMs: number;
   readonly openCalls: OpenCalls;
 }
 
@@ -73,19 +75,12 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
   const idempotent = begun instanceof Promise ? await begun : begun;
   if (idempotent.answer) return replay(response, idempotent.answer);
-  const newWriter = () => new SseWriter(response, deps.clock, exchange.format.keepAlive);
+  const newWriter = () => new SseWriter(response, deps.clock, { keepAlive: exchange.format.keepAlive, stallMs: deps.stallMs });
   // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
   const early = job.stream ? newWriter() : undefined;
   try {
-    const call = {
-      callId,
-      endpoint,
-      caller,
-      job,
-      routing,
-      signal: clientLeft(response, deps.openCalls),
-      errorStatus: exchange.errors.status,
-    };
+    const [signal, { status: errorStatus }] = [clientLeft(response, deps.openCalls), exchange.errors];
+    const call = { callId, endpoint, caller, job, routing, signal, errorStatus, client: early };
     const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
     else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import { fakeClock, settleWork } from "../../../access/clock-fixture.ts";
 import { PING_FRAME } from "../../../calls/dialects/messages/answer.ts";
-import { SseWriter } from "./sse-writer.ts";
+import { queuedBytes, SseWriter } from "./sse-writer.ts";
 
 class FakeResponse extends EventEmitter {
   readonly written: string[] = [];
@@ -10,6 +10,8 @@ class FakeResponse extends EventEmitter {
   closed = false;
   headersSent = false;
   writableNeedDrain = false;
+  writableLength = 0;
+  readonly socket = { bytesWritten: 5000 };
   setHeader(): void {}
   writeHead(): void {
     this.headersSent = true;
@@ -28,10 +30,16 @@ class FakeResponse extends EventEmitter {
   }
 }
 
+const responses: FakeResponse[] = [];
+afterEach(() => {
+  for (const response of responses.splice(0)) response.destroy();
+});
+
 function open(keepAlive?: string) {
   const clock = fakeClock();
   const response = new FakeResponse();
-  const writer = new SseWriter(response as unknown as ServerResponse, clock, keepAlive);
+  responses.push(response);
+  const writer = new SseWriter(response as unknown as ServerResponse, clock, { keepAlive, stallMs: 60_000 });
   writer.open();
   return { clock, response, writer };
 }
@@ -72,12 +80,18 @@ test("what is written in one turn goes out as one piece, in order, and before th
   expect(response.written).toHaveLength(4);
 });
 
-test("a client that does not read is waited for, and given up in the end", async () => {
+test("a client that does not read is waited for, and given up in the end; what never left is known", async () => {
   const { clock, response, writer } = open();
   response.writableNeedDrain = true;
   const waiting = writer.write("word");
   await clock.advance(59_000);
-  expect(response.destroyed).toBe(false);
+  expect([response.destroyed, writer.unsentShare]).toEqual([false, 0]);
+  expect(queuedBytes()).toEqual([0]);
+  // The connection wrote 5,000 bytes before this stream, and 400 of it, of which 100 wait for the client.
+  response.socket.bytesWritten = 5400;
+  response.writableLength = 100;
+  expect(queuedBytes()).toEqual([100]);
   await clock.advance(2_000);
   expect([response.destroyed, await waiting, await writer.write("more")]).toEqual([true, false, false]);
+  expect([writer.unsentShare, queuedBytes()]).toEqual([0.25, []]);
 });

@@ -3,28 +3,59 @@ import type { Clock } from "../../../../common/clock.ts";
 
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
-const DRAIN_MS_MAX = 60_000;
 /** Frames are gathered up to this size: only written bytes show whether the client keeps up. */
-const GATHERED_CHARACTERS_MAX = 65_536;
+const GATHERED_CHARACTERS_MAX = 16 * 1024;
 /** A comment, because any other frame without data breaks some clients of OpenAI's API. */
 const COMMENT = ": keep-alive\n\n";
+
+export interface SseOptions {
+  readonly keepAlive?: string | undefined;
+  /** How long a client may read nothing before its connection is closed. */
+  readonly stallMs: number;
+}
+
+const writers = new Set<SseWriter>();
+
+/** Bytes of each open stream that wait for its client to read. */
+export function queuedBytes(): number[] {
+  return [...writers].map((writer) => writer.queuedBytes);
+}
 
 /** Writes server-sent events to a client. Waits for slow clients, and closes the connection of clients that do not read. */
 export class SseWriter {
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #keepAlive: string;
+  readonly #stallMs: number;
+  /** The bytes that the connection had written before this stream. */
+  #bytesBefore = 0;
+  #unsentShare = 0;
   #writtenAtMs = 0;
   #hasWritten = false;
   /** Frames that are written together at the end of this tick. */
   #gathered = "";
   #cancelKeepAlive: () => void = () => {};
 
-  constructor(response: ServerResponse, clock: Clock, keepAlive = COMMENT) {
+  constructor(response: ServerResponse, clock: Clock, { keepAlive = COMMENT, stallMs }: SseOptions) {
     this.#response = response;
     this.#clock = clock;
     this.#keepAlive = keepAlive;
-    response.once("close", () => this.#cancelKeepAlive());
+    this.#stallMs = stallMs;
+    writers.add(this);
+    response.once("close", () => {
+      writers.delete(this);
+      this.#cancelKeepAlive();
+    });
+  }
+
+  /** Bytes that wait for the client to read: at most what its socket queues (64 KiB) and the frames that were written at once. */
+  get queuedBytes(): number {
+    return this.#gathered.length + this.#response.writableLength;
+  }
+
+  /** The share of the stream that never left this process, because its client was given up; 0 for other clients. */
+  get unsentShare(): number {
+    return this.#unsentShare;
   }
 
   /** Whether status and headers are sent. */
@@ -35,6 +66,7 @@ export class SseWriter {
   /** Sends status and headers; from then on an error can only be a frame. Only event streams get keep-alives. */
   open(contentType: string = EVENT_STREAM): void {
     if (this.#isGone()) return;
+    this.#bytesBefore = this.#response.socket?.bytesWritten ?? 0;
     this.#response.setHeader("content-type", contentType);
     this.#response.setHeader("cache-control", "no-cache");
     this.#response.setHeader("x-accel-buffering", "no");
@@ -101,7 +133,7 @@ export class SseWriter {
   async #drained(): Promise<void> {
     await new Promise<void>((resolve) => {
       // A client that stops reading would keep its call open forever.
-      const cancel = this.#clock.after(DRAIN_MS_MAX, () => this.#response.destroy());
+      const cancel = this.#clock.after(this.#stallMs, () => this.#giveUp());
       const finish = () => {
         this.#response.off("drain", finish);
         this.#response.off("close", finish);
@@ -111,6 +143,12 @@ export class SseWriter {
       this.#response.once("drain", finish);
       this.#response.once("close", finish);
     });
+  }
+
+  #giveUp(): void {
+    const written = (this.#response.socket?.bytesWritten ?? 0) - this.#bytesBefore;
+    this.#unsentShare = written > 0 ? Math.min(1, this.#response.writableLength / written) : 0;
+    this.#response.destroy();
   }
 
   #keepAliveIn(milliseconds: number): void {

@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Guard } from "../../../../common/outbound.ts";
 import type { Address } from "../address.ts";
 import type { Message } from "./request.ts";
@@ -49,6 +49,8 @@ export interface ConnectionOwner {
 }
 
 const PROBE_AFTER_MS = 60_000;
+/** What a paused TLS connection reads ahead: one record. */
+const TLS_READ_AHEAD_BYTES = 16 * 1024;
 /** Every plain-text connection reads into this buffer: forwarded bytes are copied, and no read starts before the previous one is processed. */
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -209,10 +211,16 @@ export class Connection implements CallControl, ResponseEvents {
   #connectTls({ lookup }: Guard): Socket {
     const { host, port } = this.#owner.address;
     const { session } = this.#owner;
-    const names = isIP(host) === 0 ? { servername: host } : {};
-    // Set explicitly, so that no environment variable can disable it.
-    const verified = { ...names, rejectUnauthorized: true };
-    const socket = connectTls({ host, port, lookup, ...verified, ALPNProtocols: ["http/1.1"], ...(session ? { session } : {}) });
+    const options = {
+      ...{ host, port, lookup, session },
+      servername: isIP(host) === 0 ? host : undefined,
+      ALPNProtocols: ["http/1.1"],
+      // Set explicitly, so that no environment variable can disable it.
+      rejectUnauthorized: true,
+      // Not among the declared options, but Node passes it to the socket.
+      highWaterMark: TLS_READ_AHEAD_BYTES,
+    };
+    const socket = connectTls(options as ConnectionOptions);
     socket.on("session", (ticket) => {
       this.#owner.session = ticket;
     });
