@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { AppError } from "../../common/errors.ts";
 import type { LeaseRequest } from "../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock } from "../access/clock-fixture.ts";
@@ -151,4 +152,27 @@ test("a call that wants more than there is does not make the edge want it ever a
   const { need, want } = state.asked.at(-1) ?? {};
   // Eight calls that held a million each, twice, and this one, forty seconds ahead.
   expect([need, (want ?? 0n) <= (2n * 8_000_000n + 600_000n) * 40n]).toEqual([0n, true]);
+});
+
+test("whatever calls may cost, and however many come at once, a lease asks for amounts that a message can carry", async () => {
+  const INT64_MAX = 2n ** 63n - 1n;
+  const call = fc.record({
+    worstCase: fc.bigInt({ min: 0n, max: 2n ** 80n }),
+    cost: fc.bigInt({ min: 0n, max: 2n ** 53n }),
+    waitMs: fc.nat(600),
+  });
+  const property = fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 30 }), fc.boolean(), async (calls, atOnce) => {
+    const { book, clock, state } = open({ available: INT64_MAX / 2n });
+    const made = calls.map(({ worstCase, cost, waitMs }) => async () => {
+      const held = await Promise.resolve(book.reserve("org", worstCase)).catch(() => undefined);
+      if (held) book.settle("org", held, cost);
+      await clock.advance(waitMs);
+      book.returns();
+    });
+    if (atOnce) await Promise.all(made.map((make) => make()));
+    else for (const make of made) await make();
+    for (const { need, want, released, free } of state.asked)
+      for (const amount of [need, want, released, free]) expect(amount >= 0n && amount <= INT64_MAX).toBe(true);
+  });
+  await fc.assert(property, { numRuns: 50 });
 });
