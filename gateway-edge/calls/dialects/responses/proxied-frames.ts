@@ -26,6 +26,8 @@ export class ProxiedFrames {
   #doneCharacters = 0;
   #lastNumber = -1;
   #ending: Fields | undefined;
+  /** The gateway ended the stream before the provider did. */
+  #cut: Extract<Part, { type: "finish" }> | undefined;
 
   constructor(identity: ResponseIdentity, options: FrameOptions) {
     this.#identity = identity;
@@ -34,17 +36,28 @@ export class ProxiedFrames {
   }
 
   frames(part: Part): string {
+    if (part.type === "finish") this.#cut = part;
     const events = part.type === "other-delta" ? asList(part.fields[RESPONSE_EVENTS]).map(asFields) : [];
     return events.map((event) => this.#frame(event)).join("");
   }
 
-  async last({ usage, cost }: Bill): Promise<string> {
-    const ending = asFields(this.#ending?.["response"]);
-    const whole = proxiedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
-    const response = await this.#stored(whole);
+  async last(bill: Bill): Promise<string> {
+    const response = await this.#stored(this.#ending === undefined ? this.#cutShort(bill) : this.#whole(this.#ending, bill));
     // A stream has no header for its cost.
-    const usageWithCost = { ...asFields(response["usage"]), cost_nano: cost };
-    return frameOf({ ...endOf({ ...response, usage: usageWithCost }), sequence_number: this.#lastNumber });
+    const usageWithCost = { ...asFields(response["usage"]), cost_nano: bill.cost };
+    const number = this.#ending === undefined ? this.#lastNumber + 1 : this.#lastNumber;
+    return frameOf({ ...endOf({ ...response, usage: usageWithCost }), sequence_number: number });
+  }
+
+  #whole(event: Fields, { usage }: Bill): Fields {
+    const ending = asFields(event["response"]);
+    return proxiedResponse(this.#identity, { ...ending, usage: ending["usage"] ?? responseUsage(usage) }, this.#names);
+  }
+
+  /** The items that were complete; the client has the beginning of the last one in its events. */
+  #cutShort({ usage }: Bill): Fields {
+    const ended = { status: "ended" as const, finishReason: this.#cut?.reason ?? "length", cause: this.#cut?.cause };
+    return responseFields(this.#identity, { ...ended, output: this.#done, usage: responseUsage(usage), nowMs: this.#options.now() });
   }
 
   async failed(error: AppError): Promise<string> {

@@ -95,6 +95,43 @@ test.each(DIALECTS)(
   },
 );
 
+test("/v1/responses of a server that has this API: its events end with an incomplete response, numbered without a gap", async () => {
+  let isAborted = false;
+  const send: Send = async (_request, signal) => {
+    signal.addEventListener("abort", () => {
+      isAborted = true;
+    });
+    let number = 0;
+    const frame = (event: object) => Buffer.from(`data: ${JSON.stringify({ sequence_number: number++, ...event })}\n\n`);
+    async function* speak() {
+      const done = { type: "message", id: "msg_1", status: "completed", content: [{ type: "output_text", text: "first" }] };
+      yield frame({ type: "response.created", response: { id: "resp_1", status: "in_progress", output: [] } });
+      yield frame({ type: "response.output_item.done", output_index: 0, item: done });
+      for (; !signal.aborted; ) {
+        yield frame({ type: "response.output_text.delta", item_id: "msg_2", output_index: 1, content_index: 0, delta: "go on " });
+        await delay(0);
+      }
+    }
+    return { status: 200, headers: { "content-type": "text/event-stream" }, body: speak() };
+  };
+  const control = new FakeControl();
+  control.deployments = [deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-x" })];
+  const edge = await startEdge(control, { send });
+  edges.push(edge);
+  const { secret } = control.addKey();
+  const body = { model: "gpt", stream: true, input: "say go", max_output_tokens: LIMIT, store: false };
+  const response = await edge.post("/v1/responses", body, { authorization: `Bearer ${secret}` });
+  const events = parseEvents(await response.text());
+  expect(events.at(-1)).toMatchObject({
+    type: "response.incomplete",
+    response: { status: "incomplete", incomplete_details: { reason: "max_output_tokens" }, output: [{ content: [{ text: "first" }] }] },
+  });
+  expect(events.map((event) => event["sequence_number"])).toEqual(events.map((_, index) => index));
+  expect(isAborted).toBe(true);
+  const [log] = control.settled.values();
+  expect([log?.status, Number(log?.usage?.output) > LIMIT / 2]).toEqual(["success", true]);
+});
+
 test("where the upstream's vocabulary is not known, a stream is cut only when no reading of it is within the limit", async () => {
   const { seen, post } = await open();
   const body = { model: "vllm", messages, max_tokens: LIMIT };
