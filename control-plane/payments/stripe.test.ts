@@ -109,6 +109,9 @@ describe("events", () => {
     expect(read(event, { at: now - 290_000 }).id).toBe("stripe/evt_1");
     expect(() => read(event, { secret: "whsec_of_somebody_else" })).toThrow(refusal);
     expect(() => read(event, { at: now - 310_000 })).toThrow(refusal);
+    // A signature from the future could be replayed until its time has come.
+    expect(read(event, { at: now + 290_000 }).id).toBe("stripe/evt_1");
+    for (const seconds of [310, 3600, 86_400 * 365]) expect(() => read(event, { at: now + seconds * 1000 })).toThrow(refusal);
     const { payload, header } = signed(event);
     const changed = Buffer.from(payload.toString().replace("1250", "9950"));
     for (const [bytes, signature] of [

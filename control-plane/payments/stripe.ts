@@ -15,7 +15,7 @@ export interface StripeSettings {
 
 const TIMEOUT_MS = 8000;
 const RETRIES_MAX = 1;
-/** An event with an older signature is treated as a replay. */
+/** An event with an older signature is treated as a replay; one from further in the future could be replayed until then. */
 const TOLERANCE_SECONDS = 300;
 
 /** Stripe Checkout and its webhook. */
@@ -44,12 +44,20 @@ export function createStripePayments(settings: StripeSettings, options: { clock:
       try {
         const now = clock.now();
         event = stripe.webhooks.constructEvent(Buffer.from(payload), signature, settings.webhookSecret, TOLERANCE_SECONDS, undefined, now);
+        refuseFuture(signature, now);
       } catch (cause) {
-        throw new AppError("VALIDATION_ERROR", "The event's signature is not the payment provider's, or is too old.", { cause });
+        const message = "The event's signature is not the payment provider's, or is too old or from the future.";
+        throw new AppError("VALIDATION_ERROR", message, { cause });
       }
       return { id: `stripe/${event.id}`, type: event.type, fact: factOf(event) };
     },
   };
+}
+
+/** Stripe's library checks only the age of a signature. */
+function refuseFuture(signature: string, nowMs: number): void {
+  const seconds = [...signature.matchAll(/(?:^|,)\s*t=(\d+)/g)].map(([, time]) => Number(time));
+  if (seconds.some((time) => time * 1000 > nowMs + TOLERANCE_SECONDS * 1000)) throw new Error("the signature is from the future");
 }
 
 function sessionOf(order: CheckoutOrder, publicUrl: string): Stripe.Checkout.SessionCreateParams {
