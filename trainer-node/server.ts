@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Clock, pause } from "../common/clock.ts";
+import { hasSeveralHosts } from "../common/host-header.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";
 
 /** A listening HTTP server. */
@@ -16,7 +17,9 @@ const KEEP_ALIVE_MS = 75_000;
 export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
   const answer: RequestListener = (request, response) => {
     boundUnreadBody(request, response);
-    app(request, response);
+    if (!hasSeveralHosts(request)) return void app(request, response);
+    response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
+    response.end(JSON.stringify({ error: "The request has more than one Host header.", code: "VALIDATION_ERROR" }));
   };
   const server = createServer(answer);
   // No fixed time fits the upload of a large model. read-body.ts ends bodies whose sender pauses for too long instead.

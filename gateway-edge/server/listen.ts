@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Express } from "express";
+import { hasSeveralHosts } from "../../common/host-header.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import { ownObjects } from "./own-objects.ts";
@@ -59,7 +60,8 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       boundUnreadBody(request, response);
       if (isStopping) response.setHeader("connection", "close");
       // An absolute URL is a request to a proxy, which this server is not.
-      if (!request.url?.startsWith("/")) return refuseTarget(response);
+      if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
+      if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
       if (!options.exact(request, response)) app(request, response);
     },
   );
@@ -94,9 +96,9 @@ async function stopServer(server: Server, { drainMs, cut }: Drain): Promise<void
   clearTimeout(closing);
 }
 
-function refuseTarget(response: ServerResponse): void {
-  response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
-  response.end(errorText("The request target must be a path that starts with /."));
+function refuse(response: ServerResponse, message: string): void {
+  response.writeHead(400, { ...PLAIN_HEADERS, connection: "close" });
+  response.end(errorText(message));
 }
 
 /** Answers bytes that are not valid HTTP; there is no request, only a socket. */
@@ -104,10 +106,12 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP."];
   const body = errorText(message);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+  const headers = { ...PLAIN_HEADERS, "content-length": Buffer.byteLength(body), connection: "close" };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\n${lines.join("")}\r\n${body}`);
 }
+
+const PLAIN_HEADERS = { "content-type": "application/json; charset=utf-8", "x-content-type-options": "nosniff" };
 
 const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The request headers are too large."],

@@ -66,7 +66,7 @@ describe("F9: a node on loopback without a token or secret", () => {
   afterAll(() => Promise.all([node?.stop(), secret?.stop()]));
 
   /** Not by fetch, which sets Host itself. */
-  async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  async function statusOf(url: string, headers: Record<string, string> | string[]): Promise<number | undefined> {
     const sent = request(`${url}/v1/info`, { headers }).end();
     const [answer] = (await once(sent, "response")) as [IncomingMessage];
     answer.resume();
@@ -88,6 +88,12 @@ describe("F9: a node on loopback without a token or secret", () => {
     ["a b", 403],
   ])("called as %s it answers %s", async (host, status) => {
     expect(await statusOf(node.url, { host })).toBe(status);
+  });
+
+  test("two hosts are refused, whichever comes first", async () => {
+    expect(await statusOf(node.url, ["host", "127.0.0.1"])).toBe(200);
+    expect(await statusOf(node.url, ["host", "127.0.0.1", "Host", "evil.example"])).toBe(400);
+    expect(await statusOf(secret.url, ["host", "127.0.0.1", "Host", "127.0.0.1"])).toBe(400);
   });
 
   test("a page whose name leads to this machine is refused, although its Origin equals Host and it is same-origin", async () => {
