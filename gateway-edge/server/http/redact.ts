@@ -9,6 +9,7 @@ const TOKEN_NAME = /token/i;
 const HARMLESS_NAME =
   /^(default_api_key_(tpm|rpm)_limit|litellm_credential_name|configurable_clientside_auth_params|.*_per_token.*|.*_token_cost.*|.*tokenizer)$/;
 const HEADERS_NAME = /headers$/i;
+const URL_START = /^[a-z][a-z0-9+.-]*:\/\//i;
 // Values of secrets: common prefixes of keys, certificates and tokens; long strings of mixed letters and digits without separators.
 const SECRET_VALUE =
   /^(sk-|pk-|rk-|gsk_|hf_|xai-|ghp_|github_pat_|xox[a-z]-|AKIA|ASIA|AIza|ya29\.|eyJ|Bearer |Basic |-----BEGIN)|^[0-9a-f]{32,}$|^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+_=]{32,}$/;
@@ -44,6 +45,17 @@ export function redactUrl(address: string): string {
   return url.href.replace(/\/$/, address.endsWith("/") ? "/" : "");
 }
 
+/** Fields without those that contain a URL, at any depth. */
+export function withoutAddresses(fields: Fields): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !hasAddress(value)));
+}
+
+/** Whether a value contains a URL, at any depth. */
+export function hasAddress(value: unknown): boolean {
+  if (typeof value === "string") return URL_START.test(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasAddress);
+}
+
 /** A numeric token field is a limit; a textual one is a secret. */
 function isSecret(name: string, value: unknown): boolean {
   if (HARMLESS_NAME.test(name)) return false;
@@ -58,7 +70,7 @@ function redact(value: unknown): unknown {
 
 function redactText(text: string): string {
   if (SECRET_VALUE.test(text)) return maskValue(text);
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? redactUrl(text) : text;
+  return URL_START.test(text) ? redactUrl(text) : text;
 }
 
 function maskAll(value: unknown): unknown {

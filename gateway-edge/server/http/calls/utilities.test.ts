@@ -215,6 +215,16 @@ describe("transform_request", () => {
     expect(JSON.stringify(shown.body)).toContain("****");
   });
 
+  test("an address that the operator set is shown to the master key alone; other keys see its path", async () => {
+    const tenant = { "x-gw-api-key": control.addKey().secret };
+    const shown = await transform("completion", { ...chat, model: "via-openai" }, tenant);
+    expect(shown.body["raw_request_api_base"]).toBe("/v1/chat/completions");
+    expect(JSON.stringify(shown.body)).not.toContain("up.example");
+    // The provider's own address is no secret.
+    const published = await transform("completion", { ...chat, model: "via-bedrock" }, tenant);
+    expect(published.body["raw_request_api_base"]).toContain("amazonaws.com");
+  });
+
   test("embeddings and completions too", async () => {
     const shown = await transform("embedding", { model: "via-openai", input: ["a"] });
     expect(shown.body).toMatchObject({ raw_request_body: { input: ["a"], model: "gpt-4" } });

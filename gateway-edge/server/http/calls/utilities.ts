@@ -29,9 +29,10 @@ import {
 } from "../../../schemas/calls/utilities.ts";
 import { parseQuery } from "../../../schemas/request-query.ts";
 import type { ChatMessage, Fields, Provider } from "../../../upstream/providers/provider.ts";
+import { readFields } from "../../../upstream/routing/lenient.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { modelFacts, paramsOfDeployment } from "../models/model-facts.ts";
-import { redactHeaders, redactUrl } from "../redact.ts";
+import { hasAddress, redactHeaders, redactUrl } from "../redact.ts";
 import { clientLeft } from "./answer-call.ts";
 
 /** The dependencies of the utility handlers. */
@@ -92,11 +93,14 @@ export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
     const makeJob = JOBS[callType];
     if (!makeJob) throw new AppError("INVALID_REQUEST", `This call_type is not supported here: ${callType}.`, { param: "call_type" });
     const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : deps.dropParams();
-    const preview = previewCall(deps, { caller: callerOf(response), job: makeJob(body), dropParams });
+    const caller = callerOf(response);
+    const preview = previewCall(deps, { caller, job: makeJob(body), dropParams });
     const { url, headers, body: sent, signing } = preview.request;
-    const { apiKey } = preview.deployment;
+    const { apiKey, baseUrl, params } = preview.deployment;
+    // An address that the operator set is shown to the master key alone; other keys see its path.
+    const isShown = caller.isAdmin || (baseUrl === undefined && !hasAddress(readFields(params)));
     response.json({
-      raw_request_api_base: redactUrl(url),
+      raw_request_api_base: isShown ? redactUrl(url) : (URL.parse(url)?.pathname ?? ""),
       raw_request_body: typeof sent === "string" ? (JSON.parse(sent) as unknown) : {},
       // A request is signed when it is sent; only the type of signature is shown.
       raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, apiKey ? [apiKey] : []),

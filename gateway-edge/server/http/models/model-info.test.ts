@@ -90,6 +90,25 @@ test("one entry for each deployment, an alias adds none; a key sees those that i
   });
 });
 
+test("addresses of the operator are for the master key alone", async () => {
+  const [first, ...others] = control.deployments;
+  const params = {
+    ...JSON.parse(first?.params ?? "{}"),
+    aws_bedrock_runtime_endpoint: "http://10.0.0.9:80",
+    proxies: { all: ["http://10.0.0.8"] },
+  };
+  if (first) control.deployments = [{ ...first, params: JSON.stringify(params) }, ...others];
+  control.change({ kind: "catalog", subject: "" });
+  const shownTo = async (key: string) => {
+    const { text, data } = await get("/model/info?gw_model_id=dep_1", key);
+    return { text, params: data[0]?.litellm_params };
+  };
+  await until(async () => (await shownTo(MASTER_KEY)).text.includes("10.0.0.9"));
+  const tenant = await shownTo(control.addKey().secret);
+  expect(tenant.params).toMatchObject({ model: "openai/gpt-4o", rpm: 10 });
+  expect(tenant.text).not.toMatch(/upstream\.example|10\.0\.0\.|api_base/);
+});
+
 test("an entry says where each value comes from; a price is the one that is billed", async () => {
   const [entry] = (await get("/model/info?gw_model_id=dep_1")).data;
   expect(entry?.litellm_params).toEqual({
@@ -205,3 +224,8 @@ test("prices above a number of tokens are those that are billed: of the price th
     await own.close();
   }
 });
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!(await isSo())) if (Date.now() > deadline) throw new Error("it did not come about within five seconds");
+}

@@ -7,7 +7,7 @@ import { parseQuery } from "../../../schemas/request-query.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { lenientNumber, readFields } from "../../../upstream/routing/lenient.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
-import { redactFields, redactUrl } from "../redact.ts";
+import { redactFields, redactUrl, withoutAddresses } from "../redact.ts";
 import { modelFacts, paramsOfDeployment, providerName, SUPPORTS } from "./model-facts.ts";
 import { isShown, type Viewer, viewerOf, visibleGroups } from "./visible-models.ts";
 
@@ -16,16 +16,17 @@ export interface ModelInfoDeps {
   readonly routing: ModelDirectory;
 }
 
-/** GET model/info: the deployments of the models that the key may use, without secrets. */
+/** GET model/info: the deployments of the models that the key may use, without secrets. Only the master key sees the operator's addresses. */
 export function modelInfoHandler(deps: ModelInfoDeps): RequestHandler {
   return (request, response) => {
     const { gw_model_id: id } = parseQuery(modelInfoQuery, request.query);
-    const deployments = visibleDeployments(viewerOf(callerOf(response)), deps.routing);
+    const caller = callerOf(response);
+    const deployments = visibleDeployments(viewerOf(caller), deps.routing);
     const chosen = id === undefined ? deployments : deployments.filter((deployment) => deployment.id === id);
     if (id !== undefined && chosen.length === 0) {
       throw new AppError("NOT_FOUND", `There is no model with the id ${id}.`, { param: "gw_model_id" });
     }
-    response.json({ data: chosen.map(modelEntry) });
+    response.json({ data: chosen.map((deployment) => modelEntry(deployment, { showsAddresses: caller.isAdmin })) });
   };
 }
 
@@ -48,24 +49,25 @@ function visibleDeployments(viewer: Viewer, routing: ModelDirectory): Deployment
   return [...byId.values()];
 }
 
-function modelEntry(deployment: Deployment) {
+function modelEntry(deployment: Deployment, { showsAddresses }: { showsAddresses: boolean }) {
   const { values, source } = modelFacts(deployment);
+  const shown = (fields: Fields) => (showsAddresses ? redactFields(fields) : withoutAddresses(redactFields(fields)));
   const provider = providerName(deployment);
   const { created_at: createdAt, updated_at: updatedAt } = times(deployment);
   return {
     model_name: deployment.modelName,
     litellm_params: {
-      ...redactFields(readFields(deployment.params)),
+      ...shown(readFields(deployment.params)),
       model: `${provider}/${deployment.inferenceModelId}`,
-      // The addresses of the operator's own nodes are not shown.
-      ...(deployment.baseUrl && !deployment.model?.trained ? { api_base: redactUrl(deployment.baseUrl) } : {}),
+      // The addresses of the operator's own nodes are shown to no caller.
+      ...(showsAddresses && deployment.baseUrl && !deployment.model?.trained ? { api_base: redactUrl(deployment.baseUrl) } : {}),
       custom_llm_provider: provider,
     },
     model_info: {
       created_at: createdAt,
       updated_at: updatedAt,
       litellm_provider: provider,
-      ...redactFields(values),
+      ...shown(values),
       // Redaction drops nulls; they are added again, because clients expect the fields.
       ...Object.fromEntries(Object.entries(values).filter(([, value]) => value === null)),
       supported_openai_params: paramsOfDeployment(deployment, values["mode"]),
