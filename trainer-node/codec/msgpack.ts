@@ -92,10 +92,9 @@ function readMap(bytes: Uint8Array): Record<(typeof KEYS)[number], unknown[]> {
   try {
     value = new Unpackr({ useRecords: false, mapsAsObjects: true, structuredClone: false, int64AsType: "bigint" }).unpack(bytes);
   } catch (cause) {
-    throw new InputProblem(
-      "VALIDATION_ERROR",
-      `the msgpack container is damaged: ${cause instanceof Error ? cause.message : "unreadable"}`,
-    );
+    const message = cause instanceof Error ? cause.message : "unreadable";
+    // The reader calls itself for each level, until the thread's stack is full.
+    damaged(/call stack/i.test(message) ? "its lists are nested too deeply" : message);
   }
   if (typeof value !== "object" || value === null || Object.keys(value).length !== KEYS.length) damaged("it is not a map of four lists");
   const map = value as Record<string, unknown>;

@@ -187,7 +187,9 @@ describe("hostile msgpack containers", () => {
   });
 
   test("nesting of 200,000 lists is a 422, not a dead thread", () => {
-    expect(decodeOrRefuse(wrap(Buffer.alloc(200_000, 0x91)))).toBe(422);
+    const deep = wrap(Buffer.alloc(200_000, 0x91));
+    expect(decodeOrRefuse(deep)).toBe(422);
+    expect(() => decodeParameters(deep)).toThrow("the msgpack container is damaged: its lists are nested too deeply");
   });
 });
 
