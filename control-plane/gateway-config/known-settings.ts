@@ -55,6 +55,8 @@ export const SUPPORTED: Readonly<Record<SectionName, Readonly<Record<string, Val
     store_model_in_db: "flag",
     // An extension: keys without a list of models may call providers directly.
     pass_through: "flag",
+    // An extension: these keys may also read and change objects of the provider account, which all tenants share.
+    pass_through_account: "flag",
   },
 };
 

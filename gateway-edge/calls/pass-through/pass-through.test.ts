@@ -129,7 +129,7 @@ test("each provider has its own key header, base and version; a path without a v
   await post("/anthropic/v1/messages", { model: "anthropic-x" });
   await post("/gemini/v1beta/models/gemini-x:generateContent", {});
   await post("/azure/openai/deployments/azure-x/chat/completions?api-version=1", {});
-  await call("/openai/models");
+  await call("/openai/models", { key: MASTER_KEY });
   expect(seen.map(({ url }) => url)).toEqual([
     "/v1/messages",
     "/deep/base/v1beta/models/gemini-x:generateContent",
@@ -236,7 +236,9 @@ test("an upstream's refusal is passed on and costs nothing; one that cannot be r
 });
 
 test("a GET costs and reserves nothing, and is logged all the same", async () => {
-  const { call, logs, control, seen } = await open(json({ data: [] }));
+  const { call, logs, control, seen } = await open(json({ data: [] }), {
+    general_settings: { pass_through: true, pass_through_account: true },
+  });
   control.balance = 0n;
   expect((await call("/openai/v1/files?limit=3")).status).toBe(200);
   expect(seen[0]).toMatchObject({ method: "GET", url: "/v1/files?limit=3", body: "" });
@@ -258,6 +260,26 @@ describe("who may", () => {
       expect((await opened.post("/openai/v1/chat/completions", body, { key: secret })).status).toBe(403);
     expect(opened.seen).toHaveLength(0);
     expect(control.settled.size).toBe(1);
+  });
+
+  test("objects of the provider account, which all tenants share, are for the master key, and for others if the operator says so", async () => {
+    const { call, seen } = await open(json({ data: ["file of another tenant"] }));
+    for (const [method, path] of [
+      ["GET", "/openai/v1/files"],
+      ["GET", "/openai/v1/files/file-1/content"],
+      ["HEAD", "/openai/v1/files"],
+      ["DELETE", "/openai/v1/files/file-1"],
+      ["PUT", "/gemini/v1beta/files/1"],
+      ["PATCH", "/openai/v1/evals/1"],
+    ] as const) {
+      const refused = await call(path, { method });
+      expect([method, path, refused.status]).toEqual([method, path, 403]);
+      if (method !== "HEAD") expect(await refused.text()).toContain("general_settings.pass_through_account");
+    }
+    expect(seen).toHaveLength(0);
+    expect((await call("/openai/v1/files", { key: MASTER_KEY })).status).toBe(200);
+    const opened = await open(json({}), { general_settings: { pass_through: true, pass_through_account: true } });
+    expect((await opened.call("/openai/v1/files")).status).toBe(200);
   });
 
   test("nothing without a known price, but for admins; nothing past an empty balance", async () => {
@@ -292,7 +314,7 @@ describe("paths", () => {
 
   test("a host in the path is a path", async () => {
     const { call, seen } = await open(json({}));
-    await call("/openai//elsewhere.example/v1/models");
+    await call("/openai//elsewhere.example/v1/models", { key: MASTER_KEY });
     expect(seen.map(({ url }) => url)).toEqual(["/v1/elsewhere.example/v1/models"]);
   });
 

@@ -35,17 +35,18 @@ const FREE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 export function createPassThrough(deps: PassThroughDeps): PassThrough {
   let upstreams: ReadonlyMap<string, Upstream> = new Map();
-  let isOpen = false;
+  let access: Access = { isOpen: false, isAccountOpen: false };
   return {
     update(deployments, settingsJson) {
       upstreams = findUpstreams(deployments);
-      isOpen = lenientFlag.parse(lenientFields.parse(readFields(settingsJson)["general_settings"])?.["pass_through"]) ?? false;
+      access = accessIn(settingsJson);
     },
     async handle(kind, { request, response, callId, caller }) {
-      refuse(deps, caller, isOpen);
+      refuse(deps, caller, access);
       const upstream = upstreams.get(kind);
       if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has an API key. Ask the operator to add one.`);
       const url = locate(upstream, request.originalUrl, `/${kind}`);
+      if (request.method !== "POST" && !caller.isAdmin && !access.isAccountOpen) throw accountIsShared(request.method);
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
@@ -87,7 +88,28 @@ function unreachable(cause: unknown): never {
   throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(cause), cause });
 }
 
-function refuse(deps: PassThroughDeps, caller: Caller, isOpen: boolean): void {
+/** What keys other than the master key may do. */
+interface Access {
+  readonly isOpen: boolean;
+  /** Calls that are not billed for a model, such as lists of files. */
+  readonly isAccountOpen: boolean;
+}
+
+function accessIn(settingsJson: string): Access {
+  const settings = lenientFields.parse(readFields(settingsJson)["general_settings"]);
+  const isSet = (name: string) => lenientFlag.parse(settings?.[name]) ?? false;
+  return { isOpen: isSet("pass_through"), isAccountOpen: isSet("pass_through_account") };
+}
+
+/** Files, batches and stored responses of the provider account belong to all tenants of the gateway. */
+function accountIsShared(method: string): AppError {
+  return new AppError(
+    "FORBIDDEN",
+    `${method} is only for the master key: it reaches objects of the provider account, which all tenants share. The operator can allow it with general_settings.pass_through_account.`,
+  );
+}
+
+function refuse(deps: PassThroughDeps, caller: Caller, { isOpen }: Access): void {
   if (caller.status === "team_blocked") throw callerBlocked(caller);
   const isBound = caller.models !== undefined || caller.teamModels !== undefined;
   if (!caller.isAdmin && (!isOpen || isBound)) {
