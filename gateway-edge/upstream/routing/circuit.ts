@@ -7,7 +7,8 @@ import type { PerClass } from "./settings.ts";
  * - A 429 cools down at once when the group has another deployment, for the upstream's retry-after if it sent one. A lone deployment is
  *   never cooled down for it: the caller's back-off does the waiting. 429s do not count as failures.
  * - A refused key or an unknown model (401, 403, 404) cools down for at least a minute: only the operator can repair it. New settings of
- *   the deployment end it. In a wildcard deployment an unknown or forbidden model is the caller's choice and cools down nothing.
+ *   the deployment end it. In a wildcard deployment an unknown or forbidden model is the caller's choice and cools down nothing. Nor does
+ *   a 403 or 404 within a minute of a successful answer: key and model are right, so it is about the request, and other tenants go on.
  * - Other failures open the circuit after more than 3 in a row, or when more than half of at least 5 requests of the last minute failed. A
  *   lone deployment needs 20 requests and 90 %: opening its circuit turns a partial failure into a total one.
  * - `allowed_fails` set by the operator (or its policy for the class) replaces these rules: more failures in a row than that cool down the
@@ -46,6 +47,7 @@ export class Circuit {
   readonly #requests = new RollingCount({ bucketMs: 10_000, buckets: 6 });
   readonly #failures = new RollingCount({ bucketMs: 10_000, buckets: 6 });
   #inARow = 0;
+  #answeredMs = Number.NEGATIVE_INFINITY;
   #changedMs = Number.NEGATIVE_INFINITY;
   #untilMs = 0;
   #cooledMs = 0;
@@ -63,6 +65,11 @@ export class Circuit {
   }
 
   succeeded(nowMs: number, startedMs: number): void {
+    this.#answeredMs = nowMs;
+    this.#responded(nowMs, startedMs);
+  }
+
+  #responded(nowMs: number, startedMs: number): void {
     this.#requests.add(nowMs);
     this.#inARow = 0;
     if (startedMs < this.#changedMs) return;
@@ -83,10 +90,11 @@ export class Circuit {
       this.withdrawn(nowMs, facts.startedMs);
       return;
     }
-    const isFault = isDeploymentFault(facts.kind) && !isCallersChoice(facts);
+    const isOfRequest = isCallersChoice(facts) || (isAboutObject(facts) && nowMs - this.#answeredMs < CONFIGURATION_FAULT_MS);
+    const isFault = isDeploymentFault(facts.kind) && !isOfRequest;
     // The deployment answered: a refused request is not a failure of the deployment.
     if (!isFault && facts.kind !== "rate-limit") {
-      this.succeeded(nowMs, facts.startedMs);
+      this.#responded(nowMs, facts.startedMs);
       return;
     }
     if (isFault) {
@@ -121,8 +129,13 @@ export class Circuit {
   }
 }
 
-function isCallersChoice({ kind, derived, forbidden }: FailureFacts): boolean {
-  return derived && (kind === "not-found" || (kind === "authentication" && forbidden));
+function isCallersChoice(facts: FailureFacts): boolean {
+  return facts.derived && isAboutObject(facts);
+}
+
+/** 403 or 404: what the request names is forbidden or unknown. A 401 is about the key alone. */
+function isAboutObject({ kind, forbidden }: FailureFacts): boolean {
+  return kind === "not-found" || (kind === "authentication" && forbidden);
 }
 
 function coolingMs({ kind, retryAfterMs }: FailureFacts, { cooldownMs }: CircuitRules): number {

@@ -50,6 +50,22 @@ test("a model that a wildcard's provider does not have cools nothing: callers ch
   expect(router.stateOf("a")?.availability.state).toBe("open");
 });
 
+test("a 403 or 404 that one tenant's requests cause does not rest a deployment that answers others", async () => {
+  const { start, router, clock } = world([{ id: "a" }], { num_retries: 0 });
+  await runCall(start(), () => fine);
+  for (const status of [403, 404]) for (let call = 0; call < 30; call++) await runCall(start(), () => failure(), status);
+  expect(router.stateOf("a")?.availability.state).toBe("closed");
+  // A key that is refused everybody is the operator's to repair.
+  await runCall(start(), () => failure(), 401);
+  expect(router.stateOf("a")?.availability.state).toBe("open");
+  clock.pass(60_000);
+  await runCall(start(), () => fine);
+  // Without an answer for a minute, it is not the request.
+  clock.pass(60_000);
+  await runCall(start(), () => failure(), 403);
+  expect(router.stateOf("a")?.availability.state).toBe("open");
+});
+
 test("requests at fault never cool a deployment", async () => {
   const { start, router } = world(pair, { allowed_fails: 0 });
   for (let call = 0; call < 50; call++) await runCall(start(), () => failure("INVALID_REQUEST"));
