@@ -1,5 +1,5 @@
 const SECRET_HEADERS = new Set(["authorization", "x-gw-api-key", "x-api-key", "api-key"]);
-const SECRET_FIELDS = new Set(["password", "currentPassword", "newPassword", "token", "apiKey", "key", "secret"]);
+const SECRET_FIELDS = new Set(["password", "currentPassword", "newPassword", "token", "apiKey", "key", "secret", "otp"]);
 
 export function maskedHeader(name: string, value: string): string {
   return SECRET_HEADERS.has(name.toLowerCase()) ? value.replace(/\S+$/, masked) : value;

@@ -1,4 +1,4 @@
-import { usageError } from "../cli-error.ts";
+import { CliError, usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
 import type { ApiAnswer } from "../http/client.ts";
 import { rowsOf } from "../output/printer.ts";
@@ -18,7 +18,7 @@ export async function runOperation(
   await spec.before?.(context, values);
   if (spec.confirm) await context.confirm(spec.confirm.replace("{args}", given.words.join(" ")));
   const all = spec.view.kind === "list" && given.options["all"] === true;
-  const answer = all ? await allPages(context, spec, values) : await ask(context, spec, values);
+  const answer = all ? await allPages(context, spec, values) : await askTwice(context, spec, values);
   context.print.answer(without(answer.body, spec.hidden ?? []), spec.view);
   await spec.after?.(context, answer, { values, options: given.options });
 }
@@ -28,9 +28,18 @@ function without(body: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(body as object).filter(([name]) => !names.includes(name)));
 }
 
+async function askTwice(context: Context, spec: OperationSpec, values: RequestValues): Promise<ApiAnswer> {
+  try {
+    return await ask(context, spec, values);
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || !(await spec.retry?.(context, thrown, values))) throw thrown;
+    return ask(context, spec, values);
+  }
+}
+
 function ask({ client }: Context, spec: OperationSpec, values: RequestValues): Promise<ApiAnswer> {
   const path = spec.path.replace(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values.path[name] ?? ""));
-  const withBody = spec.method !== "GET" && spec.method !== "DELETE";
+  const withBody = spec.method !== "GET" && (spec.method !== "DELETE" || Object.keys(values.body).length > 0);
   return client.send({ method: spec.method, path, query: values.query, auth: spec.auth, ...(withBody ? { body: values.body } : {}) });
 }
 

@@ -1,3 +1,4 @@
+import type { CliError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
 import type { ApiAnswer, Auth, Method } from "../http/client.ts";
 import type { View } from "../output/printer.ts";
@@ -36,6 +37,8 @@ export interface OperationSpec {
   readonly confirm?: string;
   /** Runs before the request and completes its values. */
   readonly before?: (context: Context, values: RequestValues) => Promise<void>;
+  /** Runs after an error and may complete the values; true sends the request once more. */
+  readonly retry?: (context: Context, error: CliError, values: RequestValues) => Promise<boolean>;
   /** Runs after the response. */
   readonly after?: (context: Context, answer: ApiAnswer, given: CommandInput) => Promise<void> | void;
 }

@@ -1,6 +1,7 @@
 import type { Io, Output } from "../io.ts";
 
-const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+/** `inverse` is white on black on every terminal, as QR codes need it. */
+const CODES = { bold: "1", dim: "2", red: "31", green: "32", yellow: "33", cyan: "36", inverse: "97;40" } as const;
 export type Tone = keyof typeof CODES;
 
 /** Colors a text. Without a terminal, with NO_COLOR or on a terminal without colors it returns the text unchanged. */
