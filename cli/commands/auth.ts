@@ -7,6 +7,7 @@ import { onAction, registerGroup } from "../operations/register.ts";
 import { argument, type CommandInput, type Field, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { freshToken, notLoggedIn, saveSession } from "../settings/session.ts";
+import { askForCode, loginCode, totpGroup } from "./totp.ts";
 
 const userFields: readonly Column[] = [
   { title: "user", at: "user.email" },
@@ -37,7 +38,8 @@ const operations: readonly OperationSpec[] = [
     method: "POST",
     path: "/api/auth/token",
     auth: "none",
-    fields: [email, password],
+    fields: [email, password, loginCode],
+    retry: askForCode,
     view: {
       kind: "sentence",
       text: (body) => `Logged in until ${String(valueAt(body, "expiresAt"))}. The token is renewed while it is in use.`,
@@ -178,6 +180,7 @@ const sessionOperations: readonly OperationSpec[] = [
 export function registerAuth(program: Command, io: Io): void {
   const auth = registerGroup(program, io, { name: "auth", summary: "Log in, sign up, manage the session", operations });
   registerGroup(auth, io, { name: "sessions", summary: "List and end your sessions", operations: sessionOperations, default: "list" });
+  registerGroup(auth, io, totpGroup);
   const token = auth.command("token").description("Print the access token; it ends when gw renews it");
   onAction(token, io, async (context) => {
     const value = await freshToken(context.io, context.settings);

@@ -15,8 +15,13 @@ export function apiError(answer: { status: number; headers: Headers; body: unkno
     requestId: headers.get("x-request-id") ?? undefined,
     retryable: isRetryable(status, headers),
     details: fields["details"] ?? fields["detail"],
-    hint: answer.hint ?? hintFor(status, code),
+    hint: answer.hint ?? (isAboutOtp(fields["details"]) ? undefined : hintFor(status, code)),
   });
+}
+
+/** Whether a two-factor code is missing or wrong; the error itself says what to do. */
+export function isAboutOtp(details: unknown): boolean {
+  return Array.isArray(details) && details.some((detail) => isObject(detail) && detail["path"] === "otp");
 }
 
 export function networkError(url: string, cause: unknown): CliError {

@@ -20,17 +20,34 @@ export class LoginAttempts {
     { throttle: new Throttle({ limit: 200, windowMs: 5 * MINUTE_MS }), nameOf: (_account: string, address: string) => address },
   ];
 
-  /** An attempt that has to wait is not counted; otherwise retries would extend the wait. */
+  /**
+   * Wrong two-factor codes by account. Three of a million codes are right at any time: 100 guesses per hour would have an even chance after
+   * three months, 30 per day have it after twenty years.
+   */
+  readonly #codes = new Throttle({ limit: 30, windowMs: 24 * 60 * MINUTE_MS });
+
   begin({ account, address }: { account: string; address: string }, now: number): LoginAttempt {
-    const named = this.#counts.map(({ throttle, nameOf }) => ({ throttle, name: nameOf(account, address) }));
-    const waitMs = Math.max(...named.map(({ throttle, name }) => throttle.waitMs(name, now)));
-    if (waitMs > 0) return { waitMs };
-    for (const { throttle, name } of named) throttle.take(name, now);
-    return {
-      waitMs: 0,
-      giveBack: () => {
-        for (const { throttle, name } of named) throttle.giveBack(name, now);
-      },
-    };
+    return take(
+      this.#counts.map(({ throttle, nameOf }) => ({ throttle, name: nameOf(account, address) })),
+      now,
+    );
   }
+
+  /** Only callers with the right password get here, so a new password starts a new count: a stranger cannot lock the user out for a day. */
+  beginCode({ account, passwordHash }: { account: number; passwordHash: string }, now: number): LoginAttempt {
+    return take([{ throttle: this.#codes, name: `${account} ${passwordHash}` }], now);
+  }
+}
+
+/** An attempt that has to wait is not counted; otherwise retries would extend the wait. */
+function take(named: readonly { throttle: Throttle; name: string }[], now: number): LoginAttempt {
+  const waitMs = Math.max(...named.map(({ throttle, name }) => throttle.waitMs(name, now)));
+  if (waitMs > 0) return { waitMs };
+  for (const { throttle, name } of named) throttle.take(name, now);
+  return {
+    waitMs: 0,
+    giveBack: () => {
+      for (const { throttle, name } of named) throttle.giveBack(name, now);
+    },
+  };
 }

@@ -2,6 +2,7 @@ import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
+import type { SecondFactor } from "../domain/second-factor.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
 import type { Federation, FederationEvent, TrainerNode, TrainingRound } from "../domain/training-records.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
@@ -33,6 +34,7 @@ export interface Records {
   settings: records.Setting;
   idempotency: records.IdempotencyRecord;
   passwordResets: records.PasswordReset;
+  secondFactors: SecondFactor;
   records: records.TeamRecord;
   contents: records.RecordContent;
   paidWork: records.PaidWork;
@@ -116,6 +118,7 @@ export const INDEXES = {
   settings: {},
   idempotency: { byExpiry: { fields: ["expiresAt"] } },
   passwordResets: { byExpiry: { fields: ["expiresAt"] } },
+  secondFactors: {},
   records: {
     byScope: { fields: ["scope", "sequence"] },
     byParent: { fields: ["parentId", "sequence"] },

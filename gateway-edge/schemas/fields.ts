@@ -53,6 +53,9 @@ export const newPassword = z
   .max(256, "must have at most 256 characters")
   .refine(...printable);
 
+/** A code of an authenticator app or a recovery code. Its format is not checked, so that a malformed one is a 401 like any wrong one. */
+export const otp = plainText(64);
+
 /** The `token` parameter of an invitation link. */
 export const inviteToken = plainText(512);
 

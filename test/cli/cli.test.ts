@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { authenticator } from "../helpers/authenticator.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { adminTests } from "./admin.ts";
 import { everyCommand, everyOperation, openSession, type Session, settled } from "./session.ts";
@@ -71,6 +72,33 @@ test("sign-up, log-out and log-in: the password comes from stdin or a prompt, th
   expect((await gw("auth reset-request --email nobody@example.org")).exit).toBe(0);
   const reset = await gw("auth reset --token-stdin --password-stdin", { stdin: "no-such-token\nanother password\n" });
   expect([4, 6, 7]).toContain(reset.exit);
+});
+
+test("two-factor authentication: a QR code and a secret, recovery codes once, and a log-in that asks for the code", async () => {
+  const own = { env: { XDG_CONFIG_HOME: join(session.env["XDG_CONFIG_HOME"] ?? "", "guarded") } };
+  const stdin = { stdin: `${PASSWORD}\n`, ...own };
+  await json("auth signup --email zoe@example.org --password-stdin", stdin);
+  expect(await json("auth totp", own)).toEqual({ enabled: false, recoveryCodesLeft: 0 });
+  const shown = await gw("auth totp enable", { terminal: true, answers: [PASSWORD, "000000"], ...own });
+  expect([shown.exit, shown.asked, shown.err]).toEqual([
+    4,
+    ["Password", "Code of the authenticator app"],
+    expect.stringContaining("is wrong"),
+  ]);
+  expect(shown.out).toMatch(/^secret +[A-Z2-7]{32}\nurl +otpauth:\S+\n\n█{20}/);
+  const app = authenticator((await json("auth totp enable --password-stdin", stdin)).secret);
+  const { recoveryCodes } = await json(`auth totp confirm --otp ${await app.next()}`, own);
+  const login = "auth login --email zoe@example.org --password-stdin";
+  const refused = await gw(login, stdin);
+  expect([refused.exit, JSON.parse(refused.err).hint]).toEqual([4, expect.stringContaining("--otp")]);
+  expect((await gw(`${login} --otp ${await app.next()}`, stdin)).exit).toBe(0);
+  const asked = await gw("auth login", { terminal: true, answers: ["zoe@example.org", PASSWORD, recoveryCodes[0]], ...own });
+  expect([asked.exit, asked.asked]).toEqual([0, ["Email", "Password", "Two-factor code or recovery code"]]);
+  expect(await json("auth totp status", own)).toEqual({ enabled: true, recoveryCodesLeft: 9 });
+  const renewed = await json(`auth totp recovery-codes --otp ${await app.next()}`, own);
+  expect((await gw(`auth totp disable --otp ${renewed.recoveryCodes[0]}`, own)).exit).toBe(2);
+  const disabled = await json(`auth totp disable --otp ${renewed.recoveryCodes[0]} --password-stdin`, stdin);
+  expect([disabled, (await gw(login, stdin)).exit]).toEqual([{ enabled: false }, 0]);
 });
 
 test("a token in the second half of its life is renewed by the next command; one of another address is never sent", async () => {

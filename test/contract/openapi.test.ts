@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { openApiDocument } from "../../gateway-edge/server/openapi.ts";
 import { type Answer, adminToken, call, joinTeam, newTenant } from "../helpers/api.ts";
+import { authenticator } from "../helpers/authenticator.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { furnishedTenant, INPUTS, type Things } from "./inputs.ts";
 import { nameOf, operations, pathOf } from "./support.ts";
@@ -100,8 +101,9 @@ test.each(table)("%s answers as it is described", async (name, entry) => {
   const token = INPUTS[name]?.endsToken ? (await newTenant(system)).token : tokens[entry.auth];
   const options = { token, ...(example.body ? { body: example.body } : {}) };
   const answer = await call(system.url, entry.method.toUpperCase(), path, options);
-  // Log-in, password change and reset, and an invitation have no valid example without a person behind it; their refusals are described as well.
-  const withoutPerson = /auth\/token$|auth\/password(\/reset)?$|invitations\/accept$/.test(entry.path);
+  // Log-in, password change and reset, the second factor, and an invitation have no valid example without a person behind it; their refusals
+  // are described as well.
+  const withoutPerson = /auth\/token$|auth\/password(\/reset)?$|invitations\/accept$|^(post|delete) .*\/totp\b/.test(name);
   const expected = withoutPerson ? [400, 401, 404] : [entry.status];
   expect({ name, status: answer.status, text: expected.includes(answer.status) ? "" : answer.text }).toMatchObject({ text: "" });
   expectDescribed(entry.method, entry.path, answer);
@@ -126,6 +128,23 @@ async function thingsFor(name: string): Promise<Things> {
 test("an accepted invitation answers as described", async () => {
   const [host, guest] = [await newTenant(system), await newTenant(system)];
   expectDescribed("post", "/api/invitations/accept", await joinTeam(system, { from: host, guest, teamId: host.teamId }));
+});
+
+test("the second factor answers as described, from its set-up to its end", async () => {
+  const person = await newTenant(system);
+  const path = "/api/auth/totp";
+  const send = async (method: "get" | "post" | "delete", rest: string, body?: object) => {
+    const answer = await call(system.url, method.toUpperCase(), path + rest, { token: person.token, body });
+    expectDescribed(method, path + rest, answer);
+    return answer;
+  };
+  const made = await send("post", "", { password: person.password });
+  const app = authenticator(made.body.secret);
+  await send("post", "/confirm", { otp: await app.next() });
+  await send("get", "");
+  const { recoveryCodes } = (await send("post", "/recovery-codes", { otp: await app.next() })).body;
+  const off = await send("delete", "", { otp: recoveryCodes[0], password: person.password });
+  expect([made.status, recoveryCodes.length, off.status]).toEqual([201, 10, 200]);
 });
 
 test("log-in answers as described", async () => {

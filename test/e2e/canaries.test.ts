@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, type CallOptions, call } from "../helpers/api.ts";
+import { authenticator } from "../helpers/authenticator.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 import { printLine } from "./ledger-checks.ts";
 
@@ -41,7 +42,9 @@ test("no secret and no customer's text is at rest, in any log at debug level, or
   }
   const files = filesUnder(folder);
   expect(files.length).toBeGreaterThan(1);
-  expect([...canaries.keys()]).toEqual(expect.arrayContaining(["key", "rotated key", "sign-up token", "refreshed token", "admin token"]));
+  expect([...canaries.keys()]).toEqual(
+    expect.arrayContaining(["key", "rotated key", "sign-up token", "refreshed token", "admin token", "second factor", "recovery code 9"]),
+  );
   const places = [
     ...files.map((path) => ({ place: path, bytes: readFileSync(path) })),
     { place: "output", bytes: Buffer.from(system.logs()) },
@@ -75,7 +78,7 @@ async function liveThroughEverything(system: System, canaries: Canaries, answers
   };
   /** Keeps what an answer hands out; the answer was recorded already, so its permission is added after the fact. */
   const keep = (name: string, secret: string) => {
-    expect(secret).toMatch(/^(sk-|ey)/);
+    expect(secret).toMatch(/^(sk-|ey|[A-Z2-7]{32}$|[a-z2-9]{5}-[a-z2-9]{5}$)/);
     canaries.set(name, secret);
     const last = answers.at(-1);
     if (last) answers[answers.length - 1] = { ...last, gives: [...last.gives, name] };
@@ -97,6 +100,11 @@ async function liveThroughEverything(system: System, canaries: Canaries, answers
   expect(changed.status).toBe(200);
   keep("token after the change", changed.body.token);
   const token = changed.body.token;
+  const secondFactor = await ask("POST", "/api/auth/totp", { token, body: { password: of("new password") } });
+  keep("second factor", secondFactor.body.secret);
+  const otp = await authenticator(secondFactor.body.secret).next();
+  const confirmed = await ask("POST", "/api/auth/totp/confirm", { token, body: { otp } });
+  for (const [index, code] of confirmed.body.recoveryCodes.entries()) keep(`recovery code ${index}`, code);
   const admin = await ask("POST", "/api/auth/token", { body: { email: ADMIN_EMAIL, password: ADMIN_PASSWORD } });
   keep("admin token", admin.body.token);
 

@@ -75,6 +75,16 @@ const users: Group = {
       confirm: "Permanently delete user {args}?",
       view: { kind: "sentence", text: (body) => `Deleted user ${String(valueAt(body, "id"))}.`, id: "id" },
     },
+    {
+      name: "reset-totp",
+      summary: "Turn a user's two-factor authentication off, if device and recovery codes are lost",
+      method: "DELETE",
+      path: "/api/admin/users/:id/totp",
+      auth: "user",
+      fields: [user],
+      confirm: "Turn off two-factor authentication of user {args}? Make sure that the request is theirs.",
+      view: { kind: "sentence", text: () => "Two-factor authentication is off." },
+    },
   ],
 };
 

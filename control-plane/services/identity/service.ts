@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
+import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import {
   ChangePasswordResponse,
   CreateTokenResponse,
@@ -13,25 +13,27 @@ import type { User } from "../../domain/records.ts";
 import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
-import { clientAddress, clientOf, limitByAddress } from "../client.ts";
+import { clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
 import { replayOf, write } from "../write.ts";
+import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
+import { passSecondFactor, totpHandlers } from "./totp.ts";
 import { usersHandlers } from "./users.ts";
 
 const RESET_LIFE_MS = 3_600_000;
 /** The same text for an unknown e-mail address, so that a client cannot learn which addresses have an account. */
 const LOG_IN_WRONG = "E-mail or password is wrong.";
-const CURRENT_PASSWORD_WRONG = "The current password is wrong.";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
-/** Sign-up, log-in and passwords. Sessions are in sessions.ts, the admin's view of users is in users.ts. */
+/** Sign-up, log-in and passwords. Sessions are in sessions.ts, the second factor is in totp.ts, the admin's view of users is in users.ts. */
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
     ...usersHandlers(deps),
     ...sessionHandlers(deps),
+    ...totpHandlers(deps),
     signUp: signUp(deps),
     createToken: createToken(deps),
     getMe: getMe(deps),
@@ -81,16 +83,25 @@ const signUp =
 const createToken =
   (deps: ControlDeps): Handlers["createToken"] =>
   async (request, context) => {
-    const user = await checkLogin(deps, context, request);
-    return write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async ({ tx, now, audit }) => {
-      // Read again in the transaction: a session must not be opened with a password that was changed in between.
-      const current = await tx.get("users", user.id);
-      if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
-      await tx.put("users", { ...current, lastLoginAt: now });
-      const session = await openSession(tx, deps, user, clientOf(context));
-      const { id: actorId, organizationId } = user;
-      await audit({ action: "session.open", target: session.id, organizationId, actorId, details: { userId: actorId } });
-      return signFor(deps, session);
+    const email = request.email.toLowerCase();
+    const user = await deps.store.find("users", "byEmail", [email]);
+    return countLogin(deps, context, email, async () => {
+      const isRight = await deps.passwords.verify(request.password, user?.passwordHash);
+      if (!isRight || !user) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
+      const open = () =>
+        write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async (scope) => {
+          const { tx, now, audit } = scope;
+          // Read again in the transaction: a session must not be opened with a password that was changed in between.
+          const current = await tx.get("users", user.id);
+          if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
+          await passSecondFactor(deps, scope, { user, otp: request.otp });
+          await tx.put("users", { ...current, lastLoginAt: now });
+          const session = await openSession(tx, deps, user, clientOf(context));
+          const { id: actorId, organizationId } = user;
+          await audit({ action: "session.open", target: session.id, organizationId, actorId, details: { userId: actorId } });
+          return signFor(deps, session);
+        });
+      return request.otp === undefined ? open() : countCode(deps, context, user, open);
     });
   };
 
@@ -117,12 +128,11 @@ const changePassword =
     const before = await replayOf(deps, context, { actor, codec: ChangePasswordResponse });
     if (before) return before;
     checkNewPassword({ password: request.newPassword, email: actor.user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
-    const check = { email: actor.user.email, wrong: CURRENT_PASSWORD_WRONG };
-    await checkThrottled(deps, context, check, () => deps.passwords.verify(request.currentPassword, actor.user.passwordHash));
+    await requirePassword(deps, context, actor.user, request.currentPassword);
     const passwordHash = await deps.passwords.hash(request.newPassword);
     return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
       const user = await tx.get("users", actor.user.id);
-      if (user?.passwordHash !== actor.user.passwordHash) throw new AppError("UNAUTHORIZED", CURRENT_PASSWORD_WRONG);
+      if (user?.passwordHash !== actor.user.passwordHash) throw currentPasswordWrong();
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, actor.user.id, now, actor.session.id);
       await audit({ action: "user.password.change", target: String(actor.user.id) });
@@ -167,36 +177,6 @@ const resetPassword =
       return {};
     });
   };
-
-async function checkLogin(deps: ControlDeps, context: CallContext, given: { email: string; password: string }): Promise<User> {
-  const email = given.email.toLowerCase();
-  const user = await deps.store.find("users", "byEmail", [email]);
-  const check = { email, wrong: LOG_IN_WRONG };
-  await checkThrottled(deps, context, check, () => deps.passwords.verify(given.password, user?.passwordHash));
-  if (!user) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
-  return user;
-}
-
-/** Checks a password within the allowed attempts. Only a wrong password uses up an attempt. */
-async function checkThrottled(
-  deps: ControlDeps,
-  context: CallContext,
-  { email, wrong }: { email: string; wrong: string },
-  verify: () => Promise<boolean>,
-): Promise<void> {
-  const attempt = deps.loginAttempts.begin({ account: email, address: clientAddress(context) }, deps.clock.monotonicMs());
-  if (!("giveBack" in attempt)) {
-    const seconds = Math.ceil(attempt.waitMs / 1000);
-    throw new AppError("LOGIN_THROTTLED", `Too many log-in attempts. Try again in ${seconds} seconds.`, { retryAfterSeconds: seconds });
-  }
-  let isWrong = false;
-  try {
-    isWrong = !(await verify());
-  } finally {
-    if (!isWrong) attempt.giveBack();
-  }
-  if (isWrong) throw new AppError("UNAUTHORIZED", wrong);
-}
 
 async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {
   const link = `${deps.config.publicUrl}/ui/reset-password?token=${token}`;

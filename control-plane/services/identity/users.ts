@@ -73,6 +73,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
         // The organization and its ledger stay: money is never deleted with a user.
         await tx.remove("users", user.id);
+        await tx.remove("secondFactors", user.id);
         await tx.remove("budgetUses", budgetName("user", user.id));
         await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
         await audit({ action: "user.delete", target: String(user.id), organizationId: user.organizationId });
@@ -88,7 +89,7 @@ async function followUserBudget(tx: Transaction, { before, after }: { before: Us
   await followBudget(tx, { kind: "user", id: after.id, organizationIds }, { before, after }, now);
 }
 
-async function requireUser(reader: Reader, id: bigint): Promise<User> {
+export async function requireUser(reader: Reader, id: bigint): Promise<User> {
   const user = id > 0n && id <= BigInt(Number.MAX_SAFE_INTEGER) ? await reader.get("users", Number(id)) : undefined;
   if (!user) throw new AppError("NOT_FOUND", "There is no such user.");
   return user;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { email, givenPassword, inviteToken, loginEmail, name, newPassword } from "../fields.ts";
+import { email, givenPassword, inviteToken, loginEmail, name, newPassword, otp } from "../fields.ts";
 import { listOf, openSessionRecord, organizationRecord, sessionAnswer, teamRecord, userRecord } from "../records.ts";
 
 export const signUpBody = z.object({
@@ -12,7 +12,8 @@ export const signUpBody = z.object({
 });
 export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organization: organizationRecord, team: teamRecord });
 
-export const createTokenBody = z.object({ email: loginEmail, password: givenPassword });
+/** `otp` is needed for an account with two-factor authentication. */
+export const createTokenBody = z.object({ email: loginEmail, password: givenPassword, otp: otp.optional() });
 export const meAnswer = z.object({ user: userRecord, organization: organizationRecord.nullable() });
 export const logoutAnswer = z.object({ loggedOut: z.literal(true) });
 

@@ -46,7 +46,8 @@ const createToken = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/auth/token",
-    summary: "Log in with email and password; returns a token",
+    summary:
+      "Log in with email and password; returns a token. With two-factor authentication the answer is a 401 with `otp` in `details` until `otp` is sent",
     tag,
     auth: "none",
     body: schemas.createTokenBody,

@@ -17,6 +17,7 @@ import { organizationOperations } from "./organizations.ts";
 import { receiptOperations } from "./receipts.ts";
 import { sessionOperations } from "./sessions.ts";
 import { teamOperations } from "./teams.ts";
+import { totpOperations } from "./totp.ts";
 import { usageOperations } from "./usage.ts";
 import { webhookOperations } from "./webhooks.ts";
 
@@ -25,6 +26,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
   return [
     ...authOperations(deps),
     ...sessionOperations(deps),
+    ...totpOperations(deps),
     ...organizationOperations(deps),
     ...teamOperations(deps),
     ...invitationOperations(deps),

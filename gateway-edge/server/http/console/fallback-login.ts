@@ -45,7 +45,8 @@ async function logIn({ control }: EdgeDeps, request: Request, response: Response
     requireSameOrigin(request);
     const fields = await readForm(request);
     email = fields.get("email") ?? "";
-    const given = validate(schemas.createTokenBody, { email, password: fields.get("password") ?? "" }, "body");
+    const otp = fields.get("otp") || undefined;
+    const given = validate(schemas.createTokenBody, { email, password: fields.get("password") ?? "", otp }, "body");
     const { token, expiresAt } = await control.identity.createToken(given, callOptions(request, response));
     setSessionCookie(request, response, { token, expiresAt: expiresAt ?? new Date(0) });
     response.setHeader("cache-control", "no-store");
@@ -82,6 +83,7 @@ function form({ email = "", message = "" } = {}): string {
 <form method="post" action="/fallback/login">
 <label>E-mail <input name="email" autocomplete="username" required autofocus value="${escapeHtml(email)}"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<label>Code, with two-factor authentication <input name="otp" autocomplete="one-time-code"></label>
 <button>Log in</button></form><p><a href="/ui/login">Log in to the console</a></p>`;
 }
 

@@ -2,6 +2,7 @@ import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, searchQuery, userIdParams } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/admin.ts";
 import { teamAnswer } from "../../../schemas/platform/teams.ts";
+import { disabledTotpAnswer } from "../../../schemas/platform/totp.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { budgetChange } from "../budgets.ts";
 import { presentList, presentTeam, presentUser, sent } from "../present.ts";
@@ -16,6 +17,7 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     getUser(deps),
     updateUser(deps),
     deleteUser(deps),
+    resetUserTotp(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
   ];
@@ -84,6 +86,22 @@ const deleteUser = ({ control }: EdgeDeps) =>
     handler: async ({ params }, call) => {
       await control.identity.deleteUser(params, call.write());
       return { deleted: true as const, id: params.id };
+    },
+  });
+
+const resetUserTotp = ({ control }: EdgeDeps) =>
+  operation({
+    method: "delete",
+    path: "/api/admin/users/:id/totp",
+    summary: "Turn a user's two-factor authentication off, for a user who lost the device and the recovery codes",
+    tag,
+    auth,
+    params: userIdParams,
+    status: 200,
+    answer: disabledTotpAnswer,
+    handler: async ({ params }, call) => {
+      await control.identity.resetUserTotp(params, call.write());
+      return { enabled: false as const };
     },
   });
 
