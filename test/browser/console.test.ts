@@ -9,6 +9,7 @@ import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
 import { operateTests } from "./operate.ts";
 import { screenTests } from "./screens.ts";
+import { secondFactorTests } from "./second-factor.ts";
 import { secretTests } from "./secrets.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { trainedTests } from "./trained.ts";
@@ -35,6 +36,7 @@ function stage(): Stage {
 
 lifeTests(stage);
 secretTests(stage);
+secondFactorTests(stage);
 exploreTests(stage);
 trainedTests(stage);
 operateTests(stage);

@@ -18,7 +18,14 @@ const SESSION = "/api/auth/session";
 
 export const readMe = (signal?: AbortSignal): Promise<Me> => get<Me>("/api/auth/me", undefined, signal);
 
-export const logIn = (credentials: { email: string; password: string }): Promise<unknown> => post(SESSION, credentials);
+export interface Credentials {
+  email: string;
+  password: string;
+  /** A two-factor code or a recovery code. */
+  otp?: string;
+}
+
+export const logIn = (credentials: Credentials): Promise<unknown> => post(SESSION, credentials);
 
 /** Creates the account and stores its token in an HttpOnly cookie. For an invited account, the organization it joined becomes active. */
 export async function signUp(account: SignUp): Promise<void> {

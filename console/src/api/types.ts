@@ -20,6 +20,7 @@ export type Wire<Value> = Value extends bigint
 type RecordOf<Schema extends z.ZodType> = Wire<z.infer<Schema>>;
 
 export type User = RecordOf<typeof records.userRecord>;
+export type OpenSession = RecordOf<typeof records.openSessionRecord>;
 export type Organization = RecordOf<typeof records.organizationRecord>;
 export type Team = RecordOf<typeof records.teamRecord>;
 export type TeamDetail = RecordOf<typeof records.teamDetailRecord>;

@@ -4,6 +4,8 @@ import { useSyncExternalStore } from "react";
 export interface ShownSecret {
   readonly title: string;
   readonly secrets: readonly string[];
+  /** Shows the secrets as one text that can be downloaded under this name. */
+  readonly fileName?: string;
 }
 
 /**

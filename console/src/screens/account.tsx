@@ -1,14 +1,12 @@
-import { Button, PasswordInput, SimpleGrid, Stack, Text } from "@mantine/core";
-import { useForm } from "@mantine/form";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { post } from "../api/client.ts";
+import { SimpleGrid, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { meQuery } from "../api/queries.ts";
-import { adoptToken } from "../api/session.ts";
 import { Card } from "../components/card.tsx";
-import { Failure, notifyDone } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
-import { passwordProblem } from "../components/password-rule.ts";
 import { formatTime } from "../format/text.ts";
+import { PasswordForm } from "./account/password-form.tsx";
+import { Sessions } from "./account/sessions.tsx";
+import { TwoFactor } from "./account/two-factor.tsx";
 
 export function Screen() {
   const { data: me } = useQuery(meQuery);
@@ -29,6 +27,8 @@ export function Screen() {
           <PasswordForm />
         </Card>
       </SimpleGrid>
+      <TwoFactor />
+      <Sessions />
     </Page>
   );
 }
@@ -41,47 +41,5 @@ function Fact({ name, value }: { name: string; value: string }) {
       </Text>
       <Text style={{ overflowWrap: "anywhere" }}>{value}</Text>
     </div>
-  );
-}
-
-function PasswordForm() {
-  const form = useForm({
-    mode: "uncontrolled",
-    initialValues: { currentPassword: "", newPassword: "" },
-    validate: { newPassword: passwordProblem },
-  });
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: async (values: { currentPassword: string; newPassword: string }) => {
-      const { token } = await post<{ token: string }>("/api/auth/password", values);
-      await adoptToken(token);
-    },
-    onSuccess: () => {
-      form.reset();
-      notifyDone("Password changed.");
-    },
-  });
-  return (
-    <form onSubmit={form.onSubmit((values) => mutate(values))}>
-      <Stack>
-        <Failure error={error} />
-        <PasswordInput
-          label="Current password"
-          autoComplete="current-password"
-          required
-          {...form.getInputProps("currentPassword")}
-          key={form.key("currentPassword")}
-        />
-        <PasswordInput
-          label="New password"
-          autoComplete="new-password"
-          required
-          {...form.getInputProps("newPassword")}
-          key={form.key("newPassword")}
-        />
-        <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>
-          Change password
-        </Button>
-      </Stack>
-    </form>
   );
 }

@@ -2,9 +2,11 @@ import { Alert, Anchor, Button, PasswordInput, Stack, Text, TextInput } from "@m
 import { useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router";
-import { logIn } from "../api/session.ts";
+import { useState } from "react";
+import { type Credentials, logIn } from "../api/session.ts";
 import { Failure } from "../components/failure.tsx";
 import { AuthPage } from "../layout/auth-page.tsx";
+import { CodeStep, needsCode } from "./login/code-step.tsx";
 
 export function Screen() {
   const { next, expired, email } = useSearch({ strict: false }) as { next?: string; expired?: boolean; email?: string };
@@ -12,8 +14,12 @@ export function Screen() {
   const router = useRouter();
   const queryClient = useQueryClient();
   const form = useForm({ mode: "uncontrolled", initialValues: { email: email ?? "", password: "" } });
-  const { mutate, isPending, error } = useMutation({
+  const [asked, setAsked] = useState<Credentials | undefined>();
+  const { mutate, isPending, error, reset } = useMutation({
     mutationFn: logIn,
+    onError: (refused, { email: address, password }) => {
+      if (needsCode(refused)) setAsked({ email: address, password });
+    },
     onSuccess: async () => {
       queryClient.clear();
       const target = safeNext(next);
@@ -21,6 +27,13 @@ export function Screen() {
       else await navigate({ to: "/" });
     },
   });
+  if (asked) {
+    const back = () => {
+      reset();
+      setAsked(undefined);
+    };
+    return <CodeStep isPending={isPending} error={error} onCode={(otp) => mutate({ ...asked, otp })} onBack={back} />;
+  }
   return (
     <AuthPage title="Log in">
       <form onSubmit={form.onSubmit((values) => mutate(values))}>

@@ -1,4 +1,4 @@
-import { Button, Select, Text, TextInput } from "@mantine/core";
+import { Button, Group, Select, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconUsers } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -12,6 +12,7 @@ import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { ago } from "../../format/text.ts";
+import { ResetTotp } from "./reset-totp.tsx";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Users() {
@@ -60,15 +61,18 @@ export function Users() {
     {
       title: "Actions",
       cell: (user) => (
-        <Button
-          size="compact-xs"
-          variant="default"
-          disabled={isMe(user)}
-          onClick={() => setLeaving(user)}
-          aria-label={`Delete ${user.email}`}
-        >
-          Delete
-        </Button>
+        <Group gap="xs" justify="flex-end">
+          <ResetTotp user={user} />
+          <Button
+            size="compact-xs"
+            variant="default"
+            disabled={isMe(user)}
+            onClick={() => setLeaving(user)}
+            aria-label={`Delete ${user.email}`}
+          >
+            Delete
+          </Button>
+        </Group>
       ),
       isNumber: true,
     },

@@ -3,6 +3,7 @@ import { IconDownload } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { getText, type Query } from "../../api/client.ts";
 import { Failure } from "../../components/failure.tsx";
+import { saveText } from "../../components/save-text.ts";
 import { Usd } from "../../components/usd.tsx";
 import { nanoOf, usdOfNano } from "../../format/money.ts";
 import { count } from "../../format/text.ts";
@@ -13,7 +14,7 @@ export function ExportCsv({ query, chartUsd, fileName }: { query: Query; chartUs
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: async () => {
       const csv = await getText("/api/gw/logs", { ...query, format: "csv" });
-      save(csv, fileName);
+      saveText(csv, { fileName, type: "text/csv" });
       return csvTotal(csv);
     },
   });
@@ -32,13 +33,4 @@ export function ExportCsv({ query, chartUsd, fileName }: { query: Query; chartUs
       <Failure error={error} />
     </Group>
   );
-}
-
-function save(text: string, fileName: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = fileName;
-  link.click();
-  URL.revokeObjectURL(address);
 }
