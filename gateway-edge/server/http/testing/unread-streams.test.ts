@@ -27,9 +27,10 @@ async function startFlood(): Promise<{ url: string; seen: { written: number; clo
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
   const block = events(WORDS).repeat(40);
   const flood = async (response: ServerResponse) => {
+    const closed = once(response, "close");
     while (!response.destroyed) {
       seen.written += block.length;
-      if (!response.write(block)) await Promise.race([once(response, "drain"), once(response, "close")]);
+      if (!response.write(block)) await Promise.race([once(response, "drain"), closed]);
       else await new Promise(setImmediate);
     }
     seen.closed++;
