@@ -47,6 +47,8 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
       passwordHash,
       role: "admin",
       grant: FIRST_GRANT,
+      // The operator set the address.
+      isEmailVerified: true,
     });
     await createEcho(tx, deps, now);
     await tx.put("settings", { id: MASTER_KEY_HASH, value: deps.secrets.keyHash(secretSha256(masterKey)) });

@@ -58,7 +58,7 @@ export const controlSettings = {
     .regex(/^\d{1,18}$/, "must be a whole number of nano-USD")
     .default("0")
     .transform(BigInt)
-    .describe("Credits of a new organization, in nano-USD."),
+    .describe("Credits of a new organization, in nano-USD. With `SMTP_URL` it gets them when the address of its user is verified."),
   CREDIT_POLICY: z
     .enum(["document", "strict"])
     .default("document")
@@ -69,7 +69,7 @@ export const controlSettings = {
     .string()
     .regex(/^smtps?:\/\//, "must begin with smtp:// or smtps://")
     .optional()
-    .describe("Mail server; without one, mails are written to the log."),
+    .describe("Mail server. Without one, reset links are written to the log, and e-mail addresses are not verified."),
   MAIL_FROM: z.string().default("Tributary <no-reply@localhost>").describe("Sender of mails."),
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }).describe(
     "Newest rows of the feed that are retained; an edge that missed more loads everything again.",

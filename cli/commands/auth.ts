@@ -14,6 +14,7 @@ const userFields: readonly Column[] = [
   { title: "name", at: "user.name" },
   { title: "id", at: "user.id" },
   { title: "role", at: "user.role" },
+  { title: "email verified", at: "user.emailVerified", as: "yesno" },
   { title: "organization", at: "organization.name" },
   { title: "organization id", at: "organization.id" },
   { title: "balance", at: "organization.balance", as: "usd" },
@@ -133,6 +134,23 @@ const operations: readonly OperationSpec[] = [
     auth: "none",
     fields: [secret("--token-stdin", "Reset token", "token"), secret("--password-stdin", "New password", "newPassword")],
     view: { kind: "sentence", text: () => "The password is reset. Log in with `gw auth login`." },
+  },
+  {
+    name: "verify-email",
+    summary: "Verify your email address with the token from the link (stdin: token)",
+    method: "POST",
+    path: "/api/auth/verify-email",
+    auth: "user",
+    fields: [secret("--token-stdin", "Verification token", "token")],
+    view: { kind: "sentence", text: (body) => `${String(valueAt(body, "user.email"))} is verified.` },
+  },
+  {
+    name: "resend-verification",
+    summary: "Send the verification mail again",
+    method: "POST",
+    path: "/api/auth/verify-email/resend",
+    auth: "user",
+    view: { kind: "sentence", text: () => "A verification mail has been sent to your email address." },
   },
 ];
 

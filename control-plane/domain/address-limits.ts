@@ -5,6 +5,7 @@ import { Throttle } from "./throttle.ts";
 const ACTIONS = {
   signUp: { exposedPerHour: 20, many: "sign-ups" },
   resetMail: { exposedPerHour: 10, many: "password reset requests" },
+  verificationMail: { exposedPerHour: 10, many: "verification mails" },
   invitation: { exposedPerHour: 100, many: "invitations" },
 } as const;
 
@@ -21,7 +22,8 @@ export class AddressLimits {
   constructor({ exposed }: { exposed: boolean }) {
     const throttle = (action: LimitedAction) =>
       new Throttle({ limit: exposed ? ACTIONS[action].exposedPerHour : OTHERWISE_PER_HOUR, windowMs: HOUR_MS });
-    this.#throttles = { signUp: throttle("signUp"), resetMail: throttle("resetMail"), invitation: throttle("invitation") };
+    const names = Object.keys(ACTIONS) as LimitedAction[];
+    this.#throttles = Object.fromEntries(names.map((name) => [name, throttle(name)])) as Record<LimitedAction, Throttle>;
   }
 
   take(action: LimitedAction, address: string, now: number): void {

@@ -28,6 +28,10 @@ export interface User extends RateLimits, Budget {
   organizationId: string;
   /** Argon2id, as a PHC string. */
   passwordHash: string;
+  /** When the user proved that they read mail to the address, as the signed-in user of this account. Absent: not proved. */
+  emailVerifiedAt?: number;
+  /** The sign-up grant, which the organization gets when the address is verified. */
+  pendingGrant?: bigint;
   createdAt: number;
   lastLoginAt?: number;
 }
@@ -113,6 +117,8 @@ export interface Invitation {
   id: string;
   /** Hash of the token in the link. Invitations of old releases lack it and have to be sent again. */
   tokenHash?: string;
+  /** Hash of the longer token in the mail, which the inviter does not know: it proves that the invited user reads mail to the address. */
+  mailedTokenHash?: string;
   teamId: string;
   organizationId: string;
   email: string;
@@ -421,14 +427,6 @@ export interface IdempotencyRecord {
   sealedAnswer?: string;
   /** For a priced call that is still running: its call id. */
   holder?: string;
-  expiresAt: number;
-}
-
-/** A requested password reset. */
-export interface PasswordReset {
-  /** Keyed hash of the token that was mailed. */
-  id: string;
-  userId: number;
   expiresAt: number;
 }
 

@@ -81,7 +81,17 @@ function announcePrices(startedAt: number): Job {
   };
 }
 
-const EXPIRING = ["sessions", "idempotency", "passwordResets", "paidWork", "leases", "payments", "paymentEvents", "deliveries"] as const;
+const EXPIRING = [
+  "sessions",
+  "idempotency",
+  "passwordResets",
+  "emailVerifications",
+  "paidWork",
+  "leases",
+  "payments",
+  "paymentEvents",
+  "deliveries",
+] as const;
 
 const removeExpired: Job = async (now, { store }) => {
   for (const collection of EXPIRING) {

@@ -57,6 +57,7 @@ export function userMessage(user: User): UserMessage {
     createdAt: date(user.createdAt),
     lastLoginAt: optionalDate(user.lastLoginAt),
     limits: rateLimitsOf(user),
+    emailVerified: user.emailVerifiedAt !== undefined,
   };
 }
 

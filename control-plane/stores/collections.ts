@@ -1,5 +1,6 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
+import type { EmailVerification, PasswordReset } from "../domain/identity-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -33,7 +34,8 @@ export interface Records {
   counters: records.Counter;
   settings: records.Setting;
   idempotency: records.IdempotencyRecord;
-  passwordResets: records.PasswordReset;
+  passwordResets: PasswordReset;
+  emailVerifications: EmailVerification;
   secondFactors: SecondFactor;
   records: records.TeamRecord;
   contents: records.RecordContent;
@@ -119,6 +121,7 @@ export const INDEXES = {
   idempotency: { byExpiry: { fields: ["expiresAt"] } },
   passwordResets: { byExpiry: { fields: ["expiresAt"] } },
   secondFactors: {},
+  emailVerifications: { byExpiry: { fields: ["expiresAt"] } },
   records: {
     byScope: { fields: ["scope", "sequence"] },
     byParent: { fields: ["parentId", "sequence"] },

@@ -26,6 +26,10 @@ export interface NewAccount {
   role: User["role"];
   /** Credits to start with. */
   grant: bigint;
+  /** The user has proved, or the operator states, that the address is theirs. */
+  isEmailVerified?: boolean;
+  /** The grant is posted only when the address is verified. */
+  grantWaits?: boolean;
 }
 
 /** Creates a user with an organization of their own and its first team. */
@@ -43,6 +47,8 @@ export async function createAccount(
     role: input.role,
     organizationId,
     passwordHash: input.passwordHash,
+    ...(input.isEmailVerified ? { emailVerifiedAt: now } : {}),
+    ...(input.grantWaits && input.grant > 0n ? { pendingGrant: input.grant } : {}),
     createdAt: now,
   };
   const organization: Organization = {
@@ -57,8 +63,22 @@ export async function createAccount(
   await tx.insert("organizations", organization);
   await joinOrganization(tx, { organizationId, userId: user.id, role: "owner" }, now);
   const team = await insertTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
-  if (input.grant > 0n) await grant(tx, source, { organizationId, amount: input.grant, note: "sign-up grant" });
+  if (input.grant > 0n && !input.grantWaits) await grantAtSignUp(tx, source, { organizationId, amount: input.grant });
   return { user, organization, team };
+}
+
+/** Marks the address of an account as verified, and posts the sign-up grant if it waits for that. */
+export async function verifyAddress(tx: Transaction, source: Source, user: User): Promise<User> {
+  const { pendingGrant, ...rest } = user;
+  const verified: User = { ...rest, emailVerifiedAt: user.emailVerifiedAt ?? source.clock.now() };
+  await tx.put("users", verified);
+  // The transaction that removes the field posts the grant, so it is posted once.
+  if (pendingGrant !== undefined) await grantAtSignUp(tx, source, { organizationId: user.organizationId, amount: pendingGrant });
+  return verified;
+}
+
+async function grantAtSignUp(tx: Transaction, source: Source, input: { organizationId: string; amount: bigint }): Promise<void> {
+  await grant(tx, source, { ...input, note: "sign-up grant" });
 }
 
 /** Grants credits; a negative amount takes them back as an adjustment. */

@@ -26,15 +26,18 @@ export async function putInvitation(
   tx: Transaction,
   source: Source & { hashToken: HashToken },
   { team, email, role, invitedBy }: NewInvitation,
-): Promise<{ invitation: Invitation; token: string; isNew: boolean }> {
+): Promise<{ invitation: Invitation; token: string; mailedToken: string; isNew: boolean }> {
   const now = source.clock.now();
   const known = await tx.find("invitations", "byTeamAndEmail", [team.id, email]);
   const id = known?.id ?? newId("inv", source);
   // The token starts with the id, which finds the invitation without an index over hashes.
   const token = `${id}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
+  // The inviter sees the token, so only the longer one of the mail proves that somebody reads mail to the address.
+  const mailedToken = `${token}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
   const invitation: Invitation = {
     id,
     tokenHash: source.hashToken(token),
+    mailedTokenHash: source.hashToken(mailedToken),
     teamId: team.id,
     organizationId: team.organizationId,
     email,
@@ -44,7 +47,7 @@ export async function putInvitation(
     expiresAt: now + INVITATION_LIFE_MS,
   };
   await tx.put("invitations", invitation);
-  return { invitation, token, isNew: !known || known.expiresAt <= now };
+  return { invitation, token, mailedToken, isNew: !known || known.expiresAt <= now };
 }
 
 /** The invitation of a token and an address. The token is checked first: without it, no information about addresses is given. */
@@ -53,14 +56,20 @@ export async function requireInvitation(
   { token, email, hashToken }: { token: string; email: string; hashToken: HashToken },
   now: number,
 ): Promise<Invitation> {
-  const invitation = await tx.get("invitations", token.split(".")[0] ?? "");
-  if (!invitation || !opens(invitation, hashToken(token), now) || !(await tx.get("teams", invitation.teamId))) {
+  const [id = "", secret = ""] = token.split(".");
+  const invitation = await tx.get("invitations", id);
+  if (!invitation || !opens(invitation, hashToken(`${id}.${secret}`), now) || !(await tx.get("teams", invitation.teamId))) {
     throw new AppError("NOT_FOUND", "The invitation has been used, withdrawn or replaced, or has expired. Ask to be invited again.");
   }
   if (invitation.email !== email) {
     throw new AppError("FORBIDDEN", "The invitation is for another e-mail address. Use the account of the address that was invited.");
   }
   return invitation;
+}
+
+/** Whether the token of an invitation is the one that was sent by mail, and not the one that the inviter was shown. */
+export function isMailedToken({ mailedTokenHash }: Invitation, { token, hashToken }: { token: string; hashToken: HashToken }): boolean {
+  return mailedTokenHash !== undefined && isSameHash(mailedTokenHash, hashToken(token));
 }
 
 /** Adds the user to the invitation's team and organization, and removes the invitation. */
@@ -80,6 +89,9 @@ export async function withdrawInvitationsBy(tx: Transaction, { teamId, userId }:
 }
 
 function opens({ tokenHash, expiresAt }: Invitation, given: string, now: number): boolean {
-  if (tokenHash === undefined || expiresAt <= now) return false;
-  return tokenHash.length === given.length && timingSafeEqual(Buffer.from(tokenHash), Buffer.from(given));
+  return tokenHash !== undefined && expiresAt > now && isSameHash(tokenHash, given);
+}
+
+function isSameHash(stored: string, given: string): boolean {
+  return stored.length === given.length && timingSafeEqual(Buffer.from(stored), Buffer.from(given));
 }

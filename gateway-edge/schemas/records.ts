@@ -27,6 +27,7 @@ export const userRecord = z
     organizationId: z.string(),
     ...rateLimitRecord,
     ...budgetRecord,
+    emailVerified: z.boolean(),
     createdAt: timestamp,
     lastLoginAt: timestamp.nullable(),
   })

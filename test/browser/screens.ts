@@ -113,6 +113,11 @@ const SCREENS: readonly ScreenCase[] = [
     who: "admin",
   },
   { name: "admin-system", path: "/ui/admin?tab=system", ready: text("all settled"), who: "admin" },
+  {
+    name: "verify-email",
+    path: "/ui/verify-email?token=t",
+    ready: (page) => page.getByRole("button", { name: "Verify my email" }).waitFor(),
+  },
   { name: "account", path: "/ui/account", ready: text("Member since") },
 ];
 

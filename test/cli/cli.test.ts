@@ -72,6 +72,9 @@ test("sign-up, log-out and log-in: the password comes from stdin or a prompt, th
   expect((await gw("auth reset-request --email nobody@example.org")).exit).toBe(0);
   const reset = await gw("auth reset --token-stdin --password-stdin", { stdin: "no-such-token\nanother password\n" });
   expect([4, 6, 7]).toContain(reset.exit);
+  // The system of this test sends no mail.
+  expect((await gw("auth verify-email --token-stdin", { stdin: "no-such-token\n" })).exit).toBe(7);
+  expect((await gw("auth resend-verification")).exit).toBe(7);
 });
 
 test("two-factor authentication: a QR code and a secret, recovery codes once, and a log-in that asks for the code", async () => {

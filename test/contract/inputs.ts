@@ -90,6 +90,8 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/auth/password": none(() => ({ currentPassword: "not the password", newPassword: "another long password" })),
   "post /api/auth/password/reset-request": none(() => ({ email: freshEmail() })),
   "post /api/auth/password/reset": none(() => ({ token: "no-such-token", newPassword: "another long password" })),
+  "post /api/auth/verify-email": none(() => ({ token: "no-such-token" })),
+  "post /api/auth/verify-email/resend": none(),
   "get /api/gw/organizations/list": none(),
   "put /api/gw/organizations": {
     example: ({ organizationId }) => ({ body: { id: organizationId, name: fresh("org"), timezone: "Europe/Berlin" } }),

@@ -101,9 +101,11 @@ test.each(table)("%s answers as it is described", async (name, entry) => {
   const token = INPUTS[name]?.endsToken ? (await newTenant(system)).token : tokens[entry.auth];
   const options = { token, ...(example.body ? { body: example.body } : {}) };
   const answer = await call(system.url, entry.method.toUpperCase(), path, options);
-  // Log-in, password change and reset, the second factor, and an invitation have no valid example without a person behind it; their refusals
+  // Log-in, password change and reset, the second factor, and links have no valid example without a person or a mail behind it; their refusals
   // are described as well.
-  const withoutPerson = /auth\/token$|auth\/password(\/reset)?$|invitations\/accept$|^(post|delete) .*\/totp\b/.test(name);
+  const withoutPerson = /auth\/token$|auth\/password(\/reset)?$|auth\/verify-email|invitations\/accept$|^(post|delete) .*\/totp\b/.test(
+    name,
+  );
   const expected = withoutPerson ? [400, 401, 404] : [entry.status];
   expect({ name, status: answer.status, text: expected.includes(answer.status) ? "" : answer.text }).toMatchObject({ text: "" });
   expectDescribed(entry.method, entry.path, answer);

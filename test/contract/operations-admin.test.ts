@@ -470,8 +470,8 @@ describe("ledger and audit", () => {
       expect(data[0]).toMatchObject({ action, requestId: `audited-${index}`, target: expect.any(String), at: expect.any(String) });
       if (who === token) expect(data[0].actorId).toBe(owner.userId);
     }
-    // Every write of the table is one of those above, but for the aliases, the reset, whose token is in a mail, and the second factor, which
-    // totp.test.ts covers.
+    // Every write of the table is one of those above, but for the aliases, the reset and the verification, whose tokens are in a mail, and the
+    // second factor, which totp.test.ts covers.
     const done = new Set(
       writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|ses)_\w+|\/\d+/g, "/:id")}`),
     );
@@ -479,7 +479,12 @@ describe("ledger and audit", () => {
       .filter(({ method }) => method !== "get")
       .map(nameOf)
       .filter((name) => !done.has(name) && !name.includes("/totp"));
-    expect(left.sort()).toEqual(["post /api/auth/password/reset", "post /api/auth/register"]);
+    expect(left.sort()).toEqual([
+      "post /api/auth/password/reset",
+      "post /api/auth/register",
+      "post /api/auth/verify-email",
+      "post /api/auth/verify-email/resend",
+    ]);
     const secrets = (await ask("GET", "/api/admin/audit?pageSize=100")).text;
     for (const secret of ["long enough", "another password", owner.password, inviteToken(invited)]) expect(secrets).not.toContain(secret);
   });

@@ -16,6 +16,7 @@ export const user = z.looseObject({
   name: z.string(),
   role: z.enum(["user", "admin"]),
   organizationId: idOf("org"),
+  emailVerified: z.boolean(),
   createdAt: time,
   lastLoginAt: orNull(time),
 });

@@ -96,6 +96,7 @@ test("every operation of the table has its inputs here, with every field that ca
 /** Named like ids, and none: a mailed secret, a name at the provider, a provider's own key. */
 const NOT_IDS = new Set([
   "post /api/auth/password/reset token",
+  "post /api/auth/verify-email token",
   "post /api/invitations/accept token",
   "post /api/admin/models inferenceModelId",
   "patch /api/admin/models/:id inferenceModelId",

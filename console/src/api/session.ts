@@ -4,6 +4,7 @@ import type { List, Organization, Team, User } from "./types.ts";
 export interface Me {
   user: User;
   organization: Organization | null;
+  canVerifyEmail: boolean;
 }
 
 export interface SignUp {

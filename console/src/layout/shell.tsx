@@ -14,6 +14,7 @@ import { CommandPalette } from "./command-palette.tsx";
 import { Logo } from "./logo.tsx";
 import { SideMenu } from "./side-menu.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
+import { VerifyBanner } from "./verify-banner.tsx";
 
 const REFRESH_EVERY_MS = 15 * 60_000;
 
@@ -71,6 +72,7 @@ export function Shell({ children }: { children?: ReactNode }) {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <BlockedBanner />
+        {me?.canVerifyEmail && <VerifyBanner email={me.user.email} />}
         {children ?? <Outlet />}
       </AppShell.Main>
       {me && <CommandPalette isAdmin={me.user.role === "admin"} />}

@@ -39,6 +39,7 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/invite", load: () => import("./invite.tsx"), isPublic: true },
   { path: "/forgot-password", load: () => import("./forgot-password.tsx"), isPublic: true },
   { path: "/reset-password", load: () => import("./reset-password.tsx"), isPublic: true },
+  { path: "/verify-email", load: () => import("./verify-email.tsx") },
   { path: "/", load: () => import("./overview.tsx"), menu: { label: "Overview", icon: IconLayoutDashboard, group: "Start" } },
   {
     path: "/start",

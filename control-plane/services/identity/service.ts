@@ -10,14 +10,16 @@ import {
 } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { checkNewPassword } from "../../domain/password-rule.ts";
 import type { User } from "../../domain/records.ts";
+import type { Transaction } from "../../stores/store.ts";
 import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
-import { acceptInvitation, requireInvitation } from "../../writes/invitations.ts";
+import { acceptInvitation, isMailedToken, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
 import { clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
 import { replayOf, write } from "../write.ts";
 import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
+import { emailVerificationHandlers, putVerification, sendVerificationMail, verifiesAddresses } from "./email-verification.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
 import { passSecondFactor, totpHandlers } from "./totp.ts";
 import { usersHandlers } from "./users.ts";
@@ -28,12 +30,15 @@ const LOG_IN_WRONG = "E-mail or password is wrong.";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
-/** Sign-up, log-in and passwords. Sessions are in sessions.ts, the second factor is in totp.ts, the admin's view of users is in users.ts. */
+/**
+ * Sign-up, log-in and passwords. Sessions, verification of addresses, the second factor and the admin's view of users have their own files.
+ */
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
     ...usersHandlers(deps),
     ...sessionHandlers(deps),
     ...totpHandlers(deps),
+    ...emailVerificationHandlers(deps),
     signUp: signUp(deps),
     createToken: createToken(deps),
     getMe: getMe(deps),
@@ -52,14 +57,13 @@ const signUp =
     limitByAddress(deps, context, "signUp");
     const passwordHash = await deps.passwords.hash(request.password);
     const name = request.name ?? email.split("@")[0] ?? email;
-    return write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
-      if (await tx.find("users", "byEmail", [email])) {
-        throw new AppError("ALREADY_EXISTS", "An account with this e-mail address exists already. Log in instead.", {
-          details: [{ path: "body.email", message: "is taken" }],
-        });
-      }
+    let verification: string | undefined;
+    const response = await write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
+      await refuseTaken(tx, email);
       const given = { token: request.inviteToken ?? "", email, hashToken: deps.secrets.tokenHash };
       const invitation = request.inviteToken === undefined ? undefined : await requireInvitation(tx, given, now);
+      const isEmailVerified = invitation !== undefined && isMailedToken(invitation, given);
+      const isVerifiedLater = !isEmailVerified && verifiesAddresses(deps);
       const { user, organization, team } = await createAccount(tx, deps, {
         email,
         name,
@@ -67,7 +71,10 @@ const signUp =
         passwordHash,
         role: "user",
         grant: deps.config.signupGrantNanoUsd,
+        isEmailVerified,
+        grantWaits: isVerifiedLater,
       });
+      verification = isVerifiedLater ? await putVerification(tx, deps, user) : undefined;
       if (invitation) await acceptInvitation(tx, invitation, user, now);
       const session = await openSession(tx, deps, user, clientOf(context));
       await audit({ action: "user.signup", target: String(user.id), organizationId: organization.id, actorId: user.id });
@@ -78,7 +85,17 @@ const signUp =
         ...(await signFor(deps, session)),
       };
     });
+    // After the commit, and not for a replayed request.
+    if (verification !== undefined) void sendVerificationMail(deps, { email, token: verification });
+    return response;
   };
+
+async function refuseTaken(tx: Transaction, email: string): Promise<void> {
+  if (!(await tx.find("users", "byEmail", [email]))) return;
+  throw new AppError("ALREADY_EXISTS", "An account with this e-mail address exists already. Log in instead.", {
+    details: [{ path: "body.email", message: "is taken" }],
+  });
+}
 
 const createToken =
   (deps: ControlDeps): Handlers["createToken"] =>
@@ -112,6 +129,7 @@ const getMe =
     const organization = await deps.store.get("organizations", actor.organizationId);
     if (!organization) throw new AppError("NOT_FOUND", "The organization does not exist.");
     return {
+      canVerifyEmail: actor.user.emailVerifiedAt === undefined && verifiesAddresses(deps),
       user: await userWithBudget(deps.store, actor.user, deps.clock.now()),
       organization: await organizationMessage(deps.store, organization, {
         role: actor.organizationRole,

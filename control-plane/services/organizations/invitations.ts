@@ -12,9 +12,9 @@ import type { Invitation, Role, Team, User } from "../../domain/records.ts";
 import type { Mail } from "../../mail/mailer.ts";
 import { readPage } from "../../stores/page.ts";
 import type { Reader, Transaction } from "../../stores/store.ts";
-import { joinTeam } from "../../writes/accounts.ts";
+import { joinTeam, verifyAddress } from "../../writes/accounts.ts";
 import { appendChange } from "../../writes/feed.ts";
-import { acceptInvitation, putInvitation, requireInvitation } from "../../writes/invitations.ts";
+import { acceptInvitation, isMailedToken, putInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { type Actor, requireActor } from "../actor.ts";
 import { limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -101,15 +101,15 @@ async function invite(
 ): Promise<Invited> {
   const { team, email, role, inviter } = input;
   const source = { clock: deps.clock, random: deps.random, hashToken: deps.secrets.tokenHash };
-  const { invitation, token, isNew } = await putInvitation(tx, source, { team, email, role, invitedBy: inviter.id });
-  const link = `${deps.config.publicUrl}/ui/invite?email=${encodeURIComponent(email)}&token=${token}`;
+  const { invitation, token, mailedToken, isNew } = await putInvitation(tx, source, { team, email, role, invitedBy: inviter.id });
+  const linkOf = (secret: string) => `${deps.config.publicUrl}/ui/invite?email=${encodeURIComponent(email)}&token=${secret}`;
   const member = await memberByEmail(tx, team.id, email, now);
   return {
-    response: { member, created: isNew, invitationLink: link, expiresAt: date(invitation.expiresAt) },
+    response: { member, created: isNew, invitationLink: linkOf(token), expiresAt: date(invitation.expiresAt) },
     mail: {
       to: email,
       subject: `You are invited to the team ${team.name} on Tributary`,
-      text: `${inviter.name} (${inviter.email}) invites you to the team "${team.name}". To accept, open this link within seven days:\n\n${link}`,
+      text: `${inviter.name} (${inviter.email}) invites you to the team "${team.name}". To accept, open this link within seven days:\n\n${linkOf(mailedToken)}`,
     },
   };
 }
@@ -159,6 +159,8 @@ const accept =
       const given = { token: request.token, email: user.email, hashToken: deps.secrets.tokenHash };
       const invitation = await requireInvitation(tx, given, now);
       await acceptInvitation(tx, invitation, user, now);
+      const current = isMailedToken(invitation, given) ? await tx.get("users", user.id) : undefined;
+      if (current) await verifyAddress(tx, deps, current);
       const { teamId, organizationId, role } = invitation;
       await audit({ action: "team.member.join", target: teamId, organizationId, details: { userId: user.id, role } });
       return joined(tx, { teamId, user, activeId, now });

@@ -14,7 +14,12 @@ export const signUpAnswer = sessionAnswer.extend({ user: userRecord, organizatio
 
 /** `otp` is needed for an account with two-factor authentication. */
 export const createTokenBody = z.object({ email: loginEmail, password: givenPassword, otp: otp.optional() });
-export const meAnswer = z.object({ user: userRecord, organization: organizationRecord.nullable() });
+export const meAnswer = z.object({
+  user: userRecord,
+  organization: organizationRecord.nullable(),
+  /** The address is not verified, and a verification mail can be sent. */
+  canVerifyEmail: z.boolean(),
+});
 export const logoutAnswer = z.object({ loggedOut: z.literal(true) });
 
 export const listSessionsAnswer = listOf(openSessionRecord);
@@ -25,3 +30,7 @@ export const requestResetBody = z.object({ email: loginEmail });
 export const requestResetAnswer = z.object({ accepted: z.literal(true) });
 export const resetPasswordBody = z.object({ token: z.string().min(1).max(512), newPassword });
 export const resetPasswordAnswer = z.object({ reset: z.literal(true) });
+
+export const verifyEmailBody = z.object({ token: z.string().min(1).max(512) });
+export const verifyEmailAnswer = z.object({ user: userRecord });
+export const sendVerificationAnswer = z.object({ accepted: z.literal(true) });

@@ -78,8 +78,12 @@ const getMe = ({ control }: EdgeDeps) =>
     status: 200,
     answer: schemas.meAnswer,
     handler: async (_input, call) => {
-      const { user, organization } = await control.identity.getMe({}, call.read());
-      return { user: presentUser(sent(user, "user")), organization: organization ? presentOrganization(organization) : null };
+      const { user, organization, canVerifyEmail } = await control.identity.getMe({}, call.read());
+      return {
+        user: presentUser(sent(user, "user")),
+        organization: organization ? presentOrganization(organization) : null,
+        canVerifyEmail,
+      };
     },
   });
 

@@ -11,6 +11,7 @@ import { adminSystemOperations } from "./admin/admin-system.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
+import { emailVerificationOperations } from "./email-verification.ts";
 import { invitationOperations } from "./invitations.ts";
 import { keyOperations } from "./keys.ts";
 import { organizationOperations } from "./organizations.ts";
@@ -25,6 +26,7 @@ import { webhookOperations } from "./webhooks.ts";
 export function platformOperations(deps: EdgeDeps): Operation[] {
   return [
     ...authOperations(deps),
+    ...emailVerificationOperations(deps),
     ...sessionOperations(deps),
     ...totpOperations(deps),
     ...organizationOperations(deps),

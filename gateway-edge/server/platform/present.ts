@@ -48,6 +48,7 @@ export function presentUser(user: User): z.infer<typeof records.userRecord> {
     organizationId,
     ...presentLimits(user.limits),
     ...presentBudget(user.budget),
+    emailVerified: user.emailVerified,
     createdAt: sent(user.createdAt, "createdAt"),
     lastLoginAt: user.lastLoginAt ?? null,
   };
