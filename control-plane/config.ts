@@ -12,6 +12,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { controlHostSetting, isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 /** The settings of the control plane; docs/settings.md is printed from them. */
@@ -71,6 +72,18 @@ export const controlSettings = {
     .optional()
     .describe("Mail server. Without one, reset links are written to the log, and e-mail addresses are not verified."),
   MAIL_FROM: z.string().default("Tributary <no-reply@localhost>").describe("Sender of mails."),
+  OIDC_ISSUER: z
+    .url({ protocol: /^https?$/, error: "must be an https address" })
+    .optional()
+    .describe(
+      "Issuer of OpenID Connect whose users can sign in, such as `https://accounts.google.com`: docs/sign-in.md. An http address only where the deployment is not exposed.",
+    ),
+  OIDC_CLIENT_ID: z.string().optional().describe("Client that the gateway is at `OIDC_ISSUER`."),
+  OIDC_CLIENT_SECRET: z.string().optional().describe("Secret of `OIDC_CLIENT_ID`."),
+  OIDC_NAME: z.string().min(1).max(40).optional().meta({
+    description: "Name of the issuer on the sign-in page: Continue with `OIDC_NAME`.",
+    shownDefault: "the host of `OIDC_ISSUER`",
+  }),
   FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }).describe(
     "Newest rows of the feed that are retained; an edge that missed more loads everything again.",
   ),
@@ -130,6 +143,8 @@ export function readControlConfig(environment: Environment) {
     serving: { urls: settings.servingUrls ?? [`http://127.0.0.1:${settings.trainerPort}`], token: settings.trainerToken },
     /** Absent: card payments are off. */
     stripe: stripeSettings(settings),
+    /** Absent: sign-in by OpenID Connect is off. */
+    oidc: oidcSettings(settings),
     production,
     exposed: isExposed(settings),
   };
@@ -153,6 +168,19 @@ function stripeSettings({ stripeSecretKey, stripeWebhookSecret, stripeApiBase }:
     throw new ConfigError(["STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET: set both for card payments, or neither"]);
   }
   return { secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret, apiBase: stripeApiBase };
+}
+
+function oidcSettings(settings: ReadSettings): OidcSettings | undefined {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret, oidcName } = settings;
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    throw new ConfigError(["OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET: set all three for sign-in by OpenID Connect, or none"]);
+  }
+  const { protocol, host } = new URL(issuer);
+  if (protocol === "http:" && isExposed(settings)) {
+    throw new ConfigError(["OIDC_ISSUER: must be an https address, because the deployment is exposed"]);
+  }
+  return { issuer, clientId, clientSecret, name: oidcName ?? host };
 }
 
 function requireProductionSecrets({ secretKey, adminPassword, masterKey, config }: ReadSettings): void {

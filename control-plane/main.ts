@@ -24,6 +24,7 @@ import { FeedHub } from "./feed/hub.ts";
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
+import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
@@ -71,6 +72,7 @@ await runMain("tributary control-plane", async () => {
     tokens: createTokens(secrets.jwtKey, clock),
     receipts,
     mailer: createMailer({ ...config.mail, logger }),
+    oidc: await openIssuer(config),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),
     reservations,
@@ -113,6 +115,12 @@ async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payme
   if (!stripe) return undefined;
   const { createStripePayments } = await import("./payments/stripe.ts");
   return createStripePayments(stripe, { clock, publicUrl });
+}
+
+async function openIssuer({ oidc, publicUrl }: ControlConfig): Promise<OidcIssuer | undefined> {
+  if (!oidc) return undefined;
+  const { createOidcIssuer } = await import("./oidc/openid-client.ts");
+  return createOidcIssuer(oidc, { clock, publicUrl });
 }
 
 // Loads only the driver of the chosen adapter.

@@ -6,6 +6,7 @@ const ACTIONS = {
   signUp: { exposedPerHour: 20, many: "sign-ups" },
   resetMail: { exposedPerHour: 10, many: "password reset requests" },
   verificationMail: { exposedPerHour: 10, many: "verification mails" },
+  oidcSignIn: { exposedPerHour: 300, many: "sign-ins" },
   invitation: { exposedPerHour: 100, many: "invitations" },
 } as const;
 

@@ -86,6 +86,7 @@ const EXPIRING = [
   "idempotency",
   "passwordResets",
   "emailVerifications",
+  "finishedSignIns",
   "paidWork",
   "leases",
   "payments",

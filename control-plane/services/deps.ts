@@ -17,6 +17,7 @@ import type { Edges } from "../feed/edges.ts";
 import type { FeedHub } from "../feed/hub.ts";
 import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
+import type { OidcIssuer } from "../oidc/issuer.ts";
 import type { Payments } from "../payments/payments.ts";
 import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
@@ -48,6 +49,8 @@ export interface ControlDeps {
   readonly receipts: ReceiptSigner;
   /** The mail port. */
   readonly mailer: Mailer;
+  /** The port of sign-in by OpenID Connect; absent: it is off. */
+  readonly oidc: OidcIssuer | undefined;
   /** The webhook port. */
   readonly sendWebhook: SendWebhook;
   /** The card payment port; absent: card payments are off. */

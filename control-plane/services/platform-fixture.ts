@@ -141,6 +141,7 @@ function createDeps(given: {
         return true;
       },
     },
+    oidc: undefined,
     sendWebhook: async () => ({ kind: "answered", status: 200 }),
     payments: undefined,
     reservations,

@@ -1,6 +1,6 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
-import type { EmailVerification, PasswordReset } from "../domain/identity-records.ts";
+import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -37,6 +37,8 @@ export interface Records {
   passwordResets: PasswordReset;
   emailVerifications: EmailVerification;
   secondFactors: SecondFactor;
+  identities: Identity;
+  finishedSignIns: FinishedSignIn;
   records: records.TeamRecord;
   contents: records.RecordContent;
   paidWork: records.PaidWork;
@@ -122,6 +124,8 @@ export const INDEXES = {
   passwordResets: { byExpiry: { fields: ["expiresAt"] } },
   secondFactors: {},
   emailVerifications: { byExpiry: { fields: ["expiresAt"] } },
+  identities: { byUser: { fields: ["userId", "createdAt"] } },
+  finishedSignIns: { byExpiry: { fields: ["expiresAt"] } },
   records: {
     byScope: { fields: ["scope", "sequence"] },
     byParent: { fields: ["parentId", "sequence"] },

@@ -18,6 +18,7 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "common/outbound-undici.ts": "the guard of undici's connections",
   "common/outbound.ts": "the guard of node:http's connections",
   "control-plane/mail/mailer.ts": "the operator's mail server",
+  "control-plane/oidc/openid-client.ts": "the issuer, which the operator sets, through operatorFetch",
   "control-plane/payments/stripe.ts": "Stripe's API, at an address that the operator sets",
   "control-plane/server.ts": "a server, which opens no connections",
   "control-plane/stores/mongo/blobs.ts": "the operator's database",

@@ -357,6 +357,9 @@ test("every operation of the platform has a command", async () => {
 const OTHERWISE = [
   "DELETE /api/auth/session",
   "DELETE /training/nodes/:id/:path",
+  "GET /api/auth/oidc",
+  "GET /api/auth/oidc/:provider",
+  "GET /api/auth/oidc/:provider/callback",
   "GET /api/gw/logs/:id",
   "GET /training/federations/:id/events",
   "GET /training/federations/:id/rounds/:round/parameters",

@@ -92,6 +92,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/auth/password/reset": none(() => ({ token: "no-such-token", newPassword: "another long password" })),
   "post /api/auth/verify-email": none(() => ({ token: "no-such-token" })),
   "post /api/auth/verify-email/resend": none(),
+  "get /api/auth/oidc": none(),
   "get /api/gw/organizations/list": none(),
   "put /api/gw/organizations": {
     example: ({ organizationId }) => ({ body: { id: organizationId, name: fresh("org"), timezone: "Europe/Berlin" } }),

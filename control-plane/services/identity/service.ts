@@ -20,6 +20,7 @@ import { organizationMessage, teamMessage, userMessage, userWithBudget } from ".
 import { replayOf, write } from "../write.ts";
 import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
 import { emailVerificationHandlers, putVerification, sendVerificationMail, verifiesAddresses } from "./email-verification.ts";
+import { oidcHandlers } from "./oidc.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
 import { passSecondFactor, totpHandlers } from "./totp.ts";
 import { usersHandlers } from "./users.ts";
@@ -31,7 +32,8 @@ const LOG_IN_WRONG = "E-mail or password is wrong.";
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 
 /**
- * Sign-up, log-in and passwords. Sessions, verification of addresses, the second factor and the admin's view of users have their own files.
+ * Sign-up, log-in and passwords. Sessions, verification of addresses, OpenID Connect, the second factor and the admin's view of users have
+ * their own files.
  */
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
@@ -39,6 +41,7 @@ export function identityHandlers(deps: ControlDeps): Handlers {
     ...sessionHandlers(deps),
     ...totpHandlers(deps),
     ...emailVerificationHandlers(deps),
+    ...oidcHandlers(deps),
     signUp: signUp(deps),
     createToken: createToken(deps),
     getMe: getMe(deps),

@@ -71,6 +71,8 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         }
         const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [user.id] }));
         for (const member of memberships) await tx.remove("organizationMembers", member.id);
+        for (const { id } of await collect(tx.scan("identities", { index: "byUser", equals: [user.id] })))
+          await tx.remove("identities", id);
         // The organization and its ledger stay: money is never deleted with a user.
         await tx.remove("users", user.id);
         await tx.remove("secondFactors", user.id);

@@ -33,4 +33,15 @@ export const resetPasswordAnswer = z.object({ reset: z.literal(true) });
 
 export const verifyEmailBody = z.object({ token: z.string().min(1).max(512) });
 export const verifyEmailAnswer = z.object({ user: userRecord });
+export const oidcParams = z.object({ provider: z.string().max(64) });
+/** `next` is a path of the console. */
+export const oidcStartQuery = z.object({
+  next: z
+    .string()
+    .max(1024)
+    .regex(/^\/(?![/\\])[\x21-\x7e]*$/, "must be a path of the console such as /teams")
+    .optional(),
+});
+export const listOidcAnswer = z.object({ data: z.array(z.object({ id: z.string(), name: z.string() })) });
+
 export const sendVerificationAnswer = z.object({ accepted: z.literal(true) });

@@ -13,7 +13,15 @@ import { validate } from "./validate.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
-export const DEADLINE_MS = { read: 5000, write: 5000, checkout: 20_000, password: 15_000, export: 60_000, verify: 300_000 } as const;
+export const DEADLINE_MS = {
+  read: 5000,
+  write: 5000,
+  checkout: 20_000,
+  oidc: 20_000,
+  password: 15_000,
+  export: 60_000,
+  verify: 300_000,
+} as const;
 
 /** The control plane options and the response status of one request. */
 export interface OperationCall {

@@ -14,9 +14,7 @@ const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS"]);
  * reports that a page of this origin made it.
  */
 export function cookieToken(request: IncomingMessage): string | undefined {
-  const cookies = readCookies(request.headers.cookie);
-  // Over https a site that can set cookies for a sibling host could set the plain cookie.
-  const token = cookies.get(SECURE_COOKIE) ?? (isSecure(request) ? undefined : cookies.get(PLAIN_COOKIE));
+  const token = readCookie(request, { secure: SECURE_COOKIE, plain: PLAIN_COOKIE });
   if (token === undefined || !TOKEN.test(token)) return undefined;
   if (!SAFE_METHODS.has(request.method ?? "")) requireSameOrigin(request);
   return token;
@@ -32,6 +30,13 @@ export function clearSessionCookie(response: Response): void {
   const attributes = "Path=/; Max-Age=0; HttpOnly; SameSite=Strict";
   response.append("set-cookie", `${SECURE_COOKIE}=; ${attributes}; Secure`);
   response.append("set-cookie", `${PLAIN_COOKIE}=; ${attributes}`);
+}
+
+/** The value of a cookie that has two names, one of them only for plain http. */
+export function readCookie(request: IncomingMessage, names: { secure: string; plain: string }): string | undefined {
+  const cookies = readCookies(request.headers.cookie);
+  // Over https a site that can set cookies for a sibling host could set the plain cookie.
+  return cookies.get(names.secure) ?? (isSecure(request) ? undefined : cookies.get(names.plain));
 }
 
 /** Refuses a request from another site's page. Browsers send one of the two headers with every write. */

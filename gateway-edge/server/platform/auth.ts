@@ -17,6 +17,7 @@ export function authOperations(deps: EdgeDeps): Operation[] {
     changePassword(deps),
     requestPasswordReset(deps),
     resetPassword(deps),
+    listOidcProviders(deps),
   ];
 }
 
@@ -146,6 +147,18 @@ const resetPassword = ({ control }: EdgeDeps) =>
       await control.identity.resetPassword(request, call.write(DEADLINE_MS.password));
       return { reset: true as const };
     },
+  });
+
+const listOidcProviders = ({ control }: EdgeDeps) =>
+  operation({
+    method: "get",
+    path: "/api/auth/oidc",
+    summary: "List the sign-in providers (OpenID Connect); a browser signs in at /api/auth/oidc/{id}",
+    tag,
+    auth: "none",
+    status: 200,
+    answer: schemas.listOidcAnswer,
+    handler: async (_input, call) => ({ data: (await control.identity.listOidcProviders({}, call.read())).providers }),
   });
 
 function presentSession({ token, expiresAt }: { token: string; expiresAt: Date | undefined }) {

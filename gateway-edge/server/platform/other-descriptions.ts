@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { OperationDescription } from "../../schemas/operation-description.ts";
-import { createTokenBody, logoutAnswer } from "../../schemas/platform/auth.ts";
+import { createTokenBody, logoutAnswer, oidcParams, oidcStartQuery } from "../../schemas/platform/auth.ts";
 
 // OpenAPI entries of the routes that are not in a table of operations.
 
@@ -32,6 +32,23 @@ const consoleDescriptions: readonly OperationDescription[] = [
     path: "/api/auth/session/refresh",
     summary: "Refresh the session of the cookie; same origin only",
     responses: { 200: cookieAnswer },
+  },
+  {
+    ...cookie,
+    method: "get",
+    path: "/api/auth/oidc/:provider",
+    summary: "Sign in with OpenID Connect: redirects the browser to the provider; `next` is the page of the console to open afterward",
+    params: oidcParams,
+    query: oidcStartQuery,
+    responses: { 303: { description: "Redirects to the provider, or to the log-in page with the reason in `refused`." } },
+  },
+  {
+    ...cookie,
+    method: "get",
+    path: "/api/auth/oidc/:provider/callback",
+    summary: "Where the provider sends the browser back: sets the session cookie; only for the browser that started the sign-in",
+    params: oidcParams,
+    responses: { 303: { description: "Redirects to the console, or to the log-in page with the reason in `refused`." } },
   },
   {
     ...cookie,
