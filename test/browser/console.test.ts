@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Issuer, planIssuer, startIssuer } from "../helpers/oidc.ts";
 import { budgetTests } from "./budget.ts";
 import { exploreTests } from "./explore.ts";
 import { failingTests } from "./failing.ts";
@@ -11,20 +12,25 @@ import { operateTests } from "./operate.ts";
 import { screenTests } from "./screens.ts";
 import { secondFactorTests } from "./second-factor.ts";
 import { secretTests } from "./secrets.ts";
+import { signInTests } from "./sign-in.ts";
 import { openStage, type Stage } from "./stage.ts";
 import { trainedTests } from "./trained.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
 
 let opened: Stage | undefined;
+let issuer: Issuer | undefined;
 let folder = "";
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-browser-"));
-  opened = await openStage({ trainer: true, coordinator: true, env: { CONFIG: gatewayConfig(folder) } });
+  const plan = await planIssuer();
+  opened = await openStage({ trainer: true, coordinator: true, env: { CONFIG: gatewayConfig(folder), ...plan.env } });
+  issuer = await startIssuer(plan, opened.system);
 });
 
 afterAll(async () => {
+  await issuer?.stop();
   await opened?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -34,7 +40,13 @@ function stage(): Stage {
   return opened;
 }
 
+function started(): Issuer {
+  if (!issuer) throw new Error("the issuer did not start");
+  return issuer;
+}
+
 lifeTests(stage);
+signInTests(stage, started);
 secretTests(stage);
 secondFactorTests(stage);
 exploreTests(stage);

@@ -39,6 +39,13 @@ export function createQueryClient(onSessionLost: () => void): QueryClient {
 
 export const meQuery = queryOptions({ queryKey: ["me"], queryFn: ({ signal }) => readMe(signal), staleTime: 30_000, retry: 1 });
 
+/** The issuers at which users can sign in. They change with a restart only. */
+export const oidcQuery = queryOptions({
+  queryKey: ["oidc"],
+  queryFn: ({ signal }) => get<{ data: { id: string; name: string }[] }>("/api/auth/oidc", undefined, signal),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
 export const quotaQuery = queryOptions({
   queryKey: ["quota"],
   queryFn: async ({ signal }) => (await get<{ quota: Quota }>("/api/quota", undefined, signal)).quota,

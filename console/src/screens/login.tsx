@@ -5,11 +5,17 @@ import { Link, useNavigate, useRouter, useSearch } from "@tanstack/react-router"
 import { useState } from "react";
 import { type Credentials, logIn } from "../api/session.ts";
 import { Failure } from "../components/failure.tsx";
+import { OidcButtons, OidcRefusal } from "../components/oidc.tsx";
 import { AuthPage } from "../layout/auth-page.tsx";
 import { CodeStep, needsCode } from "./login/code-step.tsx";
 
 export function Screen() {
-  const { next, expired, email } = useSearch({ strict: false }) as { next?: string; expired?: boolean; email?: string };
+  const { next, expired, email, refused } = useSearch({ strict: false }) as {
+    next?: string;
+    expired?: boolean;
+    email?: string;
+    refused?: unknown;
+  };
   const navigate = useNavigate();
   const router = useRouter();
   const queryClient = useQueryClient();
@@ -43,6 +49,7 @@ export function Screen() {
               Your session has expired. Log in again to continue.
             </Alert>
           )}
+          {!error && <OidcRefusal reason={refused} />}
           <Failure error={error} />
           <TextInput
             label="Email"
@@ -63,6 +70,7 @@ export function Screen() {
           <Button type="submit" loading={isPending} fullWidth>
             Log in
           </Button>
+          <OidcButtons next={safeNext(next)} />
           <Text size="sm" ta="center">
             <Anchor component={Link} to="/forgot-password" inherit>
               Forgot password?

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type SignUp, signUp } from "../api/session.ts";
 import { Failure } from "../components/failure.tsx";
+import { OidcButtons } from "../components/oidc.tsx";
 import { passwordProblem } from "../components/password-rule.ts";
 import { searchOf } from "../components/use-address.ts";
 import { AuthPage } from "../layout/auth-page.tsx";
@@ -65,6 +66,7 @@ export function Screen() {
           <Button type="submit" loading={isPending} fullWidth>
             Sign up
           </Button>
+          <OidcButtons next={token === undefined ? "/start" : inviteLink({ email, token })} />
           <Text size="sm" ta="center">
             Already have an account?{" "}
             <Anchor component={Link} to="/login" search={logInSearch({ email, token })} inherit>
@@ -80,5 +82,9 @@ export function Screen() {
 /** With an existing account, the invitation is accepted after login. */
 function logInSearch({ email, token }: { email: string | undefined; token: string | undefined }) {
   const address = email ? { email } : {};
-  return searchOf(token ? { ...address, next: `/invite?${new URLSearchParams({ ...address, token: String(token) })}` } : address);
+  return searchOf(token ? { ...address, next: inviteLink({ email, token }) } : address);
+}
+
+function inviteLink({ email, token }: { email: string | undefined; token: string }): string {
+  return `/invite?${new URLSearchParams({ ...(email ? { email } : {}), token: String(token) })}`;
 }
