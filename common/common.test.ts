@@ -91,6 +91,15 @@ test("a logger blots out whatever is named like a secret", () => {
   expect(lines[0]).not.toMatch(/sk-1|"p"/);
 });
 
+test("a log line has no character that a terminal or a reader of lines acts on", () => {
+  const lines: string[] = [];
+  const logger = createLogger("test", "debug", { write: (line: string) => void lines.push(line) });
+  const text = "a\n\r\u001b[2J\u007f\u0085\u009b2J\u2028\u2029ä€😀";
+  logger.info({ text }, text);
+  expect(lines[0]).toMatch(/^[ -~ä€😀]+\n$/u);
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ text, msg: text });
+});
+
 test("an ignored failure is gone, a fallback takes its place, and a pause ends early by its signal alone", async () => {
   await expect(ignore(Promise.reject(new Error("x")), "a test")).resolves.toBeUndefined();
   await expect(ignore(undefined, "a test")).resolves.toBeUndefined();

@@ -17,7 +17,15 @@ export function createLogger(service: string, level = "info", destination?: Dest
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
   };
-  return pino(options, destination ?? pino.destination({ dest: 2, sync: true }));
+  const output = destination ?? pino.destination({ dest: 2, sync: true });
+  return pino(options, { write: (line: string) => void output.write(line.replace(INVISIBLE, escaped)) });
+}
+
+/** JSON escapes neither line ends of Unicode nor the control characters of terminals beyond ASCII, such as the 8-bit CSI. */
+const INVISIBLE = /[\u007f-\u009f\u2028\u2029]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
