@@ -16,6 +16,6 @@ export function modelNameFrom(text: string): string | undefined {
     .replace(/-{2,}/g, "-")
     .replace(/^[^A-Za-z0-9]+/, "")
     .slice(0, MODEL_NAME_MAX)
-    .replace(/[^A-Za-z0-9]+$/, "");
+    .replace(/(?<![^A-Za-z0-9])[^A-Za-z0-9]+$/, "");
   return name === "" ? undefined : name;
 }

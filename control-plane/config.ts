@@ -100,7 +100,7 @@ export const controlSettings = {
   ),
   SERVING_URLS: z
     .string()
-    .transform((text) => text.split(",").map((url) => url.trim().replace(/\/+$/, "")))
+    .transform((text) => text.split(",").map((url) => url.trim().replace(/(?<!\/)\/+$/, "")))
     .refine(
       (urls) => urls.every((url) => /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/.test(url)),
       "must be http or https addresses, separated by commas",

@@ -34,7 +34,7 @@ export const edgeSettings = {
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .default("http://127.0.0.1:5100")
-    .transform((url) => url.replace(/\/+$/, ""))
+    .transform((url) => url.replace(/(?<!\/)\/+$/, ""))
     .describe("Address of the coordinator, which serves trained parameters and verifies federations. `make run` sets it."),
   COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }).describe(

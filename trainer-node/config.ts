@@ -28,7 +28,7 @@ const servingSettings = {
     "Memory for served models over all threads. The models that were used last stay in it.",
   ),
   BLOB_SOURCE_URL: listSetting()
-    .transform((urls) => urls.map((url) => url.replace(/\/+$/, "")).filter((url) => url !== ""))
+    .transform((urls) => urls.map((url) => url.replace(/(?<!\/)\/+$/, "")).filter((url) => url !== ""))
     .refine(
       (urls) => urls.every((url) => /^https?:\/\//.test(url) && URL.canParse(url)),
       "must be http or https addresses, separated by commas",

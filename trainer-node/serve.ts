@@ -111,7 +111,7 @@ function joinIfConfigured(
   const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.trainerToken };
   const able = capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered });
   const capabilities = CAPABILITIES.filter((name) => able[name]);
-  return startJoining({ url: url.replace(/\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
+  return startJoining({ url: url.replace(/(?<!\/)\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
 }
 
 async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonly FunctionName[]> {

@@ -67,7 +67,7 @@ function authFor({ settings }: Context, path: string, wanted: unknown): Auth {
 function headersOf(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
-      const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(line) ?? [];
+      const [, name, value] = /^([\w-]+):\s*(.*)$/s.exec(line) ?? [];
       if (!name) throw usageError(`--header ${line}: use the form name: value.`);
       return [name.toLowerCase(), value ?? ""];
     }),

@@ -48,7 +48,7 @@ export function registerConform(program: Command, io: Io): void {
 }
 
 async function conform(context: Context, [given]: readonly string[], options: Options): Promise<void> {
-  const url = (given ?? context.settings.apiUrl.value).replace(/\/+$/, "");
+  const url = (given ?? context.settings.apiUrl.value).replace(/(?<!\/)\/+$/, "");
   if (!URL.canParse(url)) throw usageError(`${url} is not a URL.`);
   const only = parseDocuments(options["only"]);
   // Calls need an API key, which the platform checks create.
@@ -89,7 +89,7 @@ interface Planned {
 function planOf(url: string, { settings }: Context, options: Options): Planned[] {
   const trainer = String(options["trainerUrl"] ?? settings.get("trainer-url")?.value ?? trainerUrlOf(url));
   const hosted = options["hostedUrl"];
-  const at = (baseUrl: string, checks: readonly Check[]) => checks.map((check) => ({ baseUrl: baseUrl.replace(/\/+$/, ""), check }));
+  const at = (baseUrl: string, checks: readonly Check[]) => checks.map((check) => ({ baseUrl: baseUrl.replace(/(?<!\/)\/+$/, ""), check }));
   return [
     ...at(url, beforeCalls),
     ...at(url, gatewayChecks),

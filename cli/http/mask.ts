@@ -2,7 +2,7 @@ const SECRET_HEADERS = new Set(["authorization", "x-gw-api-key", "x-api-key", "a
 const SECRET_FIELDS = new Set(["password", "currentPassword", "newPassword", "token", "apiKey", "key", "secret", "otp"]);
 
 export function maskedHeader(name: string, value: string): string {
-  return SECRET_HEADERS.has(name.toLowerCase()) ? value.replace(/\S+$/, masked) : value;
+  return SECRET_HEADERS.has(name.toLowerCase()) ? value.replace(/(?<!\S)\S+$/, masked) : value;
 }
 
 /** A copy with masked secrets, for --verbose and --dry-run, whose output people paste into tickets. */

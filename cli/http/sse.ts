@@ -24,7 +24,7 @@ function readBlock(block: string): SseEvent | undefined {
   const fields = { event: "message", id: undefined as string | undefined };
   const data: string[] = [];
   for (const line of block.split("\n")) {
-    const [, name, value = ""] = /^(\w+):? ?(.*)$/.exec(line) ?? [];
+    const [, name, value = ""] = /^(\w+):? ?(.*)$/s.exec(line) ?? [];
     if (name === "data") data.push(value);
     else if (name === "event") fields.event = value;
     else if (name === "id") fields.id = value;

@@ -91,5 +91,5 @@ function plainUrl({ value, from }: Resolved): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) throw usageError(`${value} (${from}) is not an http or https URL.`);
   if (url.username || url.password) throw usageError(`The URL (${from}) must not contain a password.`, "Use gw auth login.");
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}`;
 }

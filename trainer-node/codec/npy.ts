@@ -9,7 +9,7 @@ export const NPY_TENSOR_NAME = "arr_0";
 
 const HEADER_BYTES_MAX = 65_536;
 const ALIGNMENT = 64;
-const HEADER = /^\s*\{\s*'descr':\s*'([^']{1,16})'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([\d\s,]*)\)\s*,?\s*\}\s*$/;
+const HEADER = /^\s*\{\s*'descr':\s*'([^']{1,16})'\s*,\s*'fortran_order':\s*(True|False)\s*,\s*'shape':\s*\(([\d\s,]*)\)\s*(?:,\s*)?\}\s*$/;
 /** NumPy has no bfloat16, so npy answers with one are refused. */
 const NUMPY_TYPES: Readonly<Record<Exclude<DType, "bf16">, string>> = {
   f16: "f2",

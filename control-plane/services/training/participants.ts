@@ -102,5 +102,5 @@ export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, p
   if (place === "link-local" || (place === "private" && !deps.config.allowPrivateNodes)) {
     throw refuse("is private; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true");
   }
-  return url.href.replace(/\/+$/, "");
+  return url.href.replace(/(?<!\/)\/+$/, "");
 }

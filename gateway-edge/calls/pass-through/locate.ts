@@ -12,7 +12,7 @@ export function locate(upstream: Upstream, rawUrl: string, prefix: string): URL 
   const path = (mark < 0 ? rawUrl : rawUrl.slice(0, mark)).slice(prefix.length).replace(/^\/+/, "");
   if (path.length > PATH_LENGTH_MAX || !isPlain(path)) throw new AppError("INVALID_REQUEST", "The path is not valid.");
   const { root, row } = upstream;
-  const base = root.pathname.replace(/\/+$/, "");
+  const base = root.pathname.replace(/(?<!\/)\/+$/, "");
   const version = row.version !== undefined && !/^v\d/.test(path) ? `/${row.version}` : "";
   const url = new URL(root.origin);
   url.pathname = `${base}${version}/${path}`;

@@ -54,7 +54,7 @@ export function findUpstreams(deployments: readonly Deployment[]): Map<string, U
 
 /** A deployment's base URL without the version at its end, which comes from the path or the row. */
 function rootOf(baseUrl: string): { root: string; version?: string } {
-  const base = baseUrl.replace(/\/+$/, "");
+  const base = baseUrl.replace(/(?<!\/)\/+$/, "");
   const match = /^(https?:\/\/.*)\/(v\d\w*)$/.exec(base);
   return match?.[1] !== undefined && match[2] !== undefined ? { root: match[1], version: match[2] } : { root: base };
 }

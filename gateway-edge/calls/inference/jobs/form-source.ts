@@ -30,6 +30,6 @@ export function formCallOf(form: FormSource): FormCall {
 
 function sentFields(fields: readonly FormField[]): FormField[] {
   return fields
-    .filter(([name]) => name !== "model" && !GATEWAY_FIELDS.has(name.replace(/\[.*$/, "")))
+    .filter(([name]) => name !== "model" && !GATEWAY_FIELDS.has(name.split("[", 1)[0] ?? ""))
     .map(([name, value]) => [LISTS.has(name) ? `${name}[]` : name, value]);
 }

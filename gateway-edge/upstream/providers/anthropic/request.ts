@@ -47,7 +47,7 @@ export const anthropicCount: RemoteCount = {
 };
 
 function messagesUrl({ baseUrl }: ProviderTarget): string {
-  const base = (baseUrl ?? anthropic.baseUrl).replace(/\/+$/, "");
+  const base = (baseUrl ?? anthropic.baseUrl).replace(/(?<!\/)\/+$/, "");
   return /\/v1$/.test(base) ? `${base}/messages` : `${base}/v1/messages`;
 }
 

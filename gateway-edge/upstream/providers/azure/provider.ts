@@ -21,7 +21,7 @@ export const azure = createOpenAiProvider({
 
 function addressOf(target: ProviderTarget, path: string): string {
   if (target.baseUrl === undefined) throw unusable("azure", "a deployment needs api_base, the address of its resource");
-  const resource = target.baseUrl.replace(/\/+$/, "");
+  const resource = target.baseUrl.replace(/(?<!\/)\/+$/, "");
   const version = asText(target.params["api_version"]) ?? API_VERSION;
   if (resource.endsWith("/openai/v1")) return under(resource, path);
   const query = `?api-version=${encodeURIComponent(version)}`;

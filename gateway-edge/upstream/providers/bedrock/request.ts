@@ -107,7 +107,7 @@ function picked(fields: Fields): Fields {
 
 function baseUrl(target: ProviderTarget): string {
   const given = target.baseUrl ?? asText(target.params["aws_bedrock_runtime_endpoint"]);
-  return given?.replace(/\/+$/, "") ?? `https://bedrock-runtime.${regionOf(target)}.amazonaws.com`;
+  return given?.replace(/(?<!\/)\/+$/, "") ?? `https://bedrock-runtime.${regionOf(target)}.amazonaws.com`;
 }
 
 function signingOf(target: ProviderTarget): Signing | undefined {

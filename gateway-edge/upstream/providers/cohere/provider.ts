@@ -38,7 +38,7 @@ export const cohere: Provider = {
 };
 
 function requestTo(target: ProviderTarget, operation: string, body: string): UpstreamRequest {
-  const base = (target.baseUrl ?? declaration.baseUrl).replace(/\/+$/, "").replace(/\/v[12]$/, "");
+  const base = (target.baseUrl ?? declaration.baseUrl).replace(/(?<!\/)\/+$/, "").replace(/\/v[12]$/, "");
   return {
     url: `${base}/v2/${operation}`,
     headers: {

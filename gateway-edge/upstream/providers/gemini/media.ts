@@ -68,6 +68,9 @@ function inline(text: string): Fields | undefined {
 }
 
 function typeByName(name: string): string | undefined {
-  const ending = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(name)?.[1];
+  // Not by one expression: a caller's text has any length, and finding the ending from the front would take its square.
+  const [path = ""] = name.split(/[?#]/, 1);
+  const dot = path.lastIndexOf(".");
+  const ending = dot < 0 ? undefined : /^[a-z0-9]+$/i.exec(path.slice(dot + 1))?.[0];
   return ending === undefined ? undefined : TYPE_OF_ENDING[ending.toLowerCase()];
 }

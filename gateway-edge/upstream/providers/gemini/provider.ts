@@ -21,7 +21,7 @@ export const gemini = createGeminiProvider({
 });
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {
-  const base = (target.baseUrl ?? declaration.baseUrl).replace(/\/+$/, "");
+  const base = (target.baseUrl ?? declaration.baseUrl).replace(/(?<!\/)\/+$/, "");
   return {
     url: `${base}/v1beta/models/${encodeURIComponent(modelName(target))}:${method}`,
     headers: {

@@ -4,7 +4,7 @@ import { asFields, asText } from "./json-fields.ts";
 
 /** The URL of an operation under a base, which may end in a slash or not. */
 export function under(base: string, path: string): string {
-  return `${base.replace(/\/+$/, "")}/${path}`;
+  return `${base.replace(/(?<!\/)\/+$/, "")}/${path}`;
 }
 
 /** Headers of a bearer key and the operator's own headers; names in lower case, so that none is sent twice. */

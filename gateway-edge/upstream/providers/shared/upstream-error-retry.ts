@@ -2,6 +2,8 @@ import type { UpstreamFailure } from "../provider.ts";
 import { asFields, asList, asText } from "./json-fields.ts";
 
 const SECONDS_MAX = 3600;
+const LIMIT_PREFIX = "ratelimit-";
+const DURATION_LENGTH_MAX = 100;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** When an upstream may be called again, in whole seconds from 1 to an hour; undefined when it does not say. */
@@ -43,12 +45,18 @@ function fromRetryInfo(body: unknown): number | undefined {
 /** The latest reset among the limits that are used up: `x-ratelimit-reset-tokens: 6m0s`, `anthropic-ratelimit-tokens-reset: <date>`. */
 function fromResets(header: ReadonlyMap<string, string>): number | undefined {
   const seconds = [...header].flatMap(([name, value]) => {
-    if (!/ratelimit-(?:.*-)?reset/.test(name)) return [];
+    if (!isReset(name)) return [];
     const remaining = header.get(name.replace("reset", "remaining"));
     if (remaining !== undefined && Number(remaining) > 0) return [];
     return duration(value) ?? untilDate(value, header.get("date")) ?? [];
   });
   return seconds.length > 0 ? Math.max(...seconds) : undefined;
+}
+
+function isReset(name: string): boolean {
+  const at = name.indexOf(LIMIT_PREFIX);
+  const limit = at < 0 ? "" : name.slice(at + LIMIT_PREFIX.length);
+  return limit.startsWith("reset") || limit.includes("-reset");
 }
 
 /** "Please try again in 7m12s", "Please retry after 6 seconds". */
@@ -58,8 +66,9 @@ function fromText(body: unknown): number | undefined {
   return duration(found?.[1]);
 }
 
-function duration(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
+function duration(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const text = given.slice(0, DURATION_LENGTH_MAX);
   // A bare number is seconds, unless it is a Unix time (some send that), which cannot be used without a clock.
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) < 1e9 ? Number(text) : undefined;
   const pieces = [...text.matchAll(/(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)/gi)];

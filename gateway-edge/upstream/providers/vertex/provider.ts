@@ -30,7 +30,7 @@ function requestTo(target: ProviderTarget, method: string, body: string): Upstre
   // It becomes part of a host name: anything else could send the token elsewhere.
   if (!/^[a-z0-9-]{1,63}$/.test(location)) throw misconfigured("a vertex_location that is none");
   const host = location === "global" ? "aiplatform.googleapis.com" : `${location}-aiplatform.googleapis.com`;
-  const base = (target.baseUrl ?? `https://${host}`).replace(/\/+$/, "");
+  const base = (target.baseUrl ?? `https://${host}`).replace(/(?<!\/)\/+$/, "");
   return {
     url: `${base}/v1/projects/${encodeURIComponent(project)}/locations/${location}/${resource(target)}:${method}`,
     headers: { "content-type": "application/json", ...(asFields(target.params["extra_headers"]) as Record<string, string>) },
