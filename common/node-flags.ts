@@ -1,8 +1,14 @@
 /**
+ * Node flags of every service: objects have no `__proto__` that input could reach, and a signal opens no inspector, which would run any code
+ * that is sent to its port.
+ */
+export const HARDENING_FLAGS: readonly string[] = ["--disable-proto=delete", "--disable-sigusr1"];
+
+/**
  * Node flags of edges and control planes. There is one process per core, so parallel threads for young-generation garbage collection
  * would take CPU time from other processes, and their synchronization costs more than they save. Concurrent marking stays on.
  */
-export const SERVICE_NODE_FLAGS: readonly string[] = ["--no-parallel-scavenge"];
+export const SERVICE_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--no-parallel-scavenge"];
 
 /**
  * Environment of the coordinator. Updates pass through it in chunks, so a small young generation collects them early. Fewer malloc arenas

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { COORDINATOR_ENV, SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
+import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { runMain } from "../common/process.ts";
 import { firstRunLines, startBanner } from "./supervisor/banner.ts";
 import type { ChildSpec } from "./supervisor/child.ts";
@@ -107,8 +107,15 @@ function childSpecs(
   }));
   return {
     control: { name: "control-plane", entry: program("control-plane/main.ts"), nodeFlags: SERVICE_NODE_FLAGS, env },
-    workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), env }],
-    later: [{ name: "coordinator", entry: program("trainer-node/coordinator/main.ts"), env: { ...COORDINATOR_ENV, ...env } }],
+    workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env }],
+    later: [
+      {
+        name: "coordinator",
+        entry: program("trainer-node/coordinator/main.ts"),
+        nodeFlags: HARDENING_FLAGS,
+        env: { ...COORDINATOR_ENV, ...env },
+      },
+    ],
   };
 }
 

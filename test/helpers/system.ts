@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { freePort, type ServiceProcess, type StartOptions, startProcess } from "./processes.ts";
 
 export interface SystemOptions {
@@ -114,8 +114,8 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
-  const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer") : undefined;
-  const startCoordinator = () => start("trainer-node/coordinator/main.ts", "coordinator");
+  const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer", { nodeFlags: HARDENING_FLAGS }) : undefined;
+  const startCoordinator = () => start("trainer-node/coordinator/main.ts", "coordinator", { nodeFlags: HARDENING_FLAGS });
   let coordinator = options.coordinator ? await startCoordinator() : undefined;
   return {
     url: `http://127.0.0.1:${port}`,
