@@ -12,16 +12,20 @@ export interface RunningServer {
 }
 
 const KEEP_ALIVE_MS = 75_000;
+/** A head is small: whoever takes longer to send it only occupies a connection. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const CHECK_INTERVAL_MS = 5000;
 
 /** Starts an HTTP server for an app. */
 export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
   const answer: RequestListener = (request, response) => {
     boundUnreadBody(request, response);
+    response.setHeader("x-content-type-options", "nosniff");
     if (!hasSeveralHosts(request)) return void app(request, response);
     response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
     response.end(JSON.stringify({ error: "The request has more than one Host header.", code: "VALIDATION_ERROR" }));
   };
-  const server = createServer(answer);
+  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS }, answer);
   // No fixed time fits the upload of a large model. read-body.ts ends bodies whose sender pauses for too long instead.
   server.requestTimeout = 0;
   // Longer than the keep-alive of common proxies and clients, so that the caller closes idle connections: a server that closes first may do
