@@ -2,9 +2,12 @@ import { z } from "zod";
 import { plainText } from "../fields.ts";
 import { listOf } from "../records.ts";
 
+/** A key of the store has the name twice, and at most 1,978 bytes. */
+const NAME_BYTES_MAX = 900;
+
 export const dataSetBudgetBody = z.strictObject({
   /** The name of a data set: "digits", a URL, or the node's own name for it. */
-  name: plainText(2048),
+  name: plainText(2048).refine((name) => Buffer.byteLength(name) <= NAME_BYTES_MAX, `must have at most ${NAME_BYTES_MAX} bytes`),
   /** Null removes the budget. */
   epsilonBudget: z.number().positive("must be above 0").max(1e6).nullable(),
   /** The delta that epsilon is computed for; 1e-5 by default. */

@@ -117,7 +117,8 @@ export class IncomingForm {
       return;
     }
     const spool = new Spool();
-    this.#files.push({ head: { ...head, name: head.name || "file" }, spool });
+    // A name in UTF-16 may hold half a character, which no header and no URL can hold.
+    this.#files.push({ head: { ...head, name: head.name.toWellFormed() || "file" }, spool });
     this.#storing.push(this.#store(spool, stream).catch((thrown: unknown) => this.#fail(thrown)));
     this.#begun.resolve();
   }
