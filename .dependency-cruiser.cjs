@@ -66,7 +66,15 @@ module.exports = {
     forbid(
       "no-test-in-product",
       "Product code never imports a test; the test runner and benchmarks set up what tests need.",
-      { pathNot: [TEST, "^test/", "^scripts/(test|bench|demo|fault)[^/]*\\.ts$", "^scripts/(fault|demo|bench)/"] },
+      {
+        pathNot: [
+          TEST,
+          "^test/",
+          "^scripts/(test|bench|demo|fault|security|fuzz)[^/]*\\.ts$",
+          "^scripts/(fault|demo|bench|fuzz)/",
+          "^scripts/test/run-jest\\.ts$",
+        ],
+      },
       { path: `^test/|\\.test\\.ts$` },
     ),
     forbid(
