@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
+.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,12 @@ fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills o
 
 fault-mutants: generate ## plants thirteen bugs; each must be caught by the invariant it breaks
 	node scripts/fault-mutants.ts
+
+security: generate console ## the security checklist, a line per item with its evidence: ARGS="S-27 F7" selects
+	@node scripts/security.ts $(ARGS)
+
+fuzz: generate console ## 100,000 hostile inputs for every reader of bytes, and schemathesis on /openapi.json: ARGS="--cases 5000 --seed 7"
+	@node scripts/fuzz.ts $(ARGS)
 
 demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money
 	node scripts/demo-batch.ts

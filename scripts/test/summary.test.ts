@@ -1,4 +1,6 @@
-import { countLine, summarize } from "./summary.ts";
+import { countLine, type JestTest, summarize } from "./summary.ts";
+
+const jestTest = (fullName: string, status: string): JestTest => ({ title: fullName, ancestorTitles: [], fullName, status });
 
 test("a suite that cannot run counts as failed, and skipped tests are named", () => {
   const summary = summarize({
@@ -6,8 +8,8 @@ test("a suite that cannot run counts as failed, and skipped tests are named", ()
     numFailedTests: 1,
     numRuntimeErrorTestSuites: 1,
     testResults: [
-      { assertionResults: [{ fullName: "works", status: "passed" }] },
-      { assertionResults: [{ fullName: "left out", status: "pending" }] },
+      { name: "/a.test.ts", assertionResults: [jestTest("works", "passed")] },
+      { name: "/b.test.ts", assertionResults: [jestTest("left out", "pending")] },
     ],
   });
   expect(summary).toEqual({ passed: 2, failed: 2, skipped: ["left out"] });

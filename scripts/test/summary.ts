@@ -4,7 +4,18 @@ export interface JestResults {
   readonly numFailedTests: number;
   /** Suites that could not run at all, for a syntax error or a failed import. */
   readonly numRuntimeErrorTestSuites: number;
-  readonly testResults: readonly { readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[] }[];
+  readonly testResults: readonly {
+    /** The absolute path of the file. */ readonly name: string;
+    readonly assertionResults: readonly JestTest[];
+  }[];
+}
+
+export interface JestTest {
+  readonly title: string;
+  /** Of the describe blocks around it. */
+  readonly ancestorTitles: readonly string[];
+  readonly fullName: string;
+  readonly status: string;
 }
 
 export interface Summary {

@@ -1,4 +1,5 @@
 import { type Answer, call, newTenant } from "../helpers/api.ts";
+import { evidence } from "../helpers/evidence.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { expectError } from "./support.ts";
 
@@ -34,6 +35,8 @@ test("of eighty wrong passwords at once ten are checked and the rest wait; the p
   }
   expectError(await logIn(victim.email, victim.password, address), 429, "UNAUTHORIZED");
   expect((await logIn(victim.email, victim.password, freshAddress())).status).toBe(200);
+  for (const item of ["S-27", "F7"])
+    evidence(item, `${AT_ONCE} parallel guesses: ${counted(answers, 401).length} verified, ${counted(answers, 429).length} × 429`);
 });
 
 test("an address without an account is answered and counted like one with an account", async () => {

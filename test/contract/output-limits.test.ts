@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { call, chat, newTenant } from "../helpers/api.ts";
+import { evidence } from "../helpers/evidence.ts";
 import { type SlowUpstream, startSlowUpstream } from "../helpers/slow-upstream.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 
@@ -56,5 +57,6 @@ describe.each([Number.MAX_SAFE_INTEGER, 1e15, INT32_MAX])("while one key asks fo
     await Promise.all(loops);
     expect(answered.filter((status) => status !== 200)).toEqual([]);
     expect([...statuses]).toEqual([maxTokens > INT32_MAX ? 422 : 200]);
+    evidence("F5", `max_tokens ${maxTokens} in ${LOOPS} loops: 0 of ${CALLS} calls of another key failed`);
   });
 });

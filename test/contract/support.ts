@@ -63,6 +63,8 @@ export async function within(ms: number, ask: () => Promise<Answer>, wanted: (an
 export interface RawAnswer {
   status: number;
   text: string;
+  /** The server ended the connection. */
+  isClosed: boolean;
 }
 
 /** Bytes as they are on a socket of their own; what came back until the server or `waitMs` ended it. */
@@ -76,9 +78,9 @@ export async function raw(url: string, bytes: string | Buffer, waitMs = 3000): P
   socket.on("error", () => {});
   await once(socket, "connect");
   socket.write(bytes);
-  await Promise.race([once(socket, "close"), sleep(waitMs, undefined, { ref: false })]);
+  const isClosed = await Promise.race([once(socket, "close").then(() => true), sleep(waitMs, false, { ref: false })]);
   socket.destroy();
-  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), text };
+  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), text, isClosed };
 }
 
 /** A request with every header line as given, duplicates too; the connection is closed by the server after it. */

@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { evidence } from "../helpers/evidence.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 
 let system: System;
@@ -39,9 +40,10 @@ test.each([
   ["a path that does not exist", () => system.url, "/nowhere", 404],
   ["a node behind the edge", () => system.url, "/training/nodes/node_local/train", 401],
   ["the trainer", () => system.trainerUrl, "/train", 401],
-])("%s takes little of a gigabyte from a caller without a key, and hangs up", async (_name, url, path, status) => {
+])("%s takes little of a gigabyte from a caller without a key, and hangs up", async (name, url, path, status) => {
   const refused = await flood(url(), path);
   expect([refused.status, /connection: close/i.test(refused.text)]).toEqual([status, true]);
   expect(refused.sentBytes).toBeLessThan(SENT_BYTES_MAX);
   expect(refused.tookMs).toBeLessThan(5000);
+  for (const item of ["S-46", "F12"]) evidence(item, `${name}: ${Math.ceil(refused.sentBytes / 1024)} KiB of a gigabyte sent, ${status}`);
 });

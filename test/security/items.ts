@@ -1,0 +1,720 @@
+import type { SecurityItem } from "../../scripts/security/check-items.ts";
+
+const RUNNING = "test/security/running.test.ts";
+const HOSTILE = "test/contract/hostile-input.test.ts";
+const BROWSER = "test/browser/console.test.ts";
+const NODE_PROXY = "gateway-edge/server/http/training/node-proxy.test.ts";
+const INFERENCE = "test/contract/inference-auth.test.ts";
+const ACCOUNT = "test/contract/operations-account.test.ts";
+const GENERAL = "test/contract/operations-general.test.ts";
+const LOGIN = "test/contract/login-attempts.test.ts";
+const INVITATIONS = "test/contract/invitations.test.ts";
+const CANARIES = "test/e2e/canaries.test.ts";
+const EXPOSED = "test/e2e/exposed.test.ts";
+const NO_SECRET = "no secret and no customer's text is at rest, in any log at debug level, or in any answer but its own";
+
+const SURFACE: readonly SecurityItem[] = [
+  {
+    id: "S-01",
+    guarantee: "a client cannot choose where its call, and the provider's key, go",
+    tests: [
+      [INFERENCE, "where a call goes is not the client's to say"],
+      ["gateway-edge/schemas/calls/chat.test.ts", "api_* is not a client's business"],
+    ],
+  },
+  {
+    id: "S-02",
+    guarantee: "addresses of the operator's network are refused in every spelling",
+    tests: [
+      ["common/place.test.ts", "ssrf: * is private"],
+      [EXPOSED, "exposed by *: addresses of the operator's network are refused, and its nodes are not shared"],
+      [
+        "control-plane/services/training/node-names.test.ts",
+        "ssrf: a name of which one address is private is refused by its place in the request",
+      ],
+      ["control-plane/webhooks/send-webhook.test.ts", "the address * leads nowhere"],
+      ["control-plane/services/catalog/merged-catalog.test.ts", "* at * is refused"],
+    ],
+  },
+  {
+    id: "S-03",
+    guarantee: "a name that turns to a private address after it was checked is not connected to",
+    tests: [
+      ["control-plane/webhooks/send-webhook.test.ts", "a name is looked up once and the connection goes to the address that was judged"],
+      [
+        "trainer-node/coordinator/participants/node-call.test.ts",
+        "ssrf: a participant's name that leads to a private address is not connected to, whatever it led to before",
+      ],
+      [
+        "trainer-node/operations/remote-dataset.test.ts",
+        "a public name that leads to a private address is refused, a metadata service always; so is what is too long or too slow",
+      ],
+    ],
+  },
+  {
+    id: "S-04",
+    guarantee: "redirects of upstreams, webhooks and data sets are not followed",
+    tests: [
+      ["gateway-edge/upstream/transports/send-http.test.ts", "redirects are answers, not orders"],
+      ["control-plane/webhooks/send-webhook.test.ts", "a redirect is an answer, not a way to go"],
+      [
+        "trainer-node/operations/remote-dataset.test.ts",
+        "a redirect is not followed, and refusals and truncated answers of the server are reported",
+      ],
+    ],
+  },
+  {
+    id: "S-05",
+    guarantee: "certificates of upstreams are verified, whatever the environment says",
+    tests: [
+      [
+        "gateway-edge/upstream/transports/http1/connection-tls.test.ts",
+        "an untrusted certificate is refused, whatever the environment says",
+      ],
+    ],
+  },
+  {
+    id: "S-06",
+    guarantee: "upstreams, pass-through and nodes get no credential, cookie or forwarding header of a caller",
+    tests: [
+      ["gateway-edge/upstream/transports/send-http.test.ts", "only what the adapter built is sent; status, headers and bytes come back"],
+      [
+        "gateway-edge/calls/pass-through/pass-through.test.ts",
+        "a call goes on with our key and without the client's, and comes back as it is; paid by the usage in it",
+      ],
+      [RUNNING, "S-06: gets no credential, cookie or forwarding header of its caller"],
+    ],
+  },
+  {
+    id: "S-07",
+    guarantee: "a key that is none is refused before anything is looked up, always with the same 401",
+    tests: [
+      [INFERENCE, "answers the same 401 to keys that are missing, ill-formed, unknown, removed, expired, or a platform token"],
+      [
+        "gateway-edge/server/http/routes.test.ts",
+        "one lookup for each known key, none for a malformed one; a revoked key is refused, and a blocked team gets its own error",
+      ],
+      ["common/key-shape.test.ts", "a text that is not a minted key has no key shape"],
+    ],
+  },
+  {
+    id: "S-08",
+    guarantee: "database operators in any field are refused, and nothing is made of them",
+    tests: [[HOSTILE, "*: every field of the body", "*: every field of the query"]],
+  },
+  {
+    id: "S-09",
+    guarantee: "no body reaches a prototype",
+    tests: [
+      [HOSTILE, "*: the body as a whole", "hostile chat requests are refused or answered, never broken"],
+      [
+        "gateway-edge/upstream/routing/model-names.test.ts",
+        "disabled models cannot be called; names of objects' own methods are no models",
+      ],
+      [RUNNING, "S-54: services run without __proto__ and without an inspector, also after SIGUSR1"],
+    ],
+  },
+  {
+    id: "S-10",
+    guarantee: "bodies have limits of depth and size, and beyond them a 4xx",
+    tests: [
+      [HOSTILE, "*: the body as a whole"],
+      [INFERENCE, "*: bad JSON is 400 invalid_json, a wrong type 415, too much 413"],
+      [GENERAL, "* refuses bodies that are broken, too large, or no JSON"],
+      ["trainer-node/stream/stream.test.ts", "depth and the size beside the runs have limits"],
+    ],
+  },
+  {
+    id: "S-11",
+    guarantee: "forms have limits of parts and sizes, and file names no path",
+    tests: [
+      [RUNNING, "S-11: forms"],
+      ["gateway-edge/server/http/files/files.test.ts", "an invalid upload gets an error that says why, and nothing of it is stored"],
+    ],
+  },
+  {
+    id: "S-12",
+    guarantee: "compressed bodies are refused by the edge, and by the trainer beyond a ratio and a size",
+    tests: [
+      [GENERAL, "* refuses bodies that are broken, too large, or no JSON"],
+      [
+        "trainer-node/http/gzip-body.test.ts",
+        "a bomb is a 413 before it is unpacked: by its ratio, and by the size it comes to",
+        "other encodings are a 415",
+      ],
+    ],
+  },
+  {
+    id: "S-13",
+    guarantee: "base64 is measured before it is decoded",
+    tests: [
+      ["trainer-node/stream/stream.test.ts", "a part beyond its limit is a 413 before it is held"],
+      ["trainer-node/app.test.ts", "a body at the limit is read, one byte more is a 413 with limit and size, announced or not"],
+    ],
+  },
+  {
+    id: "S-14",
+    guarantee: "no regular expression takes more than linear time on input",
+    tests: [
+      [
+        "test/security/regexes.test.ts",
+        "S-14: no expression in the source takes more than linear time, whatever the text",
+        "S-14: every file that makes expressions from text is listed with whose text it is",
+      ],
+    ],
+  },
+  {
+    id: "S-15",
+    guarantee: "requests that two HTTP readers could understand differently are refused, and nothing after them is answered",
+    tests: [[RUNNING, "S-15: * refuses every ambiguous request, ends the connection, and answers nothing after it"]],
+  },
+  { id: "S-16", guarantee: "no name can split an answer's headers", tests: [[RUNNING, "S-16: line breaks in names"]] },
+  {
+    id: "S-17",
+    guarantee: "no text of a caller can forge a log line",
+    tests: [[RUNNING, "S-17: text of callers cannot end a log line or reach a terminal: every line of every process is one JSON object"]],
+  },
+  {
+    id: "S-18",
+    guarantee: "every answer has its content type and nosniff",
+    tests: [
+      [
+        RUNNING,
+        "S-18, S-20: every described operation answers with a content type that browsers do not guess, and no page of another origin may read it",
+        "S-18, S-20, S-21: its page is a download in a sandbox that no other origin may read",
+      ],
+      [NODE_PROXY, "what a node calls * is passed on as *"],
+    ],
+  },
+  {
+    id: "S-19",
+    guarantee: "only described methods are answered; TRACE and CONNECT are not",
+    tests: [
+      [HOSTILE, "TRACE: refused, no leak, and the server lives on", "CONNECT: refused, no leak, and the server lives on"],
+      [GENERAL, "another method on a known path is 405 and names the right ones; OPTIONS names them too"],
+      [INFERENCE, "other methods are 405 with Allow, other paths 404, each in the gateway's shape with both ids"],
+      ["trainer-node/app.test.ts", "*: OPTIONS is 204 and invites no web page; other methods are 405 with Allow"],
+    ],
+  },
+  {
+    id: "S-20",
+    guarantee: "pages of other origins may read nothing",
+    tests: [
+      [
+        RUNNING,
+        "S-18, S-20: every described operation answers with a content type that browsers do not guess, and no page of another origin may read it",
+        "S-20: a preflight of a page of another origin is not answered with a permission",
+        "S-18, S-20, S-21: its page is a download in a sandbox that no other origin may read",
+      ],
+      ["gateway-edge/app.test.ts", "only listed origins are allowed"],
+    ],
+  },
+  {
+    id: "S-21",
+    guarantee: "pages run no inline scripts and cannot be framed; what a node answers is in a sandbox",
+    tests: [
+      [
+        "gateway-edge/server/http/console/console.test.ts",
+        "the page may run scripts of its own origin and none inline, and may not be framed",
+      ],
+      [BROWSER, "the page's policy refuses an inline script, should one ever get in"],
+      ["test/contract/openapi.test.ts", "/docs is one HTML page without scripts or anything from elsewhere, under a strict policy"],
+      [RUNNING, "S-18, S-20, S-21: its page is a download in a sandbox that no other origin may read"],
+    ],
+  },
+  {
+    id: "S-22",
+    guarantee: "names and model output stay text in the console",
+    tests: [[BROWSER, "names and model output that are scripts stay text on every screen that shows them"]],
+  },
+  {
+    id: "S-23",
+    guarantee: "the session is a __Host- cookie that no other site's page can use, and no node is reached by it",
+    tests: [
+      [
+        "gateway-edge/server/http/console/console.test.ts",
+        "the session is a __Host- cookie no script can read; over https there is no other",
+        "a session is neither opened, lengthened nor ended by *",
+        "over https a planted plain cookie is not a session",
+      ],
+      [BROWSER, "another site can neither write with a visitor's session nor log a visitor in"],
+      [RUNNING, "S-23: is not reached by the console's cookie"],
+    ],
+  },
+  {
+    id: "S-24",
+    guarantee: "browsers stay with https, and store and frame no answer",
+    tests: [
+      [RUNNING, "S-24: over https, and only there, browsers are told to stay with it; no answer is stored or framed"],
+      ["gateway-edge/app.test.ts", "responses have the headers a browser needs and no others"],
+    ],
+  },
+];
+
+const IDENTITY: readonly SecurityItem[] = [
+  {
+    id: "S-25",
+    guarantee: "passwords are stored as argon2id with OWASP's cost",
+    tests: [
+      ["control-plane/crypto/crypto.test.ts", "a password is stored as argon2id with OWASP's cost, and only the same password verifies"],
+    ],
+  },
+  {
+    id: "S-26",
+    guarantee: "passwords may be long, count in full, and are none of the common ones",
+    tests: [
+      [RUNNING, "S-26: a password may be long and of one kind of letters, all of it counts, and short or common ones are refused"],
+      [
+        "control-plane/crypto/crypto.test.ts",
+        "the common passwords of eight characters and more are known in any case of letters, and nothing else is",
+      ],
+      ["control-plane/services/identity/service.test.ts", "a sign-up with * is refused"],
+    ],
+  },
+  {
+    id: "S-27",
+    guarantee: "log-ins are limited by account and address before a password is checked, and locks nobody out",
+    tests: [
+      [
+        LOGIN,
+        "of eighty wrong passwords at once ten are checked and the rest wait; the person gets in from elsewhere",
+        "one account takes a hundred wrong passwords an hour, from however many addresses",
+        "the console's log-in and the current password of a password change use the same attempts",
+      ],
+      ["control-plane/crypto/crypto.test.ts", "a flood of hashes is refused rather than queued without end"],
+    ],
+  },
+  {
+    id: "S-28",
+    guarantee: "log-ins, resets and invitations do not tell which addresses have an account; sign-ups are limited",
+    tests: [
+      [ACCOUNT, "an unknown user and a wrong password are the same answer", "an unknown user takes as long as a wrong password"],
+      [ACCOUNT, "a request for an unknown address looks the same, and an invented token does nothing"],
+      [LOGIN, "an address without an account is answered and counted like one with an account"],
+      [LOGIN, "an address on an exposed deployment gets its hourly *, then 429 with retry-after"],
+      [INVITATIONS, "an address with an account and one without get the same answer: an invitation, a link, and no name or user id"],
+    ],
+  },
+  {
+    id: "S-29",
+    guarantee: "forged, unsigned, foreign, mistyped and expired tokens are refused",
+    tests: [
+      ["control-plane/crypto/crypto.test.ts", "a token is read back; a forged, unsigned, foreign, wrongly typed or expired one is refused"],
+      [ACCOUNT, "a log-in answers {token, expiresAt} for one hour, by an allow-listed algorithm, and is remembered"],
+    ],
+  },
+  {
+    id: "S-30",
+    guarantee: "a refresh ends the token before it, its reuse ends the session, and roles are read anew",
+    tests: [
+      [ACCOUNT, "a refresh ends the token before it; whoever uses that one ends the session, and only this session"],
+      [ACCOUNT, "a refreshed token belongs to the same session; role and name are read afresh"],
+      [
+        "control-plane/services/identity/sessions.test.ts",
+        "* with an ended token ends the session, and the audit log says so",
+        "of two parallel refreshes of one token one is a reuse",
+      ],
+    ],
+  },
+  {
+    id: "S-31",
+    guarantee: "a deleted user and a removed member lose their sessions and keys within a second",
+    tests: [
+      [ACCOUNT, "a deleted user's tokens are refused"],
+      [
+        "test/contract/removed-member.test.ts",
+        "the keys that a removed member made in the team are refused by every edge within a second; all others work on",
+      ],
+      ["test/contract/operations-admin.test.ts", "are listed by page, searched, shown, changed and deleted"],
+    ],
+  },
+  {
+    id: "S-32",
+    guarantee: "keys are random, unbiased and have a checksum",
+    tests: [
+      ["common/key-shape.test.ts", "every minted key has key shape and no two are equal", "any single changed character is noticed"],
+      ["common/key-shape.test.ts", "bytes that would favor some digits are discarded", "digits are spread evenly"],
+    ],
+  },
+  {
+    id: "S-33",
+    guarantee: "keys are stored as keyed hashes only",
+    tests: [
+      [CANARIES, NO_SECRET],
+      ["control-plane/services/keys/service.test.ts", "the secret is returned once; the store has only its hash"],
+    ],
+  },
+  {
+    id: "S-34",
+    guarantee: "a key is shown once",
+    tests: [
+      ["test/contract/operations-keys.test.ts", "a key is 201 with its record and the secret, which is shown this once"],
+      ["common/key-shape.test.ts", "the mask shows the last four characters only, the hash is plain SHA-256"],
+    ],
+  },
+  { id: "S-35", guarantee: "the key in a platform message's body is neither logged nor stored", tests: [[CANARIES, NO_SECRET]] },
+  { id: "S-36", guarantee: "keys in URLs are not read", tests: [[INFERENCE, "a key in the URL, a cookie or the body is not read"]] },
+];
+
+const TENANTS: readonly SecurityItem[] = [
+  {
+    id: "S-37",
+    guarantee: "another tenant's object is a missing one, in every operation, on nodes and on the shared trainer",
+    tests: [
+      [
+        "test/contract/tenants.test.ts",
+        "*: another tenant's id is a missing one",
+        "*: shows nothing of another tenant",
+        "another tenant's key pays for no other tenant",
+      ],
+      [RUNNING, "S-37: does not exist for another tenant, by token or key, whatever the method"],
+      ["trainer-node/http/tenant.test.ts", "no other tenant can see, follow, fetch or cancel a job; the node's operator sees all"],
+      ["gateway-edge/server/http/files/files.test.ts", "another team's file is not there"],
+    ],
+  },
+  {
+    id: "S-38",
+    guarantee: "operations of admins are for admins",
+    tests: [
+      [GENERAL, "* of somebody who is no admin is 403, whatever else is wrong"],
+      [
+        "gateway-edge/server/http/models/models.test.ts",
+        "scope=expand shows everything to owners and admins, and changes nothing for others",
+      ],
+    ],
+  },
+  {
+    id: "S-39",
+    guarantee: "fields that are not an operation's own have no effect",
+    tests: [[HOSTILE, "*: fields that are not its own have no effect"]],
+  },
+  {
+    id: "S-40",
+    guarantee: "lists of models show no secret and nothing that the key may not use",
+    tests: [
+      [
+        "gateway-edge/server/http/models/model-info.test.ts",
+        "no secret in any form",
+        "an id that is unknown, or of a model that the key may not use, is a 404",
+      ],
+    ],
+  },
+  {
+    id: "S-41",
+    guarantee: "an invitation grants at most the inviter's role, for the inviter's teams, by a token that works once",
+    tests: [
+      ["test/contract/operations-teams.test.ts", "an invitation grants at most the inviter's own role, and a member invites no one"],
+      [
+        "test/contract/operations-teams.test.ts",
+        "no one grants a role above their own, an admin demotes no owner, and the last owner stays one",
+      ],
+      [INVITATIONS, "the invited account joins team and organization with the token, once; its own organization stays the active one"],
+      [INVITATIONS, "another account is refused with 403 and uses nothing up; a changed, empty or withdrawn token is refused"],
+      ["test/contract/tenants.test.ts", "post /api/gw/teams/invite-member: another tenant's id is a missing one"],
+    ],
+  },
+  {
+    id: "S-42",
+    guarantee: "purchases are idempotent, bounded, and reported by Stripe only",
+    tests: [
+      ["test/contract/operations-credits.test.ts", "* is 400 and moves nothing"],
+      ["test/contract/payments.test.ts", "only Stripe can report a payment", "many events at the same moment credit once"],
+      ["test/e2e/storms.test.ts", "100 purchases under one Idempotency-Key at once are one purchase and one ledger entry"],
+    ],
+  },
+  {
+    id: "S-43",
+    guarantee: "what happens a hundred times at once happens as often as it may",
+    tests: [
+      [
+        "test/e2e/storms.test.ts",
+        "of 100 creations of one team name at once exactly one wins",
+        "of 100 removals of one key at once exactly one succeeds, and the key is dead",
+      ],
+      ["test/e2e/storms.test.ts", "200 calls at once on the last credit overspend by no more than the published bound"],
+      ["test/e2e/storms.test.ts", "owners who remove each other and invite at once never leave a team without an owner"],
+    ],
+  },
+  {
+    id: "S-44",
+    guarantee: "calls, sign-ups, mails and invitations have limits with retry-after, and lists have pages",
+    tests: [
+      [INFERENCE, "a rate limit is 429 with retry-after and x-ratelimit-*, and the answers before it count down"],
+      [LOGIN, "an address on an exposed deployment gets its hourly *, then 429 with retry-after"],
+      [GENERAL, "* pages as the contract says"],
+    ],
+  },
+];
+
+const OPERATION: readonly SecurityItem[] = [
+  {
+    id: "S-45",
+    guarantee: "clients that send or read slowly are disconnected",
+    tests: [
+      ["test/fuzz/fuzz.test.ts", "S-45: a client that does not finish its request is disconnected"],
+      ["gateway-edge/server/http/calls/sse-writer.test.ts", "a client that does not read is waited for, and given up in the end"],
+    ],
+  },
+  {
+    id: "S-46",
+    guarantee: "of a caller without a key little is read, and the connection ends",
+    tests: [["test/e2e/unread-body.test.ts", "* takes little of a gigabyte from a caller without a key, and hangs up"]],
+  },
+  {
+    id: "S-47",
+    guarantee: "errors have one of the described codes, and no stack, path or driver's text",
+    tests: [
+      [
+        HOSTILE,
+        "no process wrote an error of its own through all of this, and no secret",
+        "hostile chat requests are refused or answered, never broken",
+      ],
+      ["gateway-edge/app.test.ts", "an unexpected error is a 500 whose text is in the log only"],
+      [
+        "gateway-edge/server/middleware/error-response.test.ts",
+        "* becomes one of the eight codes of the platform API, with an error status",
+      ],
+    ],
+  },
+  {
+    id: "S-48",
+    guarantee: "an error that nobody expected is logged and ends the process",
+    tests: [["test/security/services.test.ts", "S-48: an error that nobody expected"]],
+  },
+  { id: "S-49", guarantee: "beyond loopback, gRPC needs certificates of both sides", tests: [] },
+  { id: "S-50", guarantee: "an edge leases and settles under its own identity only", tests: [] },
+  {
+    id: "S-51",
+    guarantee: "there are no default secrets: production does not start without its own",
+    tests: [["test/security/services.test.ts", "S-51: in production"]],
+  },
+  {
+    id: "S-52",
+    guarantee: "packages are locked by hash and run no scripts",
+    tests: [["test/security/repository.test.ts", "S-52: packages"]],
+  },
+  {
+    id: "S-53",
+    guarantee: "a bill of materials lists every production package with hash and license",
+    tests: [
+      ["scripts/sbom/sbom.test.ts", "a component has name, version, purl, license and SHA-512"],
+      ["scripts/sbom/sbom.test.ts", "every production dependency of this repository has an allowed license and a SHA-512"],
+    ],
+  },
+  {
+    id: "S-54",
+    guarantee: "services have no inspector and no __proto__",
+    tests: [[RUNNING, "S-54: services run without __proto__ and without an inspector, also after SIGUSR1"]],
+  },
+  {
+    id: "S-55",
+    guarantee: "files of data and logs are for their owner only",
+    tests: [
+      [CANARIES, NO_SECRET],
+      ["scripts/supervisor/supervisor.test.ts", "a log file is private, appended to, and put aside when it is too large"],
+    ],
+  },
+  {
+    id: "S-56",
+    guarantee: "credentials of providers are sealed with a key outside the store",
+    tests: [
+      ["control-plane/crypto/crypto.test.ts", "what is sealed opens with the same secret only, and not after a change of one byte"],
+      ["control-plane/services/catalog/service.test.ts", "the credential of a provider is encrypted, and no answer contains it"],
+      ["test/e2e/secret-key.test.ts", "a control plane with another SECRET_KEY than its store's does not start, and says why"],
+    ],
+  },
+  {
+    id: "S-57",
+    guarantee: "the audit log says who did what, and a changed entry is found",
+    tests: [
+      [
+        "control-plane/proof/check-audit.test.ts",
+        "* is found as * at entry *",
+        "entries of transactions at the same time, some of which fail, are one chain without a gap",
+      ],
+      [
+        "test/contract/operations-admin.test.ts",
+        "every kind of write leaves a line that says who, what and in which request",
+        "the audit log verifies, and each of its entries has another hash",
+      ],
+    ],
+  },
+  {
+    id: "S-58",
+    guarantee: "prompts and completions are in no log",
+    tests: [
+      [CANARIES, NO_SECRET],
+      ["control-plane/jobs/remove-records.test.ts", "*"],
+    ],
+  },
+  {
+    id: "S-59",
+    guarantee: "metrics are for this machine and the operator",
+    tests: [
+      ["gateway-edge/app.test.ts", "health: alive, ready or not, details for admins, figures for this machine"],
+      ["trainer-node/http/signed-call.test.ts", "F8: every route but /health is refused without a signature or the token"],
+    ],
+  },
+  {
+    id: "S-60",
+    guarantee: "the trainer needs a credential, and hostile tensors are a 4xx",
+    tests: [
+      ["trainer-node/hostile.test.ts", "of * is a 415 at every route, and nothing ran"],
+      [
+        "trainer-node/codec/parameters.test.ts",
+        "hostile msgpack containers",
+        "* with bytes changed anywhere is read or refused, never a failure of ours",
+      ],
+      ["trainer-node/http/access.test.ts", "refuses * with 401, on its own machine too"],
+      [
+        "test/fuzz/fuzz.test.ts",
+        "no input makes a reader of bytes fail in another way than it may, or a process end, hang or answer with a 500",
+      ],
+    ],
+  },
+];
+
+const FINDINGS: readonly SecurityItem[] = [
+  {
+    id: "F1",
+    guarantee: "a stranger's node cannot act in the console's origin",
+    tests: [
+      [NODE_PROXY, "a page that a node answers with is a download in a sandbox, and nothing that it says to browsers is passed on"],
+      [NODE_PROXY, "the console's cookie does not open a node; a token or a key does"],
+    ],
+  },
+  {
+    id: "F2",
+    guarantee: "a tenant reaches no address of the operator's network, and is no operator of the shared trainer",
+    tests: [
+      [EXPOSED, "exposed by *: addresses of the operator's network are refused, and its nodes are not shared"],
+      [
+        "test/e2e/training/shared-trainer.test.ts",
+        "the operator's trainer under the name * keeps tenants apart as under its own",
+        "every call to a node says whose it is: through the edge and from the coordinator",
+      ],
+    ],
+  },
+  { id: "F3", guarantee: "the control plane answers no stranger, and does not listen on a network without certificates", tests: [] },
+  {
+    id: "F4",
+    guarantee: "an invited address alone joins nothing",
+    tests: [
+      [INVITATIONS, "with the invited address but without the token joins nothing", "with another's token or a wrong one makes no account"],
+    ],
+  },
+  {
+    id: "F5",
+    guarantee: "one key's max_tokens cannot stop its organization",
+    tests: [["test/contract/output-limits.test.ts", "another key of the organization goes on calling, and nothing is answered with 500"]],
+  },
+  {
+    id: "F6",
+    guarantee: "where money is real there are no test credits",
+    tests: [
+      ["test/contract/payments.test.ts", "where cards are paid with there are no test credits, and a purchase without a method is by card"],
+      [EXPOSED, "test credits"],
+    ],
+  },
+  {
+    id: "F7",
+    guarantee: "of parallel guesses at a password no more are checked than of others",
+    tests: [[LOGIN, "of eighty wrong passwords at once ten are checked and the rest wait; the person gets in from elsewhere"]],
+  },
+  {
+    id: "F8",
+    guarantee: "TRAINER_SECRET guards every route but /health, and a restart opens nothing",
+    tests: [
+      [
+        "trainer-node/http/signed-call.test.ts",
+        "F8: every route but /health is refused without a signature or the token",
+        "a call that was accepted before a restart is refused after it, and a new signature is accepted",
+      ],
+    ],
+  },
+  {
+    id: "F9",
+    guarantee: "a web page cannot call a node on its visitor's machine",
+    tests: [
+      [
+        "trainer-node/http/access.test.ts",
+        "F9: a node on loopback without a token or secret",
+        "refuses pages of other sites, whatever they carry",
+      ],
+    ],
+  },
+  {
+    id: "F10",
+    guarantee: "the keys of a removed member end within a second",
+    tests: [["test/contract/removed-member.test.ts", "*"]],
+  },
+  {
+    id: "F11",
+    guarantee: "what a new account gets for free is limited",
+    tests: [[LOGIN, "an address on an exposed deployment gets its hourly *, then 429 with retry-after"]],
+  },
+  {
+    id: "F12",
+    guarantee: "a refused upload is not read on",
+    tests: [
+      ["test/e2e/unread-body.test.ts", "* takes little of a gigabyte from a caller without a key, and hangs up"],
+      ["common/unread-body.test.ts", "*"],
+    ],
+  },
+  { id: "F13", guarantee: "a provider's name that leads to a private address is refused when it is connected to", tests: [] },
+  { id: "F14", guarantee: "a participant reads no blob of another tenant's federation", tests: [] },
+  {
+    id: "F15",
+    guarantee: "invitations do not tell who has an account, and weak passwords are refused",
+    tests: [
+      [INVITATIONS, "an address with an account and one without get the same answer: an invitation, a link, and no name or user id"],
+      ["control-plane/services/identity/service.test.ts", "a sign-up with * is refused"],
+    ],
+  },
+  {
+    id: "F16",
+    guarantee: "events of the future, ended tokens, two hosts, endless streams and absurd usage are refused",
+    tests: [
+      ["control-plane/payments/stripe.test.ts", "only what Stripe signed, in the last minutes, is believed"],
+      [ACCOUNT, "a refresh ends the token before it; whoever uses that one ends the session, and only this session"],
+      ["trainer-node/codec/parameters.test.ts", "nesting of 200,000 lists is a 422, not a dead thread"],
+      [
+        "gateway-edge/server/http/testing/stream-limit.test.ts",
+        "*: a stream that goes on beyond the agreed limit ends there, well-formed, and is billed for what was delivered",
+      ],
+    ],
+  },
+];
+
+const LATER: readonly SecurityItem[] = [
+  {
+    id: "N1",
+    guarantee: "a signature covers everything that decides what is done",
+    tests: [
+      [
+        "trainer-node/http/signed-call.test.ts",
+        "N1: the fields of an octet call are signed: with another seed, type, tenant or key it is refused, and nothing is used up",
+      ],
+    ],
+  },
+  {
+    id: "N2",
+    guarantee: "a stream's text is not kept until its end",
+    tests: [
+      [
+        "gateway-edge/server/http/testing/long-streams.test.ts",
+        "*: of a stream of 64 MB no more than a small part is in memory at any time",
+      ],
+      ["gateway-edge/calls/tokens/counted-text.test.ts", "of a long text only a bounded rest is held, and the count is that of the whole"],
+    ],
+  },
+  {
+    id: "N3",
+    guarantee: "usage that cannot be true is replaced by our own count",
+    tests: [["gateway-edge/server/http/testing/absurd-usage.test.ts", "usage that cannot be true is not believed: *"]],
+  },
+  { id: "N4", guarantee: "federations and models name only blobs of their own organization", tests: [] },
+];
+
+/** What `make security` proves: the checklist S-01 to S-60 and the findings of attacks on a running instance, each with its tests. */
+export const SECURITY_ITEMS: readonly SecurityItem[] = [...SURFACE, ...IDENTITY, ...TENANTS, ...OPERATION, ...FINDINGS, ...LATER];

@@ -1,0 +1,62 @@
+/** A head of a POST with these lines after its Host, ended by CRLF. */
+const post = (...lines: string[]) => ["POST /v1/nowhere HTTP/1.1", "host: localhost", ...lines, "", ""].join("\r\n");
+const get = (...lines: string[]) => ["GET /v1/nowhere HTTP/1.1", "host: localhost", ...lines, "", ""].join("\r\n");
+const chunked = (body: string) => post("transfer-encoding: chunked") + body;
+
+/** A whole request that must never be answered: the request before it is none, so the connection has to end there. */
+export const SMUGGLED = "GET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/** Requests that two HTTP readers may understand differently; each is followed by SMUGGLED on the same connection. */
+export const AMBIGUOUS_REQUESTS: Readonly<Record<string, string>> = {
+  "a length and chunks": `${post("content-length: 5", "transfer-encoding: chunked")}0\r\n\r\n`,
+  "chunks and a length": `${post("transfer-encoding: chunked", "content-length: 5")}0\r\n\r\n`,
+  "two different lengths": `${post("content-length: 5", "content-length: 6")}hello`,
+  "two equal lengths": `${post("content-length: 5", "content-length: 5")}hello`,
+  "a list of lengths": `${post("content-length: 5, 5")}hello`,
+  "a negative length": post("content-length: -5"),
+  "a length with a plus": `${post("content-length: +5")}hello`,
+  "a length in hex": `${post("content-length: 0x5")}hello`,
+  "a length of two numbers": `${post("content-length: 5 5")}hello`,
+  "a length with a semicolon": `${post("content-length: 5;")}hello`,
+  "a length with a fraction": `${post("content-length: 5.0")}hello`,
+  "a length beyond 64 bits": `${post("content-length: 18446744073709551621")}hello`,
+  "a space before the colon of a length": `${post("content-length : 5")}hello`,
+  "a tab before the colon of a length": `${post("content-length\t: 5")}hello`,
+  "a length after a vertical tab": `${post("content-length: \x0b5")}hello`,
+  "an unknown encoding": `${post("transfer-encoding: xchunked")}0\r\n\r\n`,
+  "chunks that are not last": `${post("transfer-encoding: chunked, identity")}0\r\n\r\n`,
+  "identity in HTTP/1.1": `${post("transfer-encoding: identity", "content-length: 5")}hello`,
+  "chunks after a vertical tab": `${post("transfer-encoding: \x0bchunked")}0\r\n\r\n`,
+  "chunks before NUL": `${post("transfer-encoding: chunked\0")}0\r\n\r\n`,
+  "a space before the colon of an encoding": `${post("transfer-encoding : chunked")}0\r\n\r\n`,
+  "a quoted encoding": `${post('transfer-encoding: "chunked"')}0\r\n\r\n`,
+  "an encoding without its end": `${post("transfer-encoding: chunke")}0\r\n\r\n`,
+  "a length hidden by a bare line feed": `${post("x-a: b\ncontent-length: 5")}hello`,
+  "a length hidden by a bare carriage return": `${post("x-a: b\rcontent-length: 5")}hello`,
+  "a head with line feeds only": "GET /v1/nowhere HTTP/1.1\nhost: localhost\n\n",
+  "a folded header": get("x-a: b", " c"),
+  "a folded length": `${post("content-length:", " 5")}hello`,
+  "a header without a colon": get("x-a"),
+  "a header without a name": get(": x"),
+  "a space in a header's name": get("x a: b"),
+  "a control character in a header's name": get("x\x01a: b"),
+  "NUL in a header": get("x-a: b\0c"),
+  "DEL in a header": get("x-a: b\x7fc"),
+  "a first header with a space before it": "GET /v1/nowhere HTTP/1.1\r\n host: localhost\r\n\r\n",
+  "a chunk size with 0x": chunked("0x5\r\nhello\r\n0\r\n\r\n"),
+  "a negative chunk size": chunked("-5\r\nhello\r\n0\r\n\r\n"),
+  "a chunk size with a plus": chunked("+5\r\nhello\r\n0\r\n\r\n"),
+  "a chunk size with a space before it": chunked(" 5\r\nhello\r\n0\r\n\r\n"),
+  "a chunk size beyond 64 bits": chunked("10000000000000005\r\nhello\r\n0\r\n\r\n"),
+  "a chunk size ended by a line feed": chunked("5\nhello\r\n0\r\n\r\n"),
+  "a line feed in a chunk extension": chunked("5;a\nb\r\nhello\r\n0\r\n\r\n"),
+  "a chunk longer than its size": chunked("3\r\nhello\r\n0\r\n\r\n"),
+  "a chunk without its end": chunked("5\r\nhello0\r\n\r\n"),
+  "no chunk size": chunked("\r\nhello\r\n0\r\n\r\n"),
+  "no version": "GET /v1/nowhere\r\nhost: localhost\r\n\r\n",
+  "another version": "GET /v1/nowhere HTTP/3.7\r\nhost: localhost\r\n\r\n",
+  "another protocol": "GET /v1/nowhere ICE/1.1\r\nhost: localhost\r\n\r\n",
+  "a tab after the method": "GET\t/v1/nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n",
+  "NUL in the target": "GET /v1/no\0where HTTP/1.1\r\nhost: localhost\r\n\r\n",
+  "a request without Host": "GET /v1/nowhere HTTP/1.1\r\n\r\n",
+};
