@@ -40,6 +40,11 @@ const SURFACE: readonly SecurityItem[] = [
     id: "S-03",
     guarantee: "a name that turns to a private address after it was checked is not connected to",
     tests: [
+      [
+        "gateway-edge/upstream/transports/upstream-guard.test.ts",
+        "ssrf: a name that is rebound between two connections is refused with the second",
+      ],
+      ["common/outbound.test.ts", "ssrf: a name that changes its address after a call is judged again with its next connection"],
       ["control-plane/webhooks/send-webhook.test.ts", "a name is looked up once and the connection goes to the address that was judged"],
       [
         "trainer-node/coordinator/participants/node-call.test.ts",
@@ -71,6 +76,7 @@ const SURFACE: readonly SecurityItem[] = [
         "gateway-edge/upstream/transports/http1/connection-tls.test.ts",
         "an untrusted certificate is refused, whatever the environment says",
       ],
+      ["common/exposed.test.ts", "an exposed process does not start with unverified certificates, and says what to do instead"],
     ],
   },
   {
@@ -395,6 +401,7 @@ const TENANTS: readonly SecurityItem[] = [
       [
         "gateway-edge/server/http/models/model-info.test.ts",
         "no secret in any form",
+        "addresses of the operator are for the master key alone",
         "an id that is unknown, or of a model that the key may not use, is a 404",
       ],
     ],
@@ -452,7 +459,14 @@ const OPERATION: readonly SecurityItem[] = [
     guarantee: "clients that send or read slowly are disconnected",
     tests: [
       ["test/fuzz/fuzz.test.ts", "S-45: a client that does not finish its request is disconnected"],
-      ["gateway-edge/server/http/calls/sse-writer.test.ts", "a client that does not read is waited for, and given up in the end"],
+      [
+        "gateway-edge/server/http/calls/sse-writer.test.ts",
+        "a client that does not read is waited for, and given up in the end; what never left is known",
+      ],
+      [
+        "gateway-edge/server/http/testing/unread-streams.test.ts",
+        "*: * clients that read nothing of a flood cost at most 256 KiB each, are cut in time, and pay for what left the gateway",
+      ],
     ],
   },
   {
@@ -606,7 +620,13 @@ const FINDINGS: readonly SecurityItem[] = [
   {
     id: "F5",
     guarantee: "one key's max_tokens cannot stop its organization",
-    tests: [["test/contract/output-limits.test.ts", "another key of the organization goes on calling, and nothing is answered with 500"]],
+    tests: [
+      ["test/contract/output-limits.test.ts", "another key of the organization goes on calling, and nothing is answered with 500"],
+      [
+        "gateway-edge/credit/lease-book.test.ts",
+        "whatever calls may cost, and however many come at once, a lease asks for amounts that a message can carry",
+      ],
+    ],
   },
   {
     id: "F6",
@@ -661,7 +681,19 @@ const FINDINGS: readonly SecurityItem[] = [
       ["common/unread-body.test.ts", "*"],
     ],
   },
-  { id: "F13", guarantee: "a provider's name that leads to a private address is refused when it is connected to", tests: [] },
+  {
+    id: "F13",
+    guarantee:
+      "a provider's name that leads to a private address is refused when it is connected to, and every other connection has the same guard",
+    tests: [
+      [
+        "gateway-edge/upstream/transports/upstream-guard.test.ts",
+        "ssrf: a provider's name that resolves to a private address, alone or beside a public one, is refused, and nothing is sent",
+        "ssrf: private addresses as numbers are refused too, and link-local ones even where private ones are allowed",
+      ],
+      ["scripts/tidy/tidy.test.ts", "connections are opened through the guard, but for the files that say why"],
+    ],
+  },
   { id: "F14", guarantee: "a participant reads no blob of another tenant's federation", tests: [] },
   {
     id: "F15",
@@ -677,6 +709,21 @@ const FINDINGS: readonly SecurityItem[] = [
     tests: [
       ["control-plane/payments/stripe.test.ts", "only what Stripe signed, in the last minutes, is believed"],
       [ACCOUNT, "a refresh ends the token before it; whoever uses that one ends the session, and only this session"],
+      [HOSTILE, "two hosts: refused, no leak, and the server lives on"],
+      ["trainer-node/http/access.test.ts", "two hosts are refused, whichever comes first"],
+      ["gateway-edge/server/http/models/model-info.test.ts", "addresses of the operator are for the master key alone"],
+      [
+        "gateway-edge/calls/pass-through/pass-through.test.ts",
+        "objects of the provider account, which all tenants share, are for the master key, and for others if the operator says so",
+      ],
+      [
+        "gateway-edge/upstream/routing/health.test.ts",
+        "a 403 or 404 that one tenant's requests cause does not rest a deployment that answers others",
+      ],
+      [
+        "gateway-edge/server/http/testing/unread-streams.test.ts",
+        "*: * clients that read nothing of a flood cost at most 256 KiB each, are cut in time, and pay for what left the gateway",
+      ],
       ["trainer-node/codec/parameters.test.ts", "nesting of 200,000 lists is a 422, not a dead thread"],
       [
         "gateway-edge/server/http/testing/stream-limit.test.ts",
