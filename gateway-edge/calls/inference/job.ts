@@ -130,6 +130,8 @@ export interface AnswerTraits<Answer> {
 }
 
 export interface CacheableTraits<Answer> {
+  /** The API of the request, if its fields are not those of its operation: equal fields mean something else there. */
+  readonly dialect?: string;
   /** False for an answer that was cut off or withheld: it must not be the answer to the next caller. */
   isWhole(answer: Answer): boolean;
   /** The whole answer that a stream's parts make, for operations with streams. */

@@ -29,7 +29,7 @@ const READ_TOKENS_MAX = 10_000_000;
 export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): string | undefined {
   const { promptTokens, completionTokens } = reported;
   if (!isCounts(reported)) return "a count is negative, fractional, not a number or absurdly large";
-  if (completionTokens > outputBound(allowed)) return "more output than max_tokens";
+  if (completionTokens > outputBound(allowed) * (reported.samplings ?? 1)) return "more output than max_tokens";
   // The request is inspected only when its size does not explain the report.
   const isExplained = promptTokens <= allowed.inputTokens * BYTES_PER_ROUGH_TOKEN + HIDDEN_TOKENS;
   return isExplained || readsMore(allowed.job) ? undefined : "more input than the request has";

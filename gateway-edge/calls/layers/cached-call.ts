@@ -32,7 +32,7 @@ export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answ
   const controls = readCacheControls(traits.request, current.settings);
   const group = deps.routing.groupOf(job.model, caller);
   const { organizationId } = caller;
-  const { operation } = job;
+  const operation = traits.cacheable.dialect ?? job.operation;
   // Versions are part of the key: two versions of a trained model give different answers.
   const versions = deps.routing.candidates(job.model, caller).flatMap(({ id, model }) => (model?.trained ? [id] : []));
   const names = [group?.configuredName ?? job.model, group?.name ?? job.model, ...versions];

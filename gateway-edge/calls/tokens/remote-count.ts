@@ -15,6 +15,8 @@ export interface RemoteCountDeps {
 export interface RemoteCountInput {
   readonly deployment: Deployment;
   readonly asked: Countable;
+  /** The same in the provider's own API. */
+  readonly proxied?: CountCall["proxied"];
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
@@ -37,7 +39,7 @@ export async function countRemotely(deps: RemoteCountDeps, input: RemoteCountInp
   const cancel = deps.clock.after(COUNT_MS, () => late.abort());
   let upstreamStatus: number | undefined;
   try {
-    const request = counter.buildRequest(countCall(input.asked), targetOf(input.deployment));
+    const request = counter.buildRequest({ ...countCall(input.asked), proxied: input.proxied }, targetOf(input.deployment));
     const response = await deps.send(request, AbortSignal.any([input.signal, late.signal]));
     if (response.status < 200 || response.status > 299) {
       upstreamStatus = response.status;

@@ -11,6 +11,7 @@ export interface Provider {
   /** The operations of the provider; a call of an absent operation is refused before anything is reserved. */
   readonly chat?: ChatAdapter;
   readonly responses?: ResponsesAdapter;
+  readonly messages?: ProxiedAdapter;
   readonly completions?: CompletionsAdapter;
   readonly embeddings?: EmbeddingsAdapter;
   readonly moderations?: ModerationsAdapter;
@@ -52,6 +53,8 @@ export interface RemoteCount {
 export interface CountCall extends ChatCall {
   /** Replaces the body's messages. */
   readonly contents?: readonly Fields[] | undefined;
+  /** Replaces the whole body: the request in the provider's own API. */
+  readonly proxied?: Pick<ProxiedCall, "body" | "betas"> | undefined;
 }
 
 /** How an upstream splits its stream into events. */
@@ -71,24 +74,31 @@ export interface ChatAdapter {
   readStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncIterable<StreamPart>;
 }
 
-/** OpenAI's Responses API, for servers that have it: the request is forwarded unchanged. */
-export interface ResponsesAdapter {
+/** An API of the provider in the caller's own dialect: request and answer pass unchanged, metered beside. */
+export interface ProxiedAdapter {
   /** Whether this deployment's server has it. */
   isSpokenBy(target: ProviderTarget): boolean;
-  /** Whether its model reasons and returns encrypted reasoning on request. */
-  reasons(target: ProviderTarget): boolean;
-  buildRequest(call: ResponsesCall, target: ProviderTarget): UpstreamRequest;
-  /** The response as the provider wrote it. Throws the provider's error for a failed one. */
-  readAnswer(body: unknown): { readonly response: Fields; readonly usage: ReportedUsage | undefined; readonly text: string };
+  readonly framing: Framing;
+  buildRequest(call: ProxiedCall, target: ProviderTarget): UpstreamRequest;
+  /** The answer as the provider wrote it. Throws the provider's error for a failed one. */
+  readAnswer(body: unknown): { readonly proxied: Fields; readonly usage: ReportedUsage | undefined; readonly text: string };
   /** Parts that hold the provider's own events. */
   readStream(events: AsyncIterable<UpstreamEvent>): AsyncIterable<StreamPart>;
 }
 
-/** A Responses request for a server that has that API. */
-export interface ResponsesCall {
+/** OpenAI's Responses API, for servers that have it. */
+export interface ResponsesAdapter extends ProxiedAdapter {
+  /** Whether its model reasons and returns encrypted reasoning on request. */
+  reasons(target: ProviderTarget): boolean;
+}
+
+/** A request for a server that has the API of the caller. */
+export interface ProxiedCall {
   readonly body: Fields;
   readonly stream: boolean;
   readonly maxOutputTokens: number;
+  /** Anthropic's betas that the caller enabled. */
+  readonly betas?: readonly string[];
 }
 
 /** Legacy text completion. For a provider without it, the job uses chat. */
@@ -374,6 +384,10 @@ export interface ReportedUsage {
   readonly reasoningTokens: number;
   readonly audioPromptTokens?: number;
   readonly audioCompletionTokens?: number;
+  /** The provider reports the output only: the gateway counts the prompt. */
+  readonly lacksPrompt?: true;
+  /** How often the model was sampled, if not once: the output limit holds for each time. */
+  readonly samplings?: number;
   /** Usage that the provider reports in other units than tokens. */
   readonly amounts?: Amounts;
 }

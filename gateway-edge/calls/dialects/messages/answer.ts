@@ -113,7 +113,7 @@ function endOf(finishReason: string, { explanation, stopSequence }: MessageBlock
 }
 
 /** As Anthropic counts: input excludes cache reads and writes, output includes thinking. */
-function messageUsage(usage: Usage): Fields {
+export function messageUsage(usage: Usage): Fields {
   return defined({
     input_tokens: inputTokens(usage) - usage.cachedInput - usage.cacheWrite,
     cache_creation_input_tokens: usage.cacheWrite,

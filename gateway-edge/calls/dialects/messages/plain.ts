@@ -21,6 +21,11 @@ export function toPlainChat(request: ChatRequest): ChatRequest {
   }) as unknown as ChatRequest;
 }
 
+/** Whether a translated request has what Chat Completions alone cannot express. */
+export function needsBlocks(request: ChatRequest): boolean {
+  return REFUSED.some((name) => request[name] !== undefined) || (request.tools ?? []).some(({ type }) => type !== "function");
+}
+
 function plainTool({ cache_control: _mark, ...tool }: Fields, index: number): Fields {
   if (tool["type"] === "function") return tool;
   const message = `tools[${index}]: the model does not support tools of the type ${String(tool["type"])}.`;

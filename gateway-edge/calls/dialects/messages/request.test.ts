@@ -1,6 +1,6 @@
 import { parseMessagesRequest } from "../../../schemas/calls/messages.ts";
 import { toPlainChat } from "./plain.ts";
-import { asksForThinking, callerBetas, toChatRequest } from "./request.ts";
+import { asksForThinking, callerBetas, toChatRequest, translatedBetas } from "./request.ts";
 
 const base = { model: "m", max_tokens: 100 };
 function read(fields: object, takesBlocks = false) {
@@ -130,10 +130,10 @@ test.each([
   expect(() => read(fields)).toThrow(expect.objectContaining({ param }));
 });
 
-test("a caller may switch on betas that change no price, and no others", () => {
-  expect(callerBetas("interleaved-thinking-2025-05-14, context-1m-2025-08-07,nonsense,\u0007effort-x")).toEqual([
-    "interleaved-thinking-2025-05-14",
-  ]);
+test("a translated request has the caller's betas that change no price, and no others", () => {
+  const betas = callerBetas("interleaved-thinking-2025-05-14, context-1m-2025-08-07,\u0007effort-x");
+  expect(betas).toEqual(["interleaved-thinking-2025-05-14", "context-1m-2025-08-07"]);
+  expect(translatedBetas(betas)).toEqual(["interleaved-thinking-2025-05-14"]);
   expect(callerBetas(undefined)).toEqual([]);
 });
 

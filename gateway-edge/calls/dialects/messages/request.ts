@@ -95,7 +95,7 @@ export function asksForThinking({ thinking }: MessagesRequest): boolean {
   return (type === "enabled" || type === "adaptive") && display !== "omitted";
 }
 
-/** Betas that a caller may enable: they change how a request is read, not what it costs. */
+/** Betas that a caller may enable where the request is translated: they change how a request is read, not what it costs. */
 const BETAS = [
   "context-management-",
   "effort-",
@@ -109,8 +109,13 @@ const BETAS = [
   "token-efficient-tools-",
 ];
 
-/** The betas of a caller's anthropic-beta header that callers may enable. */
+/** The betas of a caller's anthropic-beta header. */
 export function callerBetas(header: string | undefined): readonly string[] {
   const names = (header ?? "").split(",").map((name) => name.trim());
-  return names.filter((name) => /^[a-z0-9-]{1,64}$/.test(name) && BETAS.some((beta) => name.startsWith(beta)));
+  return names.filter((name) => /^[a-z0-9-]{1,64}$/.test(name));
+}
+
+/** Those of them that a translated request can have. */
+export function translatedBetas(betas: readonly string[]): readonly string[] {
+  return betas.filter((name) => BETAS.some((beta) => name.startsWith(beta)));
 }

@@ -20,7 +20,7 @@ export function chatTraits(request: Fields, over: (request: Fields) => Job<ChatA
         answer: ANSWER,
       };
     },
-    cacheable: CACHEABLE,
+    cacheable: chatCacheable,
   };
 }
 
@@ -29,7 +29,7 @@ const ANSWER: AnswerTraits<ChatAnswer> = {
   withTexts: (answer, texts) => replaceTexts(mapChatAnswer, answer, texts),
 };
 
-const CACHEABLE: CacheableTraits<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
+export const chatCacheable: CacheableTraits<ChatAnswer> = { isWhole: ({ choices }) => isWhole(choices), assemble, replay };
 
 function assemble(parts: readonly StreamPart[]): ChatAnswer {
   const choices = gatherChoices(parts).map(({ index, text, fields, finishReason, logprobs }) => ({

@@ -8,7 +8,13 @@ afterAll(() => Promise.all(edges.map((edge) => edge.close())));
 const upstream = { baseUrl: "http://upstream/v1", apiKey: "up", params: "{}" };
 const DEPLOYMENTS = [
   deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-4o", ...upstream }),
-  deployment({ modelName: "claude", providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5", ...upstream }),
+  deployment({
+    modelName: "claude",
+    providerKind: "anthropic",
+    inferenceModelId: "claude-sonnet-4-5",
+    ...upstream,
+    info: JSON.stringify({ supports_messages: false }),
+  }),
 ];
 
 /** An edge in front of an upstream that says `text`, with `status`; without them the built-in echo model is there too. */
@@ -172,7 +178,7 @@ test("a model that cannot think is asked without an effort; nothing that only An
   expect(sent()).toEqual({ model: "gpt-4o", max_tokens: 50, messages: [{ role: "user", content: "hi" }], user: "u" });
 });
 
-test("before an Anthropic deployment marks, thinking and its seal survive the trip, and so do the caller's betas", async () => {
+test("in a translated request to Anthropic marks, thinking and its seal survive the trip, and so do the caller's betas", async () => {
   const thinking = { type: "thinking", thinking: "hm", signature: "sig" };
   const content = [thinking, { type: "text", text: "ok" }];
   const usage = { input_tokens: 3, cache_read_input_tokens: 4, cache_creation_input_tokens: 5, output_tokens: 6 };
@@ -213,7 +219,7 @@ test("before an Anthropic deployment marks, thinking and its seal survive the tr
   expect(requests[0]?.headers["anthropic-beta"]).toBe("interleaved-thinking-2025-05-14");
 });
 
-test("a stream of an Anthropic deployment comes out as it went in: thinking, seals, text and call", async () => {
+test("a translated stream of Anthropic comes out as it went in: thinking, seals, text and call", async () => {
   const event = (type: string, fields: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
   const block = (index: number, content_block: object, ...deltas: object[]) =>
     event("content_block_start", { index, content_block }) +

@@ -3,16 +3,29 @@ import { AppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
-import { MessageFrames, messageAnswer, messageIdentity, PING_FRAME, writtenEvent } from "../../../calls/dialects/messages/answer.ts";
-import { toPlainChat } from "../../../calls/dialects/messages/plain.ts";
-import { asksForThinking, callerBetas, toChatRequest, toCountedChat } from "../../../calls/dialects/messages/request.ts";
+import {
+  MessageFrames,
+  type MessageIdentity,
+  messageAnswer,
+  messageIdentity,
+  PING_FRAME,
+  writtenEvent,
+} from "../../../calls/dialects/messages/answer.ts";
+import { needsBlocks, toPlainChat } from "../../../calls/dialects/messages/plain.ts";
+import { messageCacheable } from "../../../calls/dialects/messages/proxied-cache.ts";
+import { ProxiedMessageFrames, proxiedEvents, proxiedMessage } from "../../../calls/dialects/messages/proxied-frames.ts";
+import { asksForThinking, callerBetas, toChatRequest, toCountedChat, translatedBetas } from "../../../calls/dialects/messages/request.ts";
 import { plainMessages } from "../../../calls/dialects/plain-messages.ts";
-import type { ResponseFormat } from "../../../calls/formats/response-format.ts";
-import { tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
+import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
+import type { Job } from "../../../calls/inference/job.ts";
+import { providerFields, tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
+import { messagesJob, messagesSpeaker } from "../../../calls/inference/jobs/messages.ts";
+import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
 import { mayUseModel } from "../../../calls/inference/model-access.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
 import { countTokens } from "../../../calls/tokens/token-counter.ts";
+import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import {
   type CountMessagesRequest,
   type MessagesRequest,
@@ -20,6 +33,7 @@ import {
   parseMessagesRequest,
 } from "../../../schemas/calls/messages.ts";
 import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
+import { targetOf } from "../../../upstream/target.ts";
 import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from "../../middleware/anthropic-error.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
@@ -43,19 +57,20 @@ export function messagesRoutes(deps: MessagesDeps): GatedRoute[] {
 /** Parameters that are dropped for models without them, because clients of this API send them to every model. */
 const OPTIONAL = ["parallel_tool_calls", "reasoning_effort", "service_tier", "thinking"];
 
-function createMessageHandler(deps: CallDeps): RequestHandler {
+function createMessageHandler(deps: MessagesDeps): RequestHandler {
   return async (request, response) => {
     setAnthropicRequestId(response);
     const { rawBody, body } = await readCall(deps, request);
     const asked = parseMessagesRequest(body);
+    const caller = callerOf(response);
     const requestId = requestIdOf(response);
     await answerCall(deps, {
       request,
       response,
       callId: String(response.locals["callId"]),
       endpoint: "/v1/messages",
-      caller: callerOf(response),
-      job: messagesJob(asked, callerBetas(betaHeader(request))),
+      caller,
+      job: jobOf(deps, { asked, caller, betas: callerBetas(betaHeader(request)) }),
       routing: routingOf(asked),
       rawBody,
       pathModel: undefined,
@@ -65,12 +80,47 @@ function createMessageHandler(deps: CallDeps): RequestHandler {
   };
 }
 
-function messagesJob(asked: MessagesRequest, betas: readonly string[]) {
+interface JobInput {
+  readonly asked: MessagesRequest;
+  readonly caller: Caller;
+  readonly betas: readonly string[];
+}
+
+/** If a deployment's server has the Messages API, the request is passed through; otherwise it becomes a chat request. */
+function jobOf({ inference: { routing, providers } }: MessagesDeps, { asked, caller, betas }: JobInput): Job<ProxiedAnswer> {
+  const translated = once(() => toChatRequest(asked));
+  const asChat = () => chatJobOf(translated(), { asked, betas });
+  const isSpoken = isSpokenByAny(messagesSpeaker, providers, routing.candidates(asked.model, caller));
+  // The cast is safe: a chat job only gets answers that it parsed itself.
+  if (!isSpoken) return asChat() as unknown as Job<ProxiedAnswer>;
+  return messagesJob({
+    model: asked.model,
+    stream: asked.stream === true,
+    maxOutputTokens: asked.max_tokens,
+    endUser: asked.metadata?.user_id ?? undefined,
+    tags: tagsOf(asked),
+    request: asked,
+    betas,
+    asChat,
+    needsBlocks: once(() => needsBlocks(translated())),
+    cacheable: messageCacheable,
+  });
+}
+
+function once<T>(compute: () => T): () => T {
+  let known: { readonly value: T } | undefined;
+  return () => {
+    known ??= { value: compute() };
+    return known.value;
+  };
+}
+
+function chatJobOf(withBlocks: ChatRequest, { asked, betas }: Pick<JobInput, "asked" | "betas">): Job<ChatAnswer> {
   return translatedChatJob({
-    withBlocks: toChatRequest(asked),
+    withBlocks,
     plain: toPlainChat,
     optional: OPTIONAL,
-    betas,
+    betas: translatedBetas(betas),
     tags: tagsOf(asked),
   });
 }
@@ -80,19 +130,35 @@ function betaHeader(request: Request): string | undefined {
   return Array.isArray(header) ? header.join(",") : header;
 }
 
-function messagesFormat({ showsThinking, requestId }: { showsThinking: boolean; requestId: string }): ResponseFormat<ChatAnswer> {
+function messagesFormat({ showsThinking, requestId }: { showsThinking: boolean; requestId: string }): ResponseFormat<ProxiedAnswer> {
   return {
     keepAlive: PING_FRAME,
-    whole: (answer, context) => toJson(messageAnswer(messageIdentity(context), answer, { bill: context.bill, showsThinking })),
-    stream: (context) => {
-      const frames = new MessageFrames(messageIdentity(context), { showsThinking });
-      return {
-        frames: (part) => frames.frames(part),
-        last: (bill) => frames.last(bill),
-        end: "",
-        failed: (error) => writtenEvent(anthropicErrorBody(error, requestId)),
-      };
+    whole: (answer, context) => {
+      const identity = messageIdentity(context);
+      const { bill } = context;
+      return toJson(
+        "proxied" in answer ? proxiedMessage(identity, answer.proxied, bill) : messageAnswer(identity, answer, { bill, showsThinking }),
+      );
     },
+    stream: (context) => streamFormat(messageIdentity(context), { showsThinking, requestId }),
+  };
+}
+
+/** The first part shows whether the events are the provider's own. */
+function streamFormat(
+  identity: MessageIdentity,
+  { showsThinking, requestId }: { showsThinking: boolean; requestId: string },
+): StreamFormat {
+  let chosen: MessageFrames | ProxiedMessageFrames | undefined;
+  const framesFor = (isOfProvider: boolean) => {
+    chosen ??= isOfProvider ? new ProxiedMessageFrames(identity) : new MessageFrames(identity, { showsThinking });
+    return chosen;
+  };
+  return {
+    frames: (part) => framesFor(proxiedEvents(part) !== undefined).frames(part),
+    last: (bill) => framesFor(false).last(bill),
+    end: "",
+    failed: (error) => writtenEvent(anthropicErrorBody(error, requestId)),
   };
 }
 
@@ -103,7 +169,8 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
     const { body } = await readCall(deps, request);
     const asked = parseCountMessagesRequest(body);
     const deployment = deploymentOf(deps, { caller: callerOf(response), model: asked.model });
-    response.json({ input_tokens: await count(deps, { asked, deployment, signal: clientLeft(response, deps.openCalls) }) });
+    const betas = callerBetas(betaHeader(request));
+    response.json({ input_tokens: await count(deps, { asked, betas, deployment, signal: clientLeft(response, deps.openCalls) }) });
   };
 }
 
@@ -116,17 +183,24 @@ function deploymentOf({ inference }: MessagesDeps, { caller, model }: { caller: 
 
 interface Counting {
   readonly asked: CountMessagesRequest;
+  readonly betas: readonly string[];
   readonly deployment: Deployment;
   readonly signal: AbortSignal;
 }
 
-async function count({ inference }: MessagesDeps, { asked, deployment, signal }: Counting): Promise<number> {
+async function count({ inference }: MessagesDeps, { asked, betas, deployment, signal }: Counting): Promise<number> {
   const provider = inference.providers.get(deployment.providerKind);
+  const proxied = provider && messagesSpeaker(provider, targetOf(deployment)) ? { body: providerFields(asked), betas } : undefined;
+  if (proxied) {
+    const remote = await inference.countRemotely({ deployment, asked: {}, proxied, signal });
+    if (remote?.type === "counted") return remote.tokens;
+    if (remote?.upstreamStatus === 400) throw remote.error;
+  }
   const chat = toCountedChat(asked);
   const tools = chat["tools"] as readonly unknown[] | undefined;
   const original = chat.messages as readonly ChatMessage[];
   const messages = provider?.chat?.takesBlocks?.(deployment.inferenceModelId) ? original : plainMessages(original);
-  const remote = await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
+  const remote = proxied ? undefined : await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
   if (remote?.type === "counted") return remote.tokens;
   if (provider?.counter) return provider.counter.countMessages(messages) + (tools ? provider.counter.countText(toJson(tools)) : 0);
   return await countTokens(deployment.inferenceModelId, { messages, tools });

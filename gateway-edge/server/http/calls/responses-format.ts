@@ -12,7 +12,7 @@ import {
 } from "../../../calls/dialects/responses/response.ts";
 import type { FormatContext, ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import type { Bill } from "../../../calls/inference/bill.ts";
-import type { ResponsesAnswer } from "../../../calls/inference/jobs/responses.ts";
+import type { ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
@@ -29,7 +29,7 @@ interface AnsweredRequest {
 export function responsesFormat(
   deps: CallDeps & StoredResponsesDeps,
   { asked, caller, input }: AnsweredRequest,
-): ResponseFormat<ResponsesAnswer> {
+): ResponseFormat<ProxiedAnswer> {
   const include = asked.include ?? [];
   const isStored = asked.store !== false;
   const store = async (response: Fields) =>
@@ -40,9 +40,9 @@ export function responsesFormat(
   };
 }
 
-function answered(answer: ResponsesAnswer, identity: ResponseIdentity, context: { bill: Bill; nowMs: number }): Fields {
-  if (!("response" in answer)) return wholeResponse(identity, answer, context);
-  const { response } = answer;
+function answered(answer: ProxiedAnswer, identity: ResponseIdentity, context: { bill: Bill; nowMs: number }): Fields {
+  if (!("proxied" in answer)) return wholeResponse(identity, answer, context);
+  const { proxied: response } = answer;
   const usage = response["usage"] ?? responseUsage(context.bill.usage);
   return proxiedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
 }

@@ -1,21 +1,21 @@
 import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
-import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import { proxiedBody } from "../../../calls/dialects/responses/proxied.ts";
 import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../../../calls/dialects/responses/request.ts";
 import { shownItem, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import { tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
-import { type ResponsesAnswer, responsesJob, speaker } from "../../../calls/inference/jobs/responses.ts";
+import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
+import { responsesJob, responsesSpeaker } from "../../../calls/inference/jobs/responses.ts";
 import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
 import { parseResponsesRequest, type ResponsesRequest, responseObject, responsesRequest } from "../../../schemas/calls/responses.ts";
 import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
-import type { ChatAnswer, Fields, Provider } from "../../../upstream/providers/provider.ts";
-import { targetOf } from "../../../upstream/target.ts";
+import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
@@ -180,11 +180,11 @@ async function readTurn(
 }
 
 /** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
-function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: JobInput): Job<ResponsesAnswer> {
+function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: JobInput): Job<ProxiedAnswer> {
   const asChat = () => chatJobOf(asked, items);
-  const isSpoken = hasSpeaker(providers, routing.candidates(asked.model, caller));
+  const isSpoken = isSpokenByAny(responsesSpeaker, providers, routing.candidates(asked.model, caller));
   // The cast is safe: a chat job only gets answers that it parsed itself.
-  if (!isSpoken) return asChat() as unknown as Job<ResponsesAnswer>;
+  if (!isSpoken) return asChat() as unknown as Job<ProxiedAnswer>;
   return responsesJob({
     model: asked.model,
     stream: asked.stream === true,
@@ -195,20 +195,6 @@ function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, ca
     bodyFor: (given) => proxiedBody(asked, items, given),
     asChat,
   });
-}
-
-const spoken = new WeakMap<readonly Deployment[], boolean>();
-
-/** Cached by the list of candidates, which stays the same object until the routing table changes. */
-function hasSpeaker(providers: ReadonlyMap<string, Provider>, candidates: readonly Deployment[]): boolean {
-  const known = spoken.get(candidates);
-  if (known !== undefined) return known;
-  const found = candidates.some((deployment) => {
-    const provider = providers.get(deployment.providerKind);
-    return provider !== undefined && speaker(provider, targetOf(deployment)) !== undefined;
-  });
-  spoken.set(candidates, found);
-  return found;
 }
 
 function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {

@@ -53,16 +53,21 @@ export function readStopReason(reason: unknown, { calledTools, saidAnything }: {
 export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = value as Fields;
-  const cachedTokens = asCount(usage["cache_read_input_tokens"]);
-  const cacheWriteTokens = asCount(usage["cache_creation_input_tokens"]);
-  const completionTokens = asCount(usage["output_tokens"]);
+  const iterations = asList(usage["iterations"]).map(asFields);
+  // The figures of the message are the sum of its own iterations; those of others, such as a compaction, are billed beside them.
+  const counted = [usage, ...iterations.filter(({ type }) => type !== "message")];
+  const sum = (name: string) => counted.reduce((total, each) => total + asCount(each[name]), 0);
+  const cachedTokens = sum("cache_read_input_tokens");
+  const cacheWriteTokens = sum("cache_creation_input_tokens");
+  const completionTokens = sum("output_tokens");
   const thinkingTokens = asCount(asFields(usage["output_tokens_details"])["thinking_tokens"]);
   return {
-    promptTokens: asCount(usage["input_tokens"]) + cachedTokens + cacheWriteTokens,
+    promptTokens: sum("input_tokens") + cachedTokens + cacheWriteTokens,
     cachedTokens,
     cacheWriteTokens,
     completionTokens,
     reasoningTokens: Math.min(thinkingTokens, completionTokens),
+    ...(iterations.length > 1 && { samplings: iterations.length }),
   };
 }
 

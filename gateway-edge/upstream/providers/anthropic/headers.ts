@@ -24,10 +24,10 @@ export function versionRules(params: Fields): VersionRules {
   return row[1];
 }
 
-/** The operator's own headers, overridden by the gateway's: the version, the key, and the joined betas of both. */
-export function anthropicHeaders(target: ProviderTarget): Readonly<Record<string, string>> {
+/** The operator's own headers, overridden by the gateway's: the version, the key, and the joined betas of both and of the caller. */
+export function anthropicHeaders(target: ProviderTarget, callerBetas: readonly string[] = []): Readonly<Record<string, string>> {
   const { "anthropic-beta": beta, ...others } = extraHeaders(target.params);
-  const betas = [...betasOf(target.params["anthropic_beta"]), ...betasOf(beta)];
+  const betas = [...betasOf(target.params["anthropic_beta"]), ...betasOf(beta), ...callerBetas];
   return {
     ...others,
     "content-type": "application/json",
@@ -53,7 +53,7 @@ function extraHeaders(params: Fields): Record<string, string> {
   return Object.fromEntries(headers.flatMap(([name, value]) => (asText(value) === undefined ? [] : [[name.toLowerCase(), String(value)]])));
 }
 
-function betasOf(value: unknown): string[] {
+export function betasOf(value: unknown): string[] {
   const texts = typeof value === "string" ? value.split(",") : asList(value).map(String);
   return texts.map((text) => text.trim()).filter((text) => text !== "");
 }

@@ -3,7 +3,7 @@ import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readAnthropicAnswer } from "./answer.ts";
-import { anthropicCount, buildAnthropicRequest } from "./request.ts";
+import { anthropicCount, anthropicMessages, buildAnthropicRequest } from "./request.ts";
 import { readAnthropicStream } from "./stream.ts";
 
 /** Anthropic's Messages API. */
@@ -17,6 +17,7 @@ export const anthropic: Provider = {
     readAnswer: readAnthropicAnswer,
     readStream: readAnthropicStream,
   },
+  messages: anthropicMessages,
   readError: readUpstreamError,
   remoteCount: anthropicCount,
 };

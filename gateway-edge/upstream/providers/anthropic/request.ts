@@ -1,7 +1,7 @@
 import { defined } from "../../../../common/defined.ts";
 import { ANTHROPIC_PARAMS, ANTHROPIC_SAMPLING, anthropic } from "../../../../common/providers/anthropic.ts";
 import { type ClaudeRules, claudeRules } from "../../../../common/providers/shared/claude-rules.ts";
-import type { ChatBody, ChatCall, Fields, ProviderTarget, RemoteCount, UpstreamRequest } from "../provider.ts";
+import type { ChatBody, ChatCall, CountCall, Fields, ProviderTarget, RemoteCount, UpstreamRequest } from "../provider.ts";
 import {
   type ChatTool,
   declaredByHistory,
@@ -19,6 +19,7 @@ import { asFields, asText } from "../shared/json-fields.ts";
 import { countable, readCount } from "../shared/remote-count.ts";
 import { blocksOf, systemBlocks } from "./blocks.ts";
 import { anthropicHeaders, type VersionRules, versionRules } from "./headers.ts";
+import { messagesOf } from "./messages.ts";
 import { isClosed, nativeSchema } from "./schema.ts";
 
 /** OpenAI's service tiers as Anthropic's; others are left to the account's default. */
@@ -28,8 +29,12 @@ export function buildAnthropicRequest(call: ChatCall, target: ProviderTarget): U
   return {
     url: messagesUrl(target),
     headers: anthropicHeaders(target),
-    body: JSON.stringify(messagesBody(call, target.inferenceModelId, versionRules(target.params))),
+    body: JSON.stringify(anthropicBody(call, target)),
   };
+}
+
+export function anthropicBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
+  return messagesBody(call, inferenceModelId, versionRules(params));
 }
 
 /** The fields of a message request that count_tokens takes; it refuses others. */
@@ -40,11 +45,27 @@ export const anthropicCount: RemoteCount = {
   takesContents: false,
   buildRequest: (call, target) => ({
     url: `${messagesUrl(target)}/count_tokens`,
-    headers: anthropicHeaders(target),
-    body: JSON.stringify(countable(messagesBody(call, target.inferenceModelId, versionRules(target.params)), COUNTED)),
+    headers: anthropicHeaders(target, call.proxied?.betas),
+    body: JSON.stringify(countedBody(call, target)),
   }),
   readAnswer: (body) => readCount(asFields(body)["input_tokens"]),
 };
+
+export function countedBody(call: CountCall, target: ProviderTarget): Fields {
+  if (call.proxied) return { ...call.proxied.body, model: target.inferenceModelId };
+  return countable(anthropicBody(call, target), COUNTED);
+}
+
+/** The Messages API, for requests that arrive in it. */
+export const anthropicMessages = messagesOf({
+  framing: "sse",
+  isUsual: () => true,
+  request: (body, { betas }, target) => ({
+    url: messagesUrl(target),
+    headers: anthropicHeaders(target, betas),
+    body: JSON.stringify(body),
+  }),
+});
 
 function messagesUrl({ baseUrl }: ProviderTarget): string {
   const base = (baseUrl ?? anthropic.baseUrl).replace(/(?<!\/)\/+$/, "");

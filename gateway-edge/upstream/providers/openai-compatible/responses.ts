@@ -24,6 +24,7 @@ export function responsesOf(endpoint: OpenAiEndpoint, isUsual: (target: Provider
       return target.info?.["mode"] === "responses" || (isUsual(target) && !CHAT_ONLY.test(modelOf(target)));
     },
     reasons: (target) => /^(o\d|gpt-5|codex|computer-use)/.test(modelOf(target)),
+    framing: "sse",
     buildRequest: ({ body, stream, maxOutputTokens }, target) => {
       const fields = { ...withDefaults(body, target.params), max_output_tokens: maxOutputTokens, stream: stream || undefined };
       // Responses are stored by the gateway, for the team of the caller; the provider sees one account for all teams.
@@ -44,10 +45,10 @@ function withDefaults(body: Fields, { temperature, top_p, reasoning_effort: effo
   return { ...defined({ temperature: temperature ?? undefined, top_p: top_p ?? undefined }), ...body, ...reasoning };
 }
 
-function readResponse(response: Fields): { response: Fields; usage: ReportedUsage | undefined; text: string } {
+function readResponse(response: Fields): { proxied: Fields; usage: ReportedUsage | undefined; text: string } {
   if (response["status"] === "failed") throw readInlineError(response);
   if (!Array.isArray(response["output"])) throw malformed("a response without output");
-  return { response, usage: readMediaUsage({ usage: response["usage"] }), text: outputText(response["output"]) };
+  return { proxied: response, usage: readMediaUsage({ usage: response["usage"] }), text: outputText(response["output"]) };
 }
 
 /** What counts as output where the provider does not report usage. */

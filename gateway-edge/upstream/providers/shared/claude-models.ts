@@ -36,17 +36,18 @@ function lacksThinking(turns: readonly Turn[]): boolean {
 
 function askedThinking(body: Fields, { rules, maxOutputTokens }: Pick<ThinkingContext, "rules" | "maxOutputTokens">): Fields {
   const { thinking, reasoning_effort: effort } = body;
-  if (typeof thinking === "object" && thinking !== null) return withinLimit(thinking as Fields, maxOutputTokens);
+  if (typeof thinking === "object" && thinking !== null) return thinkingWithin(thinking as Fields, maxOutputTokens);
   if (typeof effort !== "string" || rules.thinking === "none") return {};
   if (effort === "none") return rules.thinkingOff;
   if (rules.thinking === "budget") {
-    return withinLimit({ type: "enabled", budget_tokens: BUDGETS[effort] ?? BUDGETS["medium"] }, maxOutputTokens);
+    return thinkingWithin({ type: "enabled", budget_tokens: BUDGETS[effort] ?? BUDGETS["medium"] }, maxOutputTokens);
   }
   const display = rules.hidesThinking ? { display: "summarized" } : {};
   return { thinking: { type: "adaptive", ...display }, output_config: { effort: adaptiveEffort(effort, rules) } };
 }
 
-function withinLimit(thinking: Fields, maxOutputTokens: number): Fields {
+/** Thinking whose budget leaves room for the answer; none if there is no room to think. */
+export function thinkingWithin(thinking: Fields, maxOutputTokens: number): Fields {
   const { budget_tokens: asked } = thinking;
   if (typeof asked !== "number") return { thinking };
   const budgetTokens = Math.min(asked, Math.floor(maxOutputTokens * BUDGET_SHARE));
