@@ -58,3 +58,12 @@ test("what never left the gateway is not billed where the gateway counts, and is
   meter.reported({ ...said, promptTokens: 8, completionTokens: 40 });
   expect((await meter.bill(0.25)).usage.output).toBe(40);
 });
+
+test("a report without the prompt is billed with the gateway's count of the prompt, as an estimate", async () => {
+  const meter = meterOf();
+  meter.delivered({ type: "text-delta", choice: 0, text: "A dog." });
+  meter.reported({ promptTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, completionTokens: 90, reasoningTokens: 67, lacksPrompt: true });
+  const { usage } = await meter.bill();
+  expect(usage).toMatchObject({ output: 23, reasoning: 67, source: "estimated" });
+  expect(usage.input).toBeGreaterThan(2);
+});

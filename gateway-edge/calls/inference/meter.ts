@@ -246,19 +246,30 @@ class CallMeter implements Meter {
 
   #usage(unsentShare: number): Usage | Promise<Usage> {
     // A report of zero tokens for an answer counts as no report.
-    if (saysTokens(this.#reported)) return disjointUsage(this.#reported);
+    const reported = this.#reported;
+    if (saysTokens(reported)) return reported.lacksPrompt ? this.#withPrompt(reported) : disjointUsage(reported);
     // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
     return mapped(this.#counted(), ({ input, output }) => ({ ...NO_USAGE, input, output: Math.ceil(output * (1 - unsentShare)) }));
   }
 
+  #withPrompt(reported: ReportedUsage): Usage | Promise<Usage> {
+    const whole = (promptTokens: number): Usage => ({ ...disjointUsage({ ...reported, promptTokens }), source: "estimated" });
+    return mapped(this.#countedInput(), whole);
+  }
+
   /** The gateway's count of request and answer. A count by vocabulary may have to wait for it to load. */
   #counted(): Counted | Promise<Counted> {
     const output = this.#text?.total() ?? 0;
-    if (this.#countsItself()) return mapped(output, (tokens) => ({ input: this.#call.inputTokens, output: tokens }));
-    const served = this.#served;
-    const input = served ? countRequest(this.#call.job, served).catch(() => this.#inputNow()) : this.#inputNow();
+    const input = this.#countedInput();
+    if (typeof input === "number") return mapped(output, (tokens) => ({ input, output: tokens }));
     return Promise.all([input, output]).then(([inputTokens, outputTokens]) => ({ input: inputTokens, output: outputTokens }));
+  }
+
+  #countedInput(): number | Promise<number> {
+    const served = this.#served;
+    if (this.#countsItself() || !served) return this.#inputNow();
+    return countRequest(this.#call.job, served).catch(() => this.#inputNow());
   }
 
   /** The request's tokens as far as they are known without counting. */

@@ -107,10 +107,14 @@ async function countValue(value: unknown, vocabulary: Vocabulary): Promise<numbe
   return total;
 }
 
-const MEDIA_FIELDS = ["image_url", "input_audio", "file", "source", "inlineData", "inline_data", "fileData", "file_data"];
+const MEDIA_URLS = ["image_url", "video_url", "document_url"];
+const MEDIA_FIELDS = ["image_url", "video_url", "input_audio", "file", "source", "inlineData", "inline_data", "fileData", "file_data"];
 
 function isMedia(part: Fields): boolean {
-  return MEDIA_FIELDS.some((field) => typeof part[field] === "object" && part[field] !== null) || typeof part["image_url"] === "string";
+  return (
+    MEDIA_FIELDS.some((field) => typeof part[field] === "object" && part[field] !== null) ||
+    MEDIA_URLS.some((field) => typeof part[field] === "string")
+  );
 }
 
 /** Google's content as a message: its parts are the content. */

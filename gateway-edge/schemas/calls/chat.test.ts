@@ -15,6 +15,9 @@ function refused(body: unknown): AppError {
 
 test.each([
   [{}],
+  [{ messages: [{ role: "user", content: [{ type: "video_url", video_url: { url: "https://a.test/v.mp4" } }] }] }],
+  [{ messages: [{ role: "user", content: [{ type: "document_url", document_url: "https://a.test/d.pdf" }] }] }],
+  [{ messages: [{ role: "assistant", content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }] }] }],
   [{ temperature: null, n: null, stop: null, tools: null, stream: null, user: null, max_tokens: null, fallbacks: null }],
   [{ temperature: 2, top_p: 0, n: 8, stop: ["a", "b"], seed: -1, logit_bias: { 50: -100 }, logprobs: true, top_logprobs: 20 }],
   [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "auto", parallel_tool_calls: false }],

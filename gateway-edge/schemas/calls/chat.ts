@@ -22,8 +22,15 @@ const userPart = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("image_url"), image_url: z.union([text, z.looseObject({ url: text })]) }),
   z.looseObject({ type: z.literal("input_audio"), input_audio: z.looseObject({ data: text, format: text }) }),
   z.looseObject({ type: z.literal("file"), file: anyObject }),
+  // Not of OpenAI: OpenRouter, vLLM and Gemini take videos, Mistral documents and the thinking of its own answers.
+  z.looseObject({ type: z.literal("video_url"), video_url: z.union([text, z.looseObject({ url: text })]) }),
+  z.looseObject({ type: z.literal("document_url"), document_url: text }),
 ]);
-const assistantPart = z.discriminatedUnion("type", [textPart, z.looseObject({ type: z.literal("refusal"), refusal: text })]);
+const assistantPart = z.discriminatedUnion("type", [
+  textPart,
+  z.looseObject({ type: z.literal("refusal"), refusal: text }),
+  z.looseObject({ type: z.literal("thinking"), thinking: z.union([text, z.array(z.looseObject({ type: text }))]) }),
+]);
 
 const TEXT_OR_PARTS = either("must be a string or a non-empty array of content parts");
 const textContent = z.union([text, z.array(textPart).min(1)], TEXT_OR_PARTS);

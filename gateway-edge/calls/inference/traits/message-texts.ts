@@ -34,6 +34,7 @@ function mapContent(content: unknown, map: (text: string) => string): unknown {
   return content.map((part: unknown) => {
     if (!isFields(part)) return part;
     if (typeof part["text"] === "string") return { ...part, text: map(part["text"]) };
+    if (part["type"] === "thinking") return { ...part, thinking: mapContent(part["thinking"], map) };
     return typeof part["refusal"] === "string" ? { ...part, refusal: map(part["refusal"]) } : part;
   });
 }

@@ -9,7 +9,7 @@ export function readBedrockAnswer(body: unknown, call: ChatCall): ChatAnswer {
   const { content } = asFields(asFields(answer["output"])["message"]);
   if (!Array.isArray(content)) throw malformed("an answer without a message");
   const blocks = content.map(asFields);
-  const uses = blocks.flatMap(({ toolUse }) => (toolUse === undefined ? [] : [asFields(toolUse)]));
+  const uses = blocks.flatMap(({ toolUse }) => (toolUse === undefined || isServerTool(asFields(toolUse)) ? [] : [asFields(toolUse)]));
   const jsonUse = uses.find(({ name }) => isJsonAnswer(name, call.body));
   const calls = uses.filter(({ name }) => !isJsonAnswer(name, call.body)).map(toolCallOf);
   const text = jsonUse ? JSON.stringify(jsonUse["input"] ?? {}) : blocks.map((block) => asText(block["text"]) ?? "").join("");
@@ -26,6 +26,11 @@ export function readBedrockAnswer(body: unknown, call: ChatCall): ChatAnswer {
     choices: [{ index: 0, message: defined(message), finishReason, logprobs: null }],
     usage: readBedrockUsage(answer["usage"]),
   };
+}
+
+/** A tool that Bedrock ran itself: there is nothing to call. */
+export function isServerTool({ type }: Fields): boolean {
+  return type === "server_tool_use";
 }
 
 const FINISH_REASONS: Readonly<Record<string, string>> = {

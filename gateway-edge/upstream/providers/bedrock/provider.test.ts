@@ -226,3 +226,26 @@ describe("failures", () => {
     expect(whole).toMatchObject({ choices: [{ text: "a", finishReason: "stop" }], usage: undefined });
   });
 });
+
+test("a tool that Bedrock ran itself is not a call for the caller, whole and streamed", async () => {
+  const toolUse = { name: "nova_code_interpreter", toolUseId: "t1", type: "server_tool_use" };
+  const content = [
+    { toolUse: { ...toolUse, input: { snippet: "2*3" } } },
+    { toolResult: { toolUseId: "t1", type: "nova_code_interpreter_result", content: [{ json: { stdOut: "6" } }] } },
+    { text: "It is 6." },
+  ];
+  const answer = { output: { message: { content } }, stopReason: "end_turn", usage: { inputTokens: 1, outputTokens: 2 } };
+  const call = { body: { messages: [] }, stream: false, maxOutputTokens: 10 };
+  expect(chat.readAnswer(answer, call).choices).toMatchObject([{ message: { content: "It is 6." }, finishReason: "stop" }]);
+  const streamed = await parts(
+    encodeEvent("contentBlockStart", { contentBlockIndex: 0, start: { toolUse } }),
+    encodeEvent("contentBlockDelta", { contentBlockIndex: 0, delta: { toolUse: { input: "{}" } } }),
+    encodeEvent("contentBlockStop", { contentBlockIndex: 0 }),
+    encodeEvent("contentBlockDelta", { contentBlockIndex: 1, delta: { text: "It is 6." } }),
+    encodeEvent("messageStop", { stopReason: "end_turn" }),
+  );
+  expect(streamed).toEqual([
+    { type: "text-delta", choice: 0, text: "It is 6." },
+    { type: "finish", choice: 0, reason: "stop" },
+  ]);
+});

@@ -2,7 +2,7 @@ import type { ChatCall, Fields, StreamPart, UpstreamEvent } from "../provider.ts
 import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asFields, asText, brokenOff, parseEvent } from "../shared/json-fields.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
-import { readBedrockUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
+import { isServerTool, readBedrockUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
 
 /**
  * Events of ConverseStream as parts. `messageStop` ends the answer; the usage follows it, so the stream is read to its end. A stream that
@@ -18,7 +18,7 @@ export async function* readBedrockStream(events: AsyncIterable<UpstreamEvent>, c
   if (!message.isFinished) throw brokenOff();
 }
 
-function readException(name: string, body: Fields) {
+export function readException(name: string, body: Fields) {
   return readUpstreamError({ status: 500, headers: { "x-amzn-errortype": name }, body });
 }
 
@@ -61,9 +61,9 @@ class ConverseStream {
     }
   }
 
-  #start(key: unknown, { toolUseId, name }: Fields): readonly StreamPart[] {
+  #start(key: unknown, { toolUseId, name, type }: Fields): readonly StreamPart[] {
     this.#saidAnything = true;
-    if (name === undefined) return [];
+    if (name === undefined || isServerTool({ type })) return [];
     if (isJsonAnswer(name, this.#call.body)) {
       this.#hasJson = true;
       this.#blocks.set(key, { type: "json", wroteInput: false });

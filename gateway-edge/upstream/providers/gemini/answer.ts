@@ -131,7 +131,9 @@ export function finishReasonOf(reason: unknown, wrote: { content: boolean; calls
 /** Google counts thoughts beside the answer, and the input of its tools beside the prompt. */
 export function readGeminiUsage(value: unknown): ReportedUsage | undefined {
   const usage = asFields(value);
-  if (usage["promptTokenCount"] === undefined && usage["totalTokenCount"] === undefined) return undefined;
+  const says = (name: string) => usage[name] !== undefined;
+  const lacksPrompt = !says("promptTokenCount") && !says("totalTokenCount");
+  if (lacksPrompt && !says("candidatesTokenCount") && !says("thoughtsTokenCount")) return undefined;
   const promptTokens = asCount(usage["promptTokenCount"]) + asCount(usage["toolUsePromptTokenCount"]);
   const reasoningTokens = asCount(usage["thoughtsTokenCount"]);
   const rest = Math.max(0, asCount(usage["totalTokenCount"]) - promptTokens - reasoningTokens);
@@ -142,6 +144,7 @@ export function readGeminiUsage(value: unknown): ReportedUsage | undefined {
     cacheWriteTokens: 0,
     completionTokens: answerTokens + reasoningTokens,
     reasoningTokens,
+    ...(lacksPrompt && { lacksPrompt }),
   };
 }
 

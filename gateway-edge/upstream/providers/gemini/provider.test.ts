@@ -255,3 +255,19 @@ describe("embeddings", () => {
     expect(() => embeddings.readAnswer({})).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
   });
 });
+
+test("a report without the prompt is used as far as it goes; one without any count is none", () => {
+  const answer = (usageMetadata: object) => ({
+    candidates: [{ content: { parts: [{ text: "A dog." }] }, finishReason: "STOP" }],
+    usageMetadata,
+  });
+  const usageOf = (usageMetadata: object) => chat.readAnswer(answer(usageMetadata), callOf({})).usage;
+  expect(usageOf({ candidatesTokenCount: 23, thoughtsTokenCount: 67 })).toMatchObject({
+    promptTokens: 0,
+    completionTokens: 90,
+    reasoningTokens: 67,
+    lacksPrompt: true,
+  });
+  expect(usageOf({ promptTokenCount: 5, candidatesTokenCount: 2 })).not.toHaveProperty("lacksPrompt");
+  expect(usageOf({})).toBeUndefined();
+});

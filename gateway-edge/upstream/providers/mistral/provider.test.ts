@@ -59,3 +59,17 @@ test("embeddings: no encoding; the dimension has its own name", () => {
   expect(JSON.parse(String(request?.body))).toEqual({ model: "mistral-large-latest", input: ["a"], output_dimension: 256 });
   expect(mistral.embeddings?.supportedParams("mistral-embed")).toEqual([]);
 });
+
+test("documents, and the thinking of Mistral's own answers, are sent as they are", () => {
+  const messages = [
+    { role: "user", content: [{ type: "document_url", document_url: "https://a.test/d.pdf" }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+        { type: "text", text: "ok" },
+      ],
+    },
+  ];
+  expect(bodyFor({ messages })["messages"]).toEqual(messages);
+});

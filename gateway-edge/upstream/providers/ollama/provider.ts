@@ -124,9 +124,9 @@ function finishOf(answer: Fields, calledTools: boolean): string {
 function usageOf(answer: Fields): ReportedUsage | undefined {
   const completionTokens = asCount(answer["eval_count"]);
   const promptTokens = asCount(answer["prompt_eval_count"]);
-  // Absent when the whole prompt was cached: then the gateway's own count is better.
-  if (promptTokens === 0) return undefined;
-  return { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens, reasoningTokens: 0 };
+  const usage = { promptTokens, cachedTokens: 0, cacheWriteTokens: 0, completionTokens, reasoningTokens: 0 };
+  // Absent when the whole prompt was cached: then the gateway counts it.
+  return promptTokens === 0 ? { ...usage, lacksPrompt: true } : usage;
 }
 
 function readEmbeddings(body: unknown): EmbeddingsAnswer {

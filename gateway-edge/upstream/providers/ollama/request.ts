@@ -118,6 +118,11 @@ function parseArguments(text: unknown): Fields {
 function splitParts(content: unknown): { text: string; images: string[] } {
   if (!Array.isArray(content)) return { text: asText(content) ?? "", images: [] };
   const parts = content.map(asFields);
+  const refused = parts.find(({ type }) => type === "video_url" || type === "document_url");
+  if (refused) {
+    const message = `This model does not support content parts of the type ${String(refused["type"])}.`;
+    throw new AppError("INVALID_REQUEST", message, { param: "messages" });
+  }
   return {
     text: parts.map((part) => asText(part["text"]) ?? "").join(""),
     images: parts.flatMap((part) => (part["type"] === "image_url" ? [imageOf(part["image_url"])] : [])),

@@ -129,6 +129,8 @@ function toolResult(id: string, message: ChatMessage, where: string): TurnPart {
 function readContent(content: unknown, where: string): (TextPart | MediaPart)[] {
   if (typeof content === "string") return content.trim() === "" ? [] : [{ type: "text", text: content }];
   return asList(content).flatMap((part, index) => {
+    // Another provider's thinking, without a signature.
+    if (asFields(part)["type"] === "thinking") return [];
     const read = readPart(asFields(part), `${where}.content[${index}]`);
     return read.type === "text" && read.text.trim() === "" ? [] : [read];
   });
