@@ -136,8 +136,8 @@ module.exports = {
         path: "^gateway-edge/upstream/providers/[^/]+/",
         pathNot: [
           "^gateway-edge/upstream/providers/($1|openai-compatible|shared)/",
-          // Vertex serves Google's models: the same bodies at another address.
-          "^gateway-edge/upstream/providers/gemini/",
+          // Vertex serves Google's models, and Vertex and Bedrock Anthropic's: the same bodies at another address.
+          "^gateway-edge/upstream/providers/(gemini|anthropic)/",
         ],
       },
     ),

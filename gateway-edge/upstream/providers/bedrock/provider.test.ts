@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ChatAdapter, ChatBody, Fields, ProviderTarget } from "../provider.ts";
+import type { ChatAdapter, ChatBody, Fields, ProviderTarget, ProxiedAdapter } from "../provider.ts";
 import { providerContract } from "../provider-contract.ts";
 import { assembleParts, readAll } from "../provider-contract-support.ts";
 import { readAwsEventStream } from "../shared/aws-event-stream.ts";
@@ -248,4 +248,41 @@ test("a tool that Bedrock ran itself is not a call for the caller, whole and str
     { type: "text-delta", choice: 0, text: "It is 6." },
     { type: "finish", choice: 0, reason: "stop" },
   ]);
+});
+
+describe("the Messages API, where the operator chooses it", () => {
+  const messages = bedrock.messages as ProxiedAdapter;
+  const asked = { model: "x", max_tokens: 9, stream: true, messages: [{ role: "user", content: [{ type: "hologram" }] }] };
+
+  test("is InvokeModel, with the version and the betas that Bedrock has in the body", () => {
+    expect([messages.isSpokenBy(target), messages.isSpokenBy({ ...target, info: { supports_messages: true } })]).toEqual([false, true]);
+    const betas = ["context-1m-2025-08-07", "claude-code-20250219"];
+    const sent = messages.buildRequest({ body: asked, stream: true, maxOutputTokens: 9, betas }, target);
+    expect(sent.url).toMatch(/\/invoke-with-response-stream$/);
+    expect(JSON.parse(String(sent.body))).toEqual({
+      anthropic_version: "bedrock-2023-05-31",
+      max_tokens: 9,
+      messages: asked.messages,
+      anthropic_beta: ["context-1m-2025-08-07"],
+    });
+  });
+
+  test("events come out of their frames, and an exception is that error", async () => {
+    const chunk = (fields: Fields) => encodeEvent("chunk", { bytes: Buffer.from(JSON.stringify(fields)).toString("base64") });
+    const read = (...frames: Buffer[]) => {
+      const bytes = (async function* () {
+        yield* frames;
+      })();
+      return readAll(messages.readStream(readAwsEventStream(bytes)));
+    };
+    const start = chunk({ type: "message_start", message: { usage: { input_tokens: 3 } } });
+    const delta = chunk({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hi." } });
+    const end = [chunk({ type: "message_delta", delta: {}, usage: { output_tokens: 2 } }), chunk({ type: "message_stop" })];
+    const read1 = await read(start, delta, ...end);
+    expect(read1.map((part) => ("text" in part ? part.text : part.type))).toEqual(["Hi.", "usage", "", ""]);
+    expect(read1[1]).toMatchObject({ usage: { promptTokens: 3, completionTokens: 2 } });
+    await expect(read(start, encodeException("throttlingException", { message: "Slow" }))).rejects.toMatchObject({
+      code: "RATE_LIMIT_EXCEEDED",
+    });
+  });
 });

@@ -3,7 +3,7 @@ import { paramsOf } from "../../../../common/providers/shared/params.ts";
 import type { Provider } from "../provider.ts";
 import { readUpstreamError } from "../shared/read-upstream-error.ts";
 import { readBedrockAnswer } from "./answer.ts";
-import { bedrockCount, buildBedrockRequest } from "./request.ts";
+import { bedrockCount, bedrockMessages, buildBedrockRequest } from "./request.ts";
 import { readBedrockStream } from "./stream.ts";
 
 /** Amazon Bedrock's Converse API, for every model behind it. */
@@ -17,6 +17,7 @@ export const bedrock: Provider = {
     readAnswer: readBedrockAnswer,
     readStream: readBedrockStream,
   },
+  messages: bedrockMessages,
   readError: readUpstreamError,
   remoteCount: bedrockCount,
 };

@@ -1,13 +1,16 @@
 import { defined } from "../../../../common/defined.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { BEDROCK_PARAMS, BEDROCK_SAMPLING, type BedrockRules, bedrockRules } from "../../../../common/providers/bedrock.ts";
+import { betasOf } from "../anthropic/headers.ts";
+import { messagesOf as proxiedMessagesOf } from "../anthropic/messages.ts";
 import type { ChatCall, Fields, ProviderTarget, RemoteCount, Signing, UpstreamRequest } from "../provider.ts";
 import { fieldsOfTheirs, type JsonFormat, readJsonFormat, readStops } from "../shared/chat-tools.ts";
 import { readConversation } from "../shared/chat-turns.ts";
-import { asFields, asText } from "../shared/json-fields.ts";
+import { asFields, asText, parseEvent } from "../shared/json-fields.ts";
 import { countable, readCount } from "../shared/remote-count.ts";
 import { messagesOf, systemOf } from "./blocks.ts";
 import { modelFields } from "./models.ts";
+import { readException } from "./stream.ts";
 import { type ToolOffer, toolOffer } from "./tools.ts";
 
 /** Fields of Converse itself; the operator's values override the caller's. */
@@ -29,6 +32,27 @@ export const bedrockCount: RemoteCount = {
     bedrockRequest(target, "count-tokens", { input: { converse: countable(converseBody(call, target), COUNTED) } }),
   readAnswer: (body) => readCount(asFields(body)["inputTokens"]),
 };
+
+/** Betas of Anthropic that Bedrock has too; it refuses requests with others. */
+const BETAS =
+  /^(compact|computer-use|context-1m|context-management|dev-full-thinking|effort|fine-grained-tool-streaming|interleaved-thinking|output-128k|token-efficient-tools|tool-examples|tool-search-tool)-/;
+
+/** The Messages API of Anthropic's models on Bedrock (InvokeModel), for operators that choose it over Converse. */
+export const bedrockMessages = proxiedMessagesOf({
+  framing: "aws-event-stream",
+  isUsual: () => false,
+  request: ({ model: _model, stream: _stream, ...body }, { stream, betas = [] }, target) => {
+    const all = [...betasOf(target.params["anthropic_beta"]), ...betas.filter((name) => BETAS.test(name))];
+    const version = asText(target.params["anthropic_version"]) ?? "bedrock-2023-05-31";
+    const fields = { anthropic_version: version, ...body, ...(all.length > 0 && { anthropic_beta: [...new Set(all)] }) };
+    return bedrockRequest(target, stream ? "invoke-with-response-stream" : "invoke", fields);
+  },
+  dataOf: ({ event, data }) => {
+    const fields = parseEvent(data);
+    if (event !== undefined && /exception$/i.test(event)) throw readException(event, fields);
+    return Buffer.from(asText(fields["bytes"]) ?? "", "base64").toString("utf8");
+  },
+});
 
 /** One of the operations of a model, signed or with the API key. */
 function bedrockRequest(target: ProviderTarget, operation: string, body: Fields): UpstreamRequest {

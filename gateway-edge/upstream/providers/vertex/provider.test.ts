@@ -60,3 +60,50 @@ test("embeddings are predictions, with their tokens counted by Google", () => {
   });
   expect([embeddings.batchMax?.("gemini-embedding-001"), embeddings.batchMax?.("text-embedding-005")]).toEqual([1, 250]);
 });
+
+describe("Claude", () => {
+  const settings = { vertex_project: "p", vertex_location: "us-east5", anthropic_beta: ["own-2026-01-01"] };
+  const claude = target(settings, "claude-sonnet-4-5@20250929");
+  const models = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5/publishers/anthropic/models";
+  const body = { model: "x", max_tokens: 9, messages: [{ role: "user", content: [{ type: "hologram" }] }], stream: true };
+
+  test("a message passes at Google's address, with the version in its body and the betas in a header", () => {
+    const sent = vertex.messages?.buildRequest({ body, stream: true, maxOutputTokens: 9, betas: ["b-2025-01-01"] }, claude);
+    expect(sent?.url).toBe(`${models}/claude-sonnet-4-5%4020250929:streamRawPredict`);
+    const { model: _model, ...rest } = body;
+    expect(JSON.parse(String(sent?.body))).toEqual({ ...rest, anthropic_version: "vertex-2023-10-16" });
+    expect([sent?.headers["anthropic-beta"], sent?.signing]).toEqual(["own-2026-01-01,b-2025-01-01", { type: "google" }]);
+    expect([vertex.messages?.isSpokenBy(claude), vertex.messages?.isSpokenBy(target(settings))]).toEqual([true, false]);
+  });
+
+  test("a chat is translated to a message, and its answer is read, whole and streamed", async () => {
+    const sent = chat.buildRequest(call, claude);
+    expect([sent.url, JSON.parse(String(sent.body))]).toMatchObject([
+      `${models}/claude-sonnet-4-5%4020250929:rawPredict`,
+      { anthropic_version: "vertex-2023-10-16", max_tokens: 256, messages: [{ role: "user" }] },
+    ]);
+    expect([chat.takesBlocks?.("claude-3-haiku"), chat.takesBlocks?.("gemini-2.5-flash")]).toEqual([true, false]);
+    const answer = { type: "message", content: [{ type: "text", text: "Hi." }], stop_reason: "end_turn", usage: { output_tokens: 2 } };
+    expect(chat.readAnswer(answer, call).choices).toMatchObject([{ message: { content: "Hi." } }]);
+    const event = (fields: { type: string }) => ({ event: fields.type, data: JSON.stringify(fields) });
+    const events = (async function* () {
+      yield event({ type: "message_start", message: {} } as { type: string });
+      yield event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "Hi." } } as { type: string });
+      yield event({ type: "message_delta", delta: { stop_reason: "end_turn" } } as { type: string });
+      yield event({ type: "message_stop" });
+    })();
+    const parts = [];
+    for await (const part of chat.readStream(events, call)) parts.push(part);
+    expect(parts).toEqual([
+      { type: "text-delta", choice: 0, text: "Hi." },
+      { type: "finish", choice: 0, reason: "stop" },
+    ]);
+  });
+
+  test("tokens are counted by Anthropic's model", () => {
+    const sent = vertex.remoteCount?.buildRequest({ ...call, proxied: { body: { messages: body.messages } } }, claude);
+    expect(sent?.url).toBe(`${models}/count-tokens:rawPredict`);
+    expect(JSON.parse(String(sent?.body))).toMatchObject({ model: "claude-sonnet-4-5@20250929", messages: body.messages });
+    expect(vertex.remoteCount?.readAnswer({ input_tokens: 7 })).toBe(7);
+  });
+});

@@ -6,6 +6,7 @@ import { normalized, taskTypeOf, textsOf } from "../gemini/embeddings.ts";
 import { parsedOrUndefined } from "../gemini/fields.ts";
 import type { EmbeddingsAnswer, EmbeddingsCall, Fields, ProviderTarget, UpstreamRequest } from "../provider.ts";
 import { asCount, asFields, asList, asText, malformed, present } from "../shared/json-fields.ts";
+import { publisherOf, withClaude } from "./claude.ts";
 
 const LOCATION_DEFAULT = "us-central1";
 /** How many texts a model takes in one call, by the first matching pattern. */
@@ -15,12 +16,15 @@ const TEXTS_MAX: readonly (readonly [pattern: RegExp, limit: number])[] = [
 ];
 
 /** Gemini in a Google Cloud project: the same bodies at another address, with a service account's token. */
-export const vertex = createGeminiProvider({
+const gemini = createGeminiProvider({
   declaration,
   requestTo,
   embeddings: { method: "predict", batchMax, body: embeddingsBody, readAnswer: readEmbeddings },
   count: { tokenizer: "vertex_ai_api", body: (call, target) => JSON.stringify(countedFields(call, target)) },
 });
+
+/** With the models of Anthropic there. */
+export const vertex = withClaude(gemini, requestTo);
 
 function requestTo(target: ProviderTarget, method: string, body: string): UpstreamRequest {
   const credentials = readCredentials(target.params["vertex_credentials"]);
@@ -42,7 +46,7 @@ function requestTo(target: ProviderTarget, method: string, body: string): Upstre
 /** A tuned model is an endpoint of the project itself, named by a number. */
 function resource({ inferenceModelId }: ProviderTarget): string {
   if (/^\d+$/.test(inferenceModelId)) return `endpoints/${inferenceModelId}`;
-  return `publishers/google/models/${encodeURIComponent(inferenceModelId)}`;
+  return `publishers/${publisherOf(inferenceModelId)}/models/${encodeURIComponent(inferenceModelId)}`;
 }
 
 /** A service account as an object or as JSON text; none means the machine's own identity. */
