@@ -5,6 +5,8 @@ export interface TokenClasses {
   readonly input: number;
   readonly cachedInput: number;
   readonly cacheWrite: number;
+  /** Of `cacheWrite`: those that are stored for an hour. */
+  readonly cacheWriteHour?: number | undefined;
   readonly output: number;
   readonly reasoning: number;
   readonly audioInput: number;
@@ -21,6 +23,8 @@ export interface TokenPrices {
   readonly output: bigint;
   readonly cachedInput?: bigint | undefined;
   readonly cacheWrite?: bigint | undefined;
+  /** Of cache writes that last an hour; absent: as other cache writes. */
+  readonly cacheWriteHour?: bigint | undefined;
 }
 
 /** In force for the whole of a call whose input has more tokens than that. */
@@ -35,6 +39,8 @@ export interface Price extends TokenPrices {
   /** Of tokens of sound; absent: as other tokens. */
   readonly audioInput?: bigint | undefined;
   readonly audioOutput?: bigint | undefined;
+  /** Of web searches that the provider runs, beside the tokens; absent: it has no price, so calls with that tool are refused. */
+  readonly webSearch?: bigint | undefined;
   /** Of tokens only, ascending: the last one that the input exceeds is in force for the whole call. */
   readonly tiers?: readonly PriceTier[] | undefined;
 }
@@ -57,10 +63,20 @@ export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tie
     product(tokens.input, rates.input) +
     product(tokens.output + tokens.reasoning, rates.output) +
     product(tokens.cachedInput, rates.cachedInput ?? rates.input) +
-    product(tokens.cacheWrite, rates.cacheWrite ?? rates.input) +
+    cacheWriteCost(tokens, rates) +
     product(tokens.audioInput, rates.audioInput ?? rates.input) +
     product(tokens.audioOutput, rates.audioOutput ?? rates.output)
   );
+}
+
+function cacheWriteCost({ cacheWrite, cacheWriteHour = 0 }: TokenClasses, rates: TokenPrices): bigint {
+  const rate = rates.cacheWrite ?? rates.input;
+  return product(cacheWrite - cacheWriteHour, rate) + product(cacheWriteHour, rates.cacheWriteHour ?? rate);
+}
+
+/** The cost of web searches beside the tokens, in the same unit. */
+export function unroundedSearchCost(searches: number, { webSearch = 0n }: Pick<Price, "webSearch">): bigint {
+  return product(searches, webSearch);
 }
 
 /** Skips empty classes, because most are empty and a bigint multiplication is not free. */
@@ -83,5 +99,5 @@ export function roundedUp(unrounded: bigint): NanoUsd {
 /** The highest tier that the input exceeds holds for the whole call; its classes are its own. Tiers ascend. */
 export function ratesAt<Rates extends TokenPrices>(rates: Rates, tiers: readonly PriceTier[], inputTokens: number): Rates {
   const tier = tiers.findLast(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
-  return tier ? { ...rates, cachedInput: undefined, cacheWrite: undefined, ...tier } : rates;
+  return tier ? { ...rates, cachedInput: undefined, cacheWrite: undefined, cacheWriteHour: undefined, ...tier } : rates;
 }

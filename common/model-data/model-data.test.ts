@@ -61,6 +61,8 @@ describe("model data", () => {
       output: 15_000_000_000n,
       cachedInput: 300_000_000n,
       cacheWrite: 3_750_000_000n,
+      cacheWriteHour: 6_000_000_000n,
+      webSearch: 10_000_000_000_000n,
     });
     expect(findModelData({ kind: "openai", model: "text-embedding-3-small" })).toMatchObject({
       mode: "embedding",
@@ -84,6 +86,7 @@ describe("model data", () => {
         output: 22_500_000_000n,
         cachedInput: 600_000_000n,
         cacheWrite: 7_500_000_000n,
+        cacheWriteHour: 12_000_000_000n,
       },
     ]);
   });

@@ -121,12 +121,17 @@ const HOUR_MS = 3_600_000n;
 function listPrices(list: ModelPrice): Price | undefined {
   const tokens = tokenPrices(list, baseOf);
   const hour = list["input_audio_hours"] ?? list["audio_hours"];
-  if (tokens) return { ...tokens, ...audioPrices(list) };
+  if (tokens) return { ...tokens, ...audioPrices(list), ...searchPrice(list) };
   const nanoPerMillionHours = hour === undefined ? undefined : scaleDecimal(baseOf(hour), 15);
   // Rounded up: a fraction of a nano-USD for a million milliseconds is still a price.
   return nanoPerMillionHours === undefined
     ? undefined
     : { unit: "millisecond", input: (nanoPerMillionHours + HOUR_MS - 1n) / HOUR_MS, output: 0n };
+}
+
+/** Published for a thousand searches. */
+function searchPrice({ web_searches_kcount: price }: ModelPrice): Pick<Price, "webSearch"> {
+  return defined({ webSearch: price === undefined ? undefined : scaleDecimal(baseOf(price), 12) });
 }
 
 function audioPrices(list: ModelPrice): Pick<Price, "audioInput" | "audioOutput"> {
@@ -141,11 +146,13 @@ function tokenPrices(list: ModelPrice, pick: (price: number | TieredPrices) => n
   if (input === undefined && output === undefined) return undefined;
   const cachedInput = read("cache_read_mtok");
   const cacheWrite = read("cache_write_mtok");
+  const cacheWriteHour = read("cache_write_1h_mtok");
   return {
     input: input ?? 0n,
     output: output ?? 0n,
     ...(cachedInput !== undefined && { cachedInput }),
     ...(cacheWrite !== undefined && { cacheWrite }),
+    ...(cacheWriteHour !== undefined && { cacheWriteHour }),
   };
 }
 

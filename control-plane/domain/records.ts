@@ -273,6 +273,8 @@ export interface Usage {
   total: number;
   /** `estimated`: counted by the edge, because the provider reported no usable figures. */
   source: "provider" | "estimated";
+  /** Tokens among `cacheWrite` that are stored for an hour; absent: none. */
+  cacheWriteHour?: number;
   /** Output tokens among `audio`; absent where the split is not known. */
   audioOutput?: number;
   /** The same call in other units than tokens, where it was counted in those. */

@@ -1,4 +1,4 @@
-import { type Price, ratesAt, roundedUp, type TokenClasses, unroundedTokenCost } from "../../common/pricing.ts";
+import { type Price, ratesAt, roundedUp, type TokenClasses, unroundedSearchCost, unroundedTokenCost } from "../../common/pricing.ts";
 import type { UsageRow } from "./records.ts";
 
 /** What the call costs at a price, by the function that edges bill with; undefined where the row does not hold what is paid for. */
@@ -9,7 +9,9 @@ export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | und
     return amount && roundedUp(BigInt(amount.input) * price.input + BigInt(amount.output) * price.output);
   }
   const tokens = tokensOf(row);
-  return tokens && roundedUp(unroundedTokenCost(tokens, ratesOf(row, price)));
+  if (!tokens) return undefined;
+  const rates = ratesOf(row, price);
+  return roundedUp(unroundedTokenCost(tokens, rates) + unroundedSearchCost(row.usage.amounts?.search?.input ?? 0, rates));
 }
 
 /** The prices of the tier that applies to this call. */
@@ -20,7 +22,7 @@ export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: Price): Price
 
 /** The tokens of a call by class; undefined if the row does not separate audio input from audio output. */
 function tokensOf({ usage }: Pick<UsageRow, "usage">): TokenClasses | undefined {
-  const { input, cachedInput, cacheWrite, output, reasoning, audio, audioOutput = 0 } = usage;
+  const { input, cachedInput, cacheWrite, cacheWriteHour, output, reasoning, audio, audioOutput = 0 } = usage;
   if (audio > 0 && usage.audioOutput === undefined) return undefined;
-  return { input, cachedInput, cacheWrite, output, reasoning, audioInput: audio - audioOutput, audioOutput };
+  return { input, cachedInput, cacheWrite, cacheWriteHour, output, reasoning, audioInput: audio - audioOutput, audioOutput };
 }

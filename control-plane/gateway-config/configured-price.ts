@@ -43,9 +43,18 @@ function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
     cacheWrite: priceOf("cache_creation_input_token_cost"),
     audioInput: priceOf("input_cost_per_audio_token"),
     audioOutput: priceOf("output_cost_per_audio_token"),
+    cacheWriteHour: priceOf("cache_creation_input_token_cost_above_1hr"),
   });
   const tiers = configuredTiers(given, { ...prices, ...classes });
-  return { ...prices, ...classes, ...(tiers.length > 0 && { tiers }) };
+  const webSearch = searchPrice(given["search_context_cost_per_query"]);
+  return { ...prices, ...classes, ...(webSearch !== undefined && { webSearch }), ...(tiers.length > 0 && { tiers }) };
+}
+
+/** One price, or LiteLLM's prices by the size of the search's context: the highest of them, because answers do not tell the size. */
+function searchPrice(given: unknown): bigint | undefined {
+  const sizes = typeof given === "object" && given !== null ? Object.values(given) : [given];
+  const prices = sizes.flatMap((size) => scaled(size, TOKEN_PLACES) ?? []);
+  return prices.length === 0 ? undefined : prices.reduce((most, price) => (price > most ? price : most));
 }
 
 /** Whether a key of litellm_params or model_info is a price in USD. */

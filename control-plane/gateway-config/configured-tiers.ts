@@ -21,7 +21,11 @@ export function configuredTiers(given: Fields, base: TokenPrices): PriceTier[] {
       const above = (name: string) => scaled(given[`${name}_above_${k}k_tokens`], PLACES);
       const [input, output] = [above("input_cost_per_token"), above("output_cost_per_token")];
       if (input === undefined && output === undefined) return [];
-      const cached = { cachedInput: above("cache_read_input_token_cost"), cacheWrite: above("cache_creation_input_token_cost") };
+      const cached = {
+        cachedInput: above("cache_read_input_token_cost"),
+        cacheWrite: above("cache_creation_input_token_cost"),
+        cacheWriteHour: above("cache_creation_input_token_cost_above_1hr"),
+      };
       below = { ...below, ...defined({ input, output, ...cached }) };
       return [{ ...below, aboveInputTokens: k * 1000 }];
     });

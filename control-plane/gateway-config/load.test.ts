@@ -378,6 +378,16 @@ describe("identity and price of a deployment", () => {
     expect(price("rpm: 1")?.tiers).toMatchObject([{ aboveInputTokens: 200_000, input: 6_000_000_000n }]);
   });
 
+  test("cache writes that last an hour and web searches have prices, by the query or by the size of its context", () => {
+    const price = (params: string) => only(model(`model: anthropic/claude-sonnet-4-5, api_key: k, ${params}`)).price;
+    const own = "input_cost_per_token: 3e-6, cache_creation_input_token_cost_above_1hr: 6e-6, search_context_cost_per_query:";
+    expect(price(`${own} 0.01`)).toMatchObject({ cacheWriteHour: 6_000_000_000n, webSearch: 10_000_000_000_000n });
+    const sizes = "{search_context_size_low: 0.01, search_context_size_high: 0.02}";
+    expect(price(`${own} ${sizes}`)).toMatchObject({ webSearch: 20_000_000_000_000n });
+    expect(price("input_cost_per_token: 3e-6")).not.toHaveProperty("webSearch");
+    expect(price("rpm: 1")).toMatchObject({ cacheWriteHour: 6_000_000_000n, webSearch: 10_000_000_000_000n });
+  });
+
   test("limits, mode and abilities of model_info win over the data", () => {
     const info = "{max_input_tokens: 1000, max_tokens: 50, mode: completion, supports_vision: false, supports_teleport: true}";
     const found = only(model("model: openai/gpt-4o, api_key: k", `    model_info: ${info}\n`));

@@ -1,3 +1,4 @@
+import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
 import { toUsdString } from "../../common/money.ts";
 import type { Price } from "../../common/pricing.ts";
@@ -33,8 +34,11 @@ function hasKnownTier({ usage }: UsageRow, { tiers = [] }: Price): boolean {
 }
 
 function unitPrices(row: UsageRow, price: Price) {
-  const { input, output, cachedInput = null, cacheWrite = null, audioInput = null, audioOutput = null } = ratesOf(row, price);
-  return { unit: price.unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput };
+  const { input, output, cachedInput = null, cacheWrite = null, audioInput = null, audioOutput = null, ...others } = ratesOf(row, price);
+  // Only for calls that have them: receipts of older calls stay as they were signed.
+  const cacheWriteHour = row.usage.cacheWriteHour === undefined ? undefined : others.cacheWriteHour;
+  const webSearch = price.unit === "token" && row.usage.amounts?.search ? others.webSearch : undefined;
+  return { unit: price.unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, ...defined({ cacheWriteHour, webSearch }) };
 }
 
 /** Refuses to sign a receipt that the ledger does not confirm. */

@@ -81,8 +81,11 @@ const price = (input: bigint, output: bigint, more: Partial<PriceInput> = {}): P
   output: output * PER_MILLION,
   ...more,
 });
-type Classes = Omit<UsageRow["usage"], "source" | "total" | "amounts" | "audioOutput">;
-const usage = (classes: Partial<Classes>, other: Pick<UsageRow["usage"], "amounts" | "audioOutput"> = {}): UsageRow["usage"] => {
+type Classes = Omit<UsageRow["usage"], "source" | "total" | "amounts" | "audioOutput" | "cacheWriteHour">;
+const usage = (
+  classes: Partial<Classes>,
+  other: Pick<UsageRow["usage"], "amounts" | "audioOutput" | "cacheWriteHour"> = {},
+): UsageRow["usage"] => {
   const counts = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0, audio: 0, ...classes };
   return { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0), source: "provider", ...other };
 };
@@ -136,6 +139,16 @@ test("characters, milliseconds, images, searches and sound are priced again from
     ];
     const expected = 300n + (6000n + 50n) + 15n + 3n + (3n + 18n + 20n);
     expect(await repriced(store, rows, DAY + HOUR)).toMatchObject({ repriced: expected, repricedCalls: 5, keptCalls: 0 });
+  }));
+
+test("cache writes that last an hour and web searches are priced again beside the other tokens", () =>
+  withStore(async (store) => {
+    const own = { cacheWrite: 2n * PER_MILLION, cacheWriteHour: 5n * PER_MILLION, webSearch: 100n * PER_MILLION };
+    await addPrices(store, "model_1", price(1n, 2n, own), price(3n, 4n, { ...own, webSearch: 200n * PER_MILLION }));
+    const used = usage({ input: 1, cacheWrite: 10 }, { cacheWriteHour: 4, amounts: { search: { input: 2, output: 0 } } });
+    const rows = [reportedCall("call_1", 1n + 6n * 2n + 4n * 5n + 200n, { usage: used })];
+    expect(await repriced(store, rows, DAY)).toMatchObject({ charged: 233n, repriced: 233n, repricedCalls: 1 });
+    expect(await repriced(store, rows, DAY + HOUR)).toMatchObject({ repriced: 3n + 6n * 2n + 4n * 5n + 400n });
   }));
 
 test("calls that cannot be repriced exactly count as charged", () =>

@@ -25,6 +25,7 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
     output: input.output,
     ...defined({ cachedInput: input.cachedInput, cacheWrite: input.cacheWrite }),
     ...defined({ audioInput: input.audioInput, audioOutput: input.audioOutput }),
+    ...defined({ cacheWriteHour: input.cacheWriteHour, webSearch: input.webSearch }),
     ...(input.tiers && input.tiers.tiers.length > 0 ? { tiers: input.tiers.tiers.map(tierOf) } : {}),
     createdAt: now,
   };
@@ -32,12 +33,13 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
   return price;
 }
 
-function unitOf({ unit = "token", cachedInput, cacheWrite, audioInput, audioOutput, tiers }: PriceInput): PriceUnit {
+const OF_TOKENS = ["cachedInput", "cacheWrite", "cacheWriteHour", "audioInput", "audioOutput", "webSearch"] as const;
+
+function unitOf({ unit = "token", ...prices }: PriceInput): PriceUnit {
   const known = PRICE_UNIT_NAMES.find((each) => each === unit);
   if (!known) throw refuse("unit", `must be one of ${PRICE_UNIT_NAMES.join(", ")}`);
-  const ofTokens = [cachedInput, cacheWrite, audioInput, audioOutput, tiers?.tiers[0]];
-  if (known !== "token" && ofTokens.some((price) => price !== undefined))
-    throw refuse("unit", "must be token for cachedInput, cacheWrite, audioInput, audioOutput and tiers");
+  const hasOther = OF_TOKENS.some((name) => prices[name] !== undefined) || prices.tiers?.tiers[0] !== undefined;
+  if (known !== "token" && hasOther) throw refuse("unit", `must be token for ${OF_TOKENS.join(", ")} and tiers`);
   return known;
 }
 
@@ -45,6 +47,6 @@ function refuse(field: string, message: string): AppError {
   return new AppError("VALIDATION_ERROR", `pricing.${field}: ${message}`, { details: [{ path: `pricing.${field}`, message }] });
 }
 
-function tierOf({ aboveInputTokens, input, output, cachedInput, cacheWrite }: PriceTier): PriceTier {
-  return { aboveInputTokens, input, output, ...defined({ cachedInput, cacheWrite }) };
+function tierOf({ aboveInputTokens, input, output, cachedInput, cacheWrite, cacheWriteHour }: PriceTier): PriceTier {
+  return { aboveInputTokens, input, output, ...defined({ cachedInput, cacheWrite, cacheWriteHour }) };
 }

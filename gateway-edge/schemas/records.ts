@@ -148,14 +148,17 @@ export const modelRecord = z
         ...money("input", "output"),
         cachedInput: int64.nullable(),
         cacheWrite: int64.nullable(),
+        cacheWriteHour: int64.nullable(),
         audioInput: int64.nullable(),
         audioOutput: int64.nullable(),
+        webSearch: int64.nullable(),
         tiers: z.array(
           z.object({
             aboveInputTokens: z.int(),
             ...money("input", "output"),
             cachedInput: int64.nullable(),
             cacheWrite: int64.nullable(),
+            cacheWriteHour: int64.nullable(),
           }),
         ),
       })
@@ -257,6 +260,8 @@ export const usageLogRecord = z
       audio: int64,
       total: int64,
       source: z.string(),
+      /** Cache writes that last an hour, a part of `cacheWrite`; absent: none. */
+      cacheWriteHour: int64.optional(),
       /** Amounts by character, millisecond, image or search; absent if only tokens were counted. */
       amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).optional(),
     }),

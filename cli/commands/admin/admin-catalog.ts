@@ -16,6 +16,8 @@ const modelSettings: readonly Field[] = [
   price("--output-price", "output units", "output"),
   price("--cached-input-price", "cached input tokens", "cachedInput"),
   price("--cache-write-price", "cache write tokens", "cacheWrite"),
+  price("--cache-write-hour-price", "cache write tokens that last an hour", "cacheWriteHour"),
+  price("--web-search-price", "web searches that the provider runs", "webSearch"),
   option("--price-unit <unit>", "billing unit", "pricing.unit", { choices: ["token", "character", "millisecond", "image", "search"] }),
   option("--price-from <time>", "when the price takes effect", "pricing.effectiveAt", { kind: "time" }),
   option("--context-window <n>", "maximum context, in tokens", "contextWindow", { kind: "integer" }),

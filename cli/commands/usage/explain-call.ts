@@ -5,6 +5,7 @@ const CLASSES = [
   ["input", "input"],
   ["cachedInput", "cached input"],
   ["cacheWrite", "cache write"],
+  ["cacheWriteHour", "incl. for 1 hour"],
   ["output", "output"],
   ["reasoning", "incl. reasoning"],
   ["audio", "audio"],
@@ -38,16 +39,31 @@ function describe({ print }: Context, log: unknown, signed: unknown): string {
       `${at("usage.total")} tokens, ${at("usage.source") === "provider" ? "reported by the provider" : "estimated by the gateway"}`,
     ),
     ...CLASSES.map(([name, title]) => priceLine(name, title, { log, signed })),
+    searchLine({ log, signed }),
     line("cost", `${at("cost", "usd")} (${at("cost", "count")} nano-USD), price version ${at("priceVersion")}, rounded up once`),
     line("ledger", `entry ${at("ledgerSeq")}, hash ${format(valueAt(signed, "receipt.entryHash"))}`),
     line("receipt", `${format(valueAt(signed, "algorithm"))} signature, key ${format(valueAt(signed, "keyId"))}`),
   ].join("");
 }
 
-function priceLine(name: string, title: string, { log, signed }: { log: unknown; signed: unknown }): string {
-  const count = valueAt(log, `usage.${name}`);
+interface Described {
+  readonly log: unknown;
+  readonly signed: unknown;
+}
+
+/** Web searches that the provider ran beside the tokens. */
+function searchLine({ log, signed }: Described): string {
+  const isBeside = valueAt(signed, "receipt.prices.unit") === "token";
+  const [count, price] = [valueAt(log, "usage.amounts.search.input"), valueAt(signed, "receipt.prices.webSearch")];
+  return isBeside ? amountLine("web searches", count, price) : "";
+}
+
+function priceLine(name: string, title: string, { log, signed }: Described): string {
+  return amountLine(title, valueAt(log, `usage.${name}`), valueAt(signed, `receipt.prices.${name}`));
+}
+
+function amountLine(title: string, count: unknown, price: unknown): string {
   if (count === 0n || count === undefined) return "";
-  const price = valueAt(signed, `receipt.prices.${name}`);
   const at = price === undefined || price === null ? "" : ` at ${format(price, "price")} per million`;
   return `${" ".repeat(10)}${title.padEnd(16)} ${format(count, "count").padStart(9)}${at}\n`;
 }

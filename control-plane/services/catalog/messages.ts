@@ -66,7 +66,9 @@ export function pricingMessage(price: PriceVersion | undefined): Pricing | undef
       cacheWrite: price.cacheWrite,
       audioInput: price.audioInput,
       audioOutput: price.audioOutput,
-      tiers: price.tiers && { tiers: [...price.tiers] },
+      cacheWriteHour: price.cacheWriteHour,
+      webSearch: price.webSearch,
+      tiers: price.tiers && { tiers: price.tiers.map((tier) => ({ cacheWriteHour: undefined, ...tier })) },
     }
   );
 }

@@ -88,11 +88,12 @@ const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "a
 
 function bigUsage(usage: Usage): TokenUsage {
   const counts = Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
-  const { source, audioOutput, amounts } = usage;
+  const { source, audioOutput, cacheWriteHour, amounts } = usage;
   return {
     ...counts,
     source,
     audioOutput: audioOutput === undefined ? undefined : BigInt(audioOutput),
+    cacheWriteHour: cacheWriteHour === undefined ? undefined : BigInt(cacheWriteHour),
     amounts: amounts && {
       amounts: Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) })),
     },
@@ -115,6 +116,10 @@ function smallUsage(usage: TokenUsage | undefined): Usage {
     source: usage?.source === "estimated" ? "estimated" : "provider",
   };
   if (audioOutput !== undefined) small.audioOutput = audioOutput;
+  const cacheWriteHour = usage?.cacheWriteHour === undefined ? undefined : countOf("cacheWriteHour", usage.cacheWriteHour);
+  if (cacheWriteHour !== undefined && cacheWriteHour > small.cacheWrite)
+    throw new AppError("VALIDATION_ERROR", "usage.cacheWriteHour is larger than usage.cacheWrite");
+  if (cacheWriteHour !== undefined) small.cacheWriteHour = cacheWriteHour;
   const amounts = usage?.amounts && smallAmounts(usage.amounts);
   if (amounts) small.amounts = amounts;
   return small;

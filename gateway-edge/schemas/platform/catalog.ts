@@ -34,6 +34,7 @@ const prices = {
   output: nanoAmount,
   cachedInput: nanoAmount.nullish(),
   cacheWrite: nanoAmount.nullish(),
+  cacheWriteHour: nanoAmount.nullish(),
 };
 
 /** Prices of the whole call if its input has more than `aboveInputTokens` tokens. */
@@ -44,12 +45,16 @@ const tiers = z
     message: "aboveInputTokens must increase from tier to tier",
   });
 
-/** Nano-USD per million units. `millisecond` means audio duration. Cached, cache write and audio prices apply to tokens only. */
+/**
+ * Nano-USD per million units. `millisecond` means audio duration. Cached, cache write, audio and web search prices are those of a model
+ * priced by tokens; `cacheWriteHour` is for cache writes that last an hour, `webSearch` for searches that the provider runs.
+ */
 export const pricing = z.object({
   unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
   ...prices,
   audioInput: nanoAmount.nullish(),
   audioOutput: nanoAmount.nullish(),
+  webSearch: nanoAmount.nullish(),
   tiers: tiers.nullish(),
   effectiveAt: instant.nullish(),
 });

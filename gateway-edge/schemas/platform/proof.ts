@@ -63,6 +63,8 @@ export const receiptRecord = z
       audio: count,
       total: count,
       source: z.string(),
+      /** Cache writes that last an hour, a part of `cacheWrite`. */
+      cacheWriteHour: count.optional(),
       /** Output audio tokens, a part of `audio`. */
       audioOutput: count.optional(),
       /** Amounts by character, millisecond, image or search, if the call was counted in one of them. */
@@ -78,6 +80,10 @@ export const receiptRecord = z
         cacheWrite: z.bigint().nullable(),
         audioInput: z.bigint().nullable(),
         audioOutput: z.bigint().nullable(),
+        /** For calls with cache writes that last an hour. */
+        cacheWriteHour: z.bigint().optional(),
+        /** For calls with web searches that the provider ran. */
+        webSearch: z.bigint().optional(),
       })
       .nullable(),
     ...money("cost"),

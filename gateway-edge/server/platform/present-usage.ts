@@ -28,7 +28,7 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     status: log.status,
     httpStatus: log.httpStatus,
     errorCode: log.errorCode ?? null,
-    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, ...presentAmounts(log) },
+    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, ...presentHour(log), ...presentAmounts(log) },
     ...money("cost", log.cost),
     priceVersion: log.priceVersion,
     cacheHit: log.cacheHit,
@@ -50,6 +50,10 @@ function presentAttempts({ attemptsDetail, cacheHit, deploymentId, provider, htt
   if (attemptsDetail.length > 0)
     return attemptsDetail.map(({ status = null, errorText = null, ...attempt }) => ({ ...attempt, status, errorText }));
   return cacheHit || deploymentId === "" ? [] : [{ deploymentId, provider, status: httpStatus, errorText: null, latencyMs }];
+}
+
+function presentHour({ usage }: UsageLog) {
+  return usage?.cacheWriteHour === undefined ? {} : { cacheWriteHour: usage.cacheWriteHour };
 }
 
 /** Amounts in other units than tokens. */

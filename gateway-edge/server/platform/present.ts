@@ -174,16 +174,18 @@ function presentPricing(price: Pricing) {
     ...presentPrices(price),
     audioInput: price.audioInput ?? null,
     audioOutput: price.audioOutput ?? null,
+    webSearch: price.webSearch ?? null,
     tiers: (price.tiers?.tiers ?? []).map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...presentPrices(tier) })),
   };
 }
 
-function presentPrices(price: Pick<Pricing, "input" | "output" | "cachedInput" | "cacheWrite">) {
+function presentPrices(price: Pick<Pricing, "input" | "output" | "cachedInput" | "cacheWrite" | "cacheWriteHour">) {
   return {
     ...money("input", price.input),
     ...money("output", price.output),
     cachedInput: price.cachedInput ?? null,
     cacheWrite: price.cacheWrite ?? null,
+    cacheWriteHour: price.cacheWriteHour ?? null,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Model } from "../../api/types.ts";
 import { hubRows, rowPrice, rowProviders } from "./hub-rows.ts";
 
-const NO_OTHERS = { cachedInput: null, cacheWrite: null, audioInput: null, audioOutput: null };
+const NO_OTHERS = { cachedInput: null, cacheWrite: null, cacheWriteHour: null, audioInput: null, audioOutput: null, webSearch: null };
 const model = (name: string, provider: string, input: number | undefined): Model =>
   ({
     name,

@@ -22,15 +22,17 @@ export interface ModelPriceLine {
 export function priceLines({ pricing }: Model): ModelPriceLine[] {
   if (!pricing) return [];
   const { words, units } = UNITS[pricing.unit] ?? { words: `1M ${pricing.unit}s`, units: MILLION };
-  const line = (name: string, nanoPerMillion: number | null) =>
-    nanoPerMillion === null || nanoPerMillion === 0 ? [] : [{ name, usd: usdOf((nanoPerMillion * units) / MILLION), per: words }];
+  const line = (name: string, nanoPerMillion: number | null, by = { words, units }) =>
+    nanoPerMillion === null || nanoPerMillion === 0 ? [] : [{ name, usd: usdOf((nanoPerMillion * by.units) / MILLION), per: by.words }];
   return [
     ...line("Input", pricing.input),
     ...line("Cached input", pricing.cachedInput),
     ...line("Cache write", pricing.cacheWrite),
+    ...line("Cache write, 1 hour", pricing.cacheWriteHour),
     ...line("Output", pricing.output),
     ...line("Audio in", pricing.audioInput),
     ...line("Audio out", pricing.audioOutput),
+    ...line("Web search", pricing.webSearch, UNITS["search"]),
   ];
 }
 

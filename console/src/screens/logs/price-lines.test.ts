@@ -42,3 +42,17 @@ test("characters, milliseconds and images have lines too", () => {
   expect(lines).toEqual([{ title: "Output", amount: 2, unit: "image", price: 40_000_000_000_000 }]);
   expect(costs).toEqual(["$0.08"]);
 });
+
+test("cache writes that last an hour and web searches are lines of their own", () => {
+  const used = usage({ input: 1, cacheWrite: 5, cacheWriteHour: 3, amounts: { search: { input: 2, output: 0 } } });
+  const prices = { ...PRICES, cacheWrite: 200_000_000, cacheWriteHour: 400_000_000, webSearch: 10_000_000_000_000 };
+  // 150 + 2 × 200 + 3 × 400 nano-USD, and two searches at a cent.
+  const { lines, costs } = priceCall({ usage: used, costUsd: "0.02000175" }, prices);
+  expect(lines.map(({ title, amount, unit }) => [title, amount, unit])).toEqual([
+    ["Input", 1, "token"],
+    ["Cache write", 2, "token"],
+    ["Cache write, 1 hour", 3, "token"],
+    ["Web search", 2, "search"],
+  ]);
+  expect(costs).toEqual(["$0.00000015", "$0.0000004", "$0.0000012", "$0.02"]);
+});

@@ -16,14 +16,19 @@ export interface PricedCall {
 }
 
 type Prices = NonNullable<SignedReceipt["receipt"]["prices"]>;
-type TokenClass = "input" | "cachedInput" | "cacheWrite" | "output" | "reasoning";
+type TokenUsage = UsageLog["usage"];
 
-const CLASSES: readonly (readonly [TokenClass, string, (prices: Prices) => number])[] = [
-  ["input", "Input", ({ input }) => input],
-  ["cachedInput", "Cached input", ({ input, cachedInput }) => cachedInput ?? input],
-  ["cacheWrite", "Cache write", ({ input, cacheWrite }) => cacheWrite ?? input],
-  ["output", "Output", ({ output }) => output],
-  ["reasoning", "Reasoning", ({ output }) => output],
+const CLASSES: readonly (readonly [title: string, (usage: TokenUsage) => number, (prices: Prices) => number])[] = [
+  ["Input", ({ input }) => input, ({ input }) => input],
+  ["Cached input", ({ cachedInput }) => cachedInput, ({ input, cachedInput }) => cachedInput ?? input],
+  ["Cache write", ({ cacheWrite, cacheWriteHour = 0 }) => cacheWrite - cacheWriteHour, ({ input, cacheWrite }) => cacheWrite ?? input],
+  [
+    "Cache write, 1 hour",
+    ({ cacheWriteHour = 0 }) => cacheWriteHour,
+    ({ input, cacheWrite, cacheWriteHour }) => cacheWriteHour ?? cacheWrite ?? input,
+  ],
+  ["Output", ({ output }) => output, ({ output }) => output],
+  ["Reasoning", ({ reasoning }) => reasoning, ({ output }) => output],
 ];
 
 const MILLION = 1_000_000n;
@@ -34,12 +39,17 @@ export function priceCall(
   prices: SignedReceipt["receipt"]["prices"] | undefined,
 ): PricedCall {
   const inTokens = prices?.unit === "token" ? prices : undefined;
-  const lines: PriceLine[] = CLASSES.flatMap(([name, title, priceOf]) =>
-    usage[name] === 0 ? [] : [{ title, amount: usage[name], unit: "token", price: inTokens && priceOf(inTokens) }],
-  );
+  const lines: PriceLine[] = CLASSES.flatMap(([title, amountOf, priceOf]) => {
+    const amount = amountOf(usage);
+    return amount === 0 ? [] : [{ title, amount, unit: "token", price: inTokens && priceOf(inTokens) }];
+  });
   if (usage.audio > 0) lines.push({ title: "Audio", amount: usage.audio, unit: "token", price: undefined });
   for (const [unit, { input, output }] of Object.entries(usage.amounts ?? {})) {
     const own = prices?.unit === unit ? prices : undefined;
+    if (inTokens && unit === "search") {
+      lines.push({ title: "Web search", amount: input, unit, price: inTokens.webSearch });
+      continue;
+    }
     if (input > 0) lines.push({ title: "Input", amount: input, unit, price: own?.input });
     if (output > 0) lines.push({ title: "Output", amount: output, unit, price: own?.output });
   }

@@ -155,6 +155,8 @@ function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: stri
     output_cost_per_token: usdPerToken(pricing?.output),
     cache_read_input_token_cost: usdPerToken(pricing?.cachedInput),
     cache_creation_input_token_cost: usdPerToken(pricing?.cacheWrite),
+    cache_creation_input_token_cost_above_1hr: usdPerToken(pricing?.cacheWriteHour),
+    search_context_cost_per_query: usdPerToken(pricing?.webSearch),
     input_cost_per_audio_token: usdPerToken(pricing?.audioInput),
     output_cost_per_audio_token: usdPerToken(pricing?.audioOutput),
   };

@@ -130,6 +130,7 @@ function toPricing(pricing: schemas.PricingFields | undefined): PricingInput | u
     unit: pricing.unit,
     audioInput: optionalAmount(pricing.audioInput),
     audioOutput: optionalAmount(pricing.audioOutput),
+    webSearch: optionalAmount(pricing.webSearch),
     effectiveAt: pricing.effectiveAt ? new Date(pricing.effectiveAt) : undefined,
     tiers: tiers && { tiers },
   };
@@ -140,12 +141,14 @@ function toPrices({
   output,
   cachedInput,
   cacheWrite,
-}: Pick<schemas.PricingFields, "input" | "output" | "cachedInput" | "cacheWrite">) {
+  cacheWriteHour,
+}: Pick<schemas.PricingFields, "input" | "output" | "cachedInput" | "cacheWrite" | "cacheWriteHour">) {
   return {
     input: BigInt(input),
     output: BigInt(output),
     cachedInput: optionalAmount(cachedInput),
     cacheWrite: optionalAmount(cacheWrite),
+    cacheWriteHour: optionalAmount(cacheWriteHour),
   };
 }
 
