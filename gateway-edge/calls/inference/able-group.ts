@@ -1,3 +1,4 @@
+import type { Price } from "../../../common/pricing.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Provider } from "../../upstream/providers/provider.ts";
 import { type Job, offerOf, providerFor } from "./job.ts";
@@ -59,8 +60,8 @@ function kindOf(deployment: Deployment): string {
   const limit = outputLimitOf(deployment);
   const pricing = deployment.model?.pricing;
   if (!pricing) return JSON.stringify([limit, deployment.providerKind, deployment.inferenceModelId]);
-  const { unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, tiers } = pricing;
-  const prices = { unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, tiers };
+  const { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers } = pricing;
+  const prices = { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers };
   return JSON.stringify([limit, prices], (_name, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }
 
@@ -97,11 +98,18 @@ function dearer(left: Deployment, right: Deployment): Deployment {
     output: highest(pricing.output, other.output),
     cachedInput: highest(pricing.cachedInput ?? pricing.input, other.cachedInput ?? other.input),
     cacheWrite: highest(pricing.cacheWrite ?? pricing.input, other.cacheWrite ?? other.input),
+    cacheWriteHour: highest(hourOf(pricing), hourOf(other)),
     audioInput: highest(pricing.audioInput ?? pricing.input, other.audioInput ?? other.input),
     audioOutput: highest(pricing.audioOutput ?? pricing.output, other.audioOutput ?? other.output),
+    // Without a price at one of them the tool is refused.
+    webSearch: pricing.webSearch === undefined || other.webSearch === undefined ? undefined : highest(pricing.webSearch, other.webSearch),
   };
   const maxOutputTokens = limits.length === 0 ? undefined : Math.max(...limits);
   return { ...left, model: { ...model, maxOutputTokens, pricing: { ...pricing, ...dearest } } };
+}
+
+function hourOf({ input, cacheWrite, cacheWriteHour }: Pick<Price, "input" | "cacheWrite" | "cacheWriteHour">): bigint {
+  return cacheWriteHour ?? cacheWrite ?? input;
 }
 
 function highest(left: bigint, right: bigint): bigint {

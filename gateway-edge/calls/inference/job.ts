@@ -35,6 +35,8 @@ export interface Job<Answer> {
   countInput(counter: TokenCounter): number;
   /** The most it can use in other units than tokens; it can be priced only by these units. */
   readonly most?: Amounts;
+  /** The most web searches that the provider may run and bill beside the tokens; absent: none. */
+  readonly webSearches?: number | undefined;
   /** The usage as computed from the request and the answer; used where the provider reports none. */
   estimate?(answered: Answered): Estimate;
   /** Jobs with the same value are offered by the same deployments; absent: all jobs of one operation are. */

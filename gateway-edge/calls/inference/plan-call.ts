@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { unpricedText } from "../../../common/model-data/unpriced.ts";
+import { unpricedSearchText, unpricedText } from "../../../common/model-data/unpriced.ts";
 import type { NanoUsd } from "../../../common/money.ts";
 import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -72,6 +72,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     throw new AppError("INVALID_REQUEST", `The model ${job.model} does not offer this operation.`, { param: "model" });
   }
   refuseTooLong(deps, call, able);
+  refuseUnpricedSearch(job, able);
   const inputTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
   const plansOf = ({ kinds }: AbleGroup) =>
     kinds.flatMap((candidate) => {
@@ -110,6 +111,12 @@ function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, 
   if (asked <= most || (routing.dropParams ?? dropParams())) return;
   const message = `${param} is ${asked}, but the model ${job.model} writes at most ${most} tokens. Lower ${param}, or set drop_params.`;
   throw new AppError("INVALID_REQUEST", message, { param });
+}
+
+/** The provider bills its web searches beside the tokens, so they need a price. */
+function refuseUnpricedSearch(job: Job<unknown>, { kinds }: AbleGroup): void {
+  if (job.webSearches === undefined || kinds.every((kind) => pricesOf(kind, job)?.webSearch !== undefined)) return;
+  throw new AppError("INVALID_REQUEST", unpricedSearchText(job.model), { param: "tools" });
 }
 
 /** The deployments that may serve a name for this caller, at providers that have the operation. */
@@ -160,7 +167,8 @@ type DeploymentPlan = Omit<CallPlan, "isLimited">;
 function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): DeploymentPlan {
   const { job, inputTokens, prices } = call;
   const maxOutputTokens = outputAt(deployment, job);
-  const costOf = (output: number) => worstCaseCost({ input: inputTokens, output: output * job.choiceCount, amounts: job.most }, prices);
+  const amounts = job.webSearches === undefined ? job.most : { ...job.most, search: { input: job.webSearches, output: 0 } };
+  const costOf = (output: number) => worstCaseCost({ input: inputTokens, output: output * job.choiceCount, amounts }, prices);
   const worstCase = costOf(maxOutputTokens);
   const isOnlyAsked = job.maxOutputParam !== undefined && outputLimitOf(deployment) === undefined;
   const isCapped = isOnlyAsked && maxOutputTokens > RESERVED_OUTPUT_TOKENS_MAX;

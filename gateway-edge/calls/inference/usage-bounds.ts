@@ -53,7 +53,7 @@ export function saysTokens(reported: ReportedUsage | undefined): reported is Rep
 /** Whether every number of a report is a valid count. */
 export function isCounts(reported: ReportedUsage): boolean {
   const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, reasoningTokens } = reported;
-  const { audioPromptTokens = 0, audioCompletionTokens = 0, amounts = {} } = reported;
+  const { audioPromptTokens = 0, audioCompletionTokens = 0, cacheWriteHourTokens = 0, amounts = {} } = reported;
   return (
     isCount(promptTokens) &&
     isCount(cachedTokens) &&
@@ -62,6 +62,7 @@ export function isCounts(reported: ReportedUsage): boolean {
     isCount(reasoningTokens) &&
     isCount(audioPromptTokens) &&
     isCount(audioCompletionTokens) &&
+    isCount(cacheWriteHourTokens) &&
     Object.values(amounts).every(({ input, output }) => isAmount(input) && isAmount(output))
   );
 }

@@ -93,7 +93,12 @@ function tokensOf(fields: TokenFields): TokenUsage {
   const [input, cachedInput, cacheWrite, output, reasoning, audio, total, source, audioOutput, units = []] = fields;
   const amounts = units.map(([unit, unitInput, unitOutput]) => ({ unit, input: unitInput, output: unitOutput }));
   const counts = { input, cachedInput, cacheWrite, output, reasoning, audio, total, source };
-  return { ...counts, audioOutput: audioOutput ?? undefined, amounts: amounts.length > 0 ? { amounts } : undefined };
+  return {
+    ...counts,
+    audioOutput: audioOutput ?? undefined,
+    cacheWriteHour: undefined,
+    amounts: amounts.length > 0 ? { amounts } : undefined,
+  };
 }
 
 function dateOf(milliseconds: Absent<number>): Date | undefined {

@@ -7,7 +7,17 @@ import { crc32c } from "./crc32c.ts";
 import { unpackFinal } from "./final-record.ts";
 import { checksumSeed, decodeHeader, encodeHeader, FRAME_OVERHEAD_BYTES, type Frame, putFrame, readFrames } from "./frame.ts";
 import { intentOf, progressOf, servedOf } from "./journal-fixture.ts";
-import { callIdOf, packIntent, packProgress, packServed, RECORD_TYPE, unpackIntent, unpackProgress, unpackServed } from "./records.ts";
+import {
+  callIdOf,
+  packIntent,
+  packProgress,
+  packr,
+  packServed,
+  RECORD_TYPE,
+  unpackIntent,
+  unpackProgress,
+  unpackServed,
+} from "./records.ts";
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const orAbsent = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
@@ -151,6 +161,12 @@ test("a class without a price of its own stays without one, so that it goes on t
   const given = { input: 5_000_000n, output: 6_000_000n, audioOutput: 9_000_000n };
   const { prices } = unpackServed(packServed({ ...servedOf(1), prices: given }));
   expect(prices).toEqual(given);
+  const more = { ...given, cacheWriteHour: 7_000_000n, webSearch: 8_000_000n };
+  expect(unpackServed(packServed({ ...servedOf(1), prices: more })).prices).toEqual(more);
+  // Records of an earlier version end before these two.
+  const fields = packr.unpack(packServed({ ...servedOf(1), prices: given })) as unknown[];
+  fields[6] = (fields[6] as unknown[]).slice(0, 7);
+  expect(unpackServed(packr.pack(fields)).prices).toEqual(given);
   const usage = { ...NO_USAGE, cachedInput: 2, cacheWrite: 3, audioInput: 1, audioOutput: 7 };
   expect(prices && cost(usage, prices)).toBe(cost(usage, given));
 });

@@ -1,4 +1,5 @@
 import { Packr } from "msgpackr";
+import { defined } from "../../../common/defined.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { CallIdentity } from "../call-identity.ts";
@@ -143,17 +144,24 @@ type PriceFields = [
   cacheWrite: Absent<bigint>,
   audioInput: Absent<bigint>,
   audioOutput: Absent<bigint>,
+  /** Missing in records of an earlier version. */
+  cacheWriteHour?: Absent<bigint>,
+  webSearch?: Absent<bigint>,
 ];
 
 /** Only the fields that price a call: a catalog row has more. */
-function priceFields({ unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput }: Prices): PriceFields {
-  return [unit ?? null, input, output, cachedInput ?? null, cacheWrite ?? null, audioInput ?? null, audioOutput ?? null];
+function priceFields(prices: Prices): PriceFields {
+  const { unit = null, input, output, cachedInput = null, cacheWrite = null, audioInput = null, audioOutput = null } = prices;
+  const { cacheWriteHour = null, webSearch = null } = prices;
+  return [unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, cacheWriteHour, webSearch];
 }
 
-function pricesOf([unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput]: PriceFields): Prices {
+function pricesOf([unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, ...later]: PriceFields): Prices {
+  const [cacheWriteHour, webSearch] = later;
   const classes = { cachedInput: cachedInput ?? undefined, cacheWrite: cacheWrite ?? undefined };
   const sound = { audioInput: audioInput ?? undefined, audioOutput: audioOutput ?? undefined };
-  return { ...(unit === null ? {} : { unit }), input, output, ...classes, ...sound };
+  const others = defined({ cacheWriteHour: cacheWriteHour ?? undefined, webSearch: webSearch ?? undefined });
+  return { ...(unit === null ? {} : { unit }), input, output, ...classes, ...sound, ...others };
 }
 
 type ProgressFields = [

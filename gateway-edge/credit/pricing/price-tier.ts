@@ -27,7 +27,12 @@ function dearer(left: Prices, right: PriceTier): Prices {
     // A class without its own price costs what its kind costs.
     cachedInput: highest(left.cachedInput ?? left.input, right.cachedInput ?? right.input),
     cacheWrite: highest(left.cacheWrite ?? left.input, right.cacheWrite ?? right.input),
+    cacheWriteHour: highest(hourOf(left), hourOf(right)),
   };
+}
+
+function hourOf({ input, cacheWrite, cacheWriteHour }: Pick<Prices, "input" | "cacheWrite" | "cacheWriteHour">): bigint {
+  return cacheWriteHour ?? cacheWrite ?? input;
 }
 
 function highest(left: bigint, right: bigint): bigint {

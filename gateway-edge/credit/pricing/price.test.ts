@@ -99,6 +99,15 @@ test("a price by characters, milliseconds, images or searches is for a million o
   expect(cost(used, { unit: "search", input: 2_000_000_000_000n, output: 0n })).toBe(0n);
 });
 
+test("cache writes that last an hour have their own price, or that of other writes; web searches are billed beside the tokens", () => {
+  const used: Usage = { ...NO_USAGE, cacheWrite: 10, cacheWriteHour: 4, amounts: { search: { input: 2, output: 0 } } };
+  const rates = { input: 1_000_000n, output: 2_000_000n, cacheWrite: 3_000_000n };
+  expect(cost(used, rates)).toBe(30n);
+  const priced = { ...rates, cacheWriteHour: 5_000_000n, webSearch: 10_000_000_000n };
+  expect(cost(used, priced)).toBe(6n * 3n + 4n * 5n + 20_000n);
+  expect(worstCaseCost({ input: 10, output: 0, amounts: { search: { input: 2, output: 0 } } }, priced)).toBe(50n + 20_000n);
+});
+
 test("tokens of sound have their own price, or that of their side", () => {
   const used: Usage = { ...NO_USAGE, audioInput: 10, audioOutput: 1 };
   expect(cost(used, { input: 1_000_000n, output: 2_000_000n })).toBe(12n);

@@ -1,5 +1,5 @@
 import { type NanoUsd, UNITS_PER_PRICE } from "../../../common/money.ts";
-import { type Price, roundedUp, unroundedTokenCost } from "../../../common/pricing.ts";
+import { type Price, roundedUp, unroundedSearchCost, unroundedTokenCost } from "../../../common/pricing.ts";
 import type { Amounts } from "../../upstream/providers/provider.ts";
 import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
@@ -22,9 +22,9 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
 export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
   if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
   if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
-  const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.audioInput);
+  const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.cacheWriteHour, prices.audioInput);
   const dearestOutput = highest(prices.output, prices.audioOutput);
-  return cost({ ...NO_USAGE, input, output }, { input: dearestInput, output: dearestOutput });
+  return cost({ ...NO_USAGE, input, output, amounts }, { input: dearestInput, output: dearestOutput, webSearch: prices.webSearch });
 }
 
 function highest(...prices: readonly (bigint | undefined)[]): bigint {
@@ -50,5 +50,6 @@ export function unrounded(usage: Usage, prices: Prices): bigint {
     const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
     return BigInt(input) * prices.input + BigInt(output) * prices.output;
   }
-  return unroundedTokenCost(usage, prices);
+  const searches = usage.amounts?.search?.input ?? 0;
+  return searches === 0 ? unroundedTokenCost(usage, prices) : unroundedTokenCost(usage, prices) + unroundedSearchCost(searches, prices);
 }

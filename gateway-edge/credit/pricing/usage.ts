@@ -6,12 +6,14 @@ export interface Usage {
   readonly input: number;
   readonly cachedInput: number;
   readonly cacheWrite: number;
+  /** Of `cacheWrite`: those that are stored for an hour. */
+  readonly cacheWriteHour?: number;
   readonly output: number;
   readonly reasoning: number;
   /** Audio tokens, where the provider reports them separately. */
   readonly audioInput: number;
   readonly audioOutput: number;
-  /** The same call in other units than tokens, for models that are priced by them. */
+  /** The same call in other units than tokens, for models that are priced by them; web searches are beside the tokens. */
   readonly amounts?: Amounts | undefined;
   /** `estimated`: the provider did not report usage, the gateway counted. */
   readonly source: "provider" | "estimated";
@@ -43,8 +45,13 @@ export function disjointUsage(reported: ReportedUsage): Usage {
     reasoning,
     audioInput,
     audioOutput,
+    ...besideTokens(reported, cacheWrite),
     source: "provider",
   };
+}
+
+function besideTokens({ cacheWriteHourTokens = 0, amounts }: ReportedUsage, cacheWrite: number): Pick<Usage, "cacheWriteHour" | "amounts"> {
+  return { ...(cacheWriteHourTokens > 0 && { cacheWriteHour: Math.min(cacheWriteHourTokens, cacheWrite) }), ...(amounts && { amounts }) };
 }
 
 export function inputTokens(usage: Usage): number {
@@ -68,6 +75,7 @@ export function toWireUsage(usage: Usage): TokenUsage {
     total: BigInt(totalTokens(usage)),
     source: usage.source,
     audioOutput: audio > 0 ? BigInt(usage.audioOutput) : undefined,
+    cacheWriteHour: usage.cacheWriteHour === undefined ? undefined : BigInt(usage.cacheWriteHour),
     amounts: usage.amounts && wireAmounts(usage.amounts),
   };
 }

@@ -380,6 +380,8 @@ export interface ReportedUsage {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
+  /** Of `cacheWriteTokens`: those that are stored for an hour. */
+  readonly cacheWriteHourTokens?: number;
   readonly completionTokens: number;
   readonly reasoningTokens: number;
   readonly audioPromptTokens?: number;

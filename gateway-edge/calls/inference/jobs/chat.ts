@@ -5,6 +5,7 @@ import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
+import { webSearchesOf } from "./web-searches.ts";
 
 export function chatJob(request: ChatRequest): Job<ChatAnswer> {
   const body = bodyOf(request);
@@ -20,6 +21,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     maxOutputParam: request.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
+    webSearches: webSearchesOf(request),
     countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
     isOfferedBy: (provider) => provider.chat !== undefined,
     request: ({ provider, target, maxOutputTokens, dropParams }: JobAttempt) => {

@@ -13,6 +13,7 @@ import { targetOf } from "../../../upstream/target.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { CacheableTraits, Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
+import { webSearchesOf } from "./web-searches.ts";
 
 /** An answer as the provider wrote it. */
 export interface Proxied {
@@ -60,6 +61,7 @@ export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput
     maxOutputParam,
     endUser,
     tags,
+    webSearches: webSearchesOf(call.request),
     countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(call, counter)),
     get offer() {
       if (!("job" in chat())) return `${dialect}-untranslated`;

@@ -23,6 +23,17 @@ const DEPLOYMENTS = [
     apiKey: "up",
     params: JSON.stringify({ temperature: 0.3, anthropic_beta: ["own-2026-01-01"] }),
   }),
+  deployment(
+    { modelName: "claude-search", providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5", ...upstream },
+    {
+      input: 3_000_000_000n,
+      output: 15_000_000_000n,
+      cachedInput: 300_000_000n,
+      cacheWrite: 3_750_000_000n,
+      cacheWriteHour: 6_000_000_000n,
+      webSearch: 10_000_000_000_000n,
+    },
+  ),
   deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-4o", ...upstream }),
   ...["mixed", "mixed"].map((modelName, index) => ({
     ...deployment({
@@ -235,6 +246,50 @@ test("what Anthropic samples beside the message is billed with it: a compaction"
   const { post, lastLog } = await open([whole({ usage })]);
   expect((await post(hi)).json["usage"]).toEqual(usage);
   expect(lastLog()?.usage).toMatchObject({ input: 83_779n, output: 1522n, source: "provider" });
+});
+
+test("two web searches, cache writes of both durations and a compaction are billed at their own prices, by messages and by chat", async () => {
+  const usage = {
+    input_tokens: 100,
+    cache_read_input_tokens: 50,
+    cache_creation_input_tokens: 30,
+    cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 },
+    output_tokens: 40,
+    server_tool_use: { web_search_requests: 2 },
+    iterations: [
+      { type: "compaction", input_tokens: 1000, output_tokens: 60, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+      { type: "message", input_tokens: 100, output_tokens: 40 },
+    ],
+  };
+  const { post, control, lastLog } = await open([whole({ usage }), whole({ usage })]);
+  const tools = [{ type: "web_search_20250305", name: "web_search", max_uses: 3 }];
+  await post({ ...hi, model: "claude-search", tools });
+  // (1100 × 3 + 50 × 0.3 + 10 × 3.75 + 20 × 6 + 100 × 15) micro-USD and two searches at a cent.
+  const cost = 4_972_500n + 20_000_000n;
+  const row = { cost, usage: { input: 1100n, cachedInput: 50n, cacheWrite: 30n, cacheWriteHour: 20n, output: 100n } };
+  expect(lastLog()).toMatchObject({ ...row, usage: { ...row.usage, amounts: { amounts: [{ unit: "search", input: 2n, output: 0n }] } } });
+  // The reservation has room for the three searches that the caller allows.
+  expect(control.intents.at(-1)?.worstCase).toBeGreaterThan(30_000_000n);
+  await post({ ...hi, model: "claude-search", tools }, {}, "/v1/chat/completions");
+  expect(lastLog()).toMatchObject(row);
+});
+
+test("what has no price is refused before it is sent, with the way to price it", async () => {
+  const { post, requests } = await open([]);
+  const tools = [{ type: "web_search_20250305", name: "web_search" }];
+  for (const path of ["/v1/messages", "/v1/chat/completions"]) {
+    const { status, text } = await post({ ...hi, tools }, {}, path);
+    expect([status, text]).toEqual([400, expect.stringMatching(/search_context_cost_per_query.*pricing\.webSearch/)]);
+  }
+  for (const [fields, name] of [
+    [{ speed: "fast" }, "speed"],
+    [{ inference_geo: "us" }, "inference_geo"],
+    [{ tools: [{ type: "advisor_20260301", name: "advisor", model: "claude-opus-4-8" }] }, "tools[0].type"],
+  ] as const) {
+    const { status, json } = await post({ ...hi, ...fields });
+    expect([status, json]).toMatchObject([400, { type: "error", error: { message: expect.stringContaining(name) } }]);
+  }
+  expect(requests).toHaveLength(0);
 });
 
 test("a stream that breaks is billed for what was delivered and ends with an error event; one that fails unseen has a status", async () => {

@@ -9,6 +9,7 @@ import { AppError, asAppError } from "../../../../common/errors.ts";
 import { toErrorInfo } from "../../../../common/grpc/status.ts";
 import { maskKey, mintSecret, secretSha256 } from "../../../../common/key-shape.ts";
 import { silentLogger } from "../../../../common/logger.ts";
+import type { Price } from "../../../../common/pricing.ts";
 import { systemRandom } from "../../../../common/random.ts";
 import type {
   BeginIdempotentCallRequest,
@@ -54,7 +55,7 @@ const at = new Date("2026-01-02T03:04:05.678Z");
 
 export function deployment(
   fields: Partial<Deployment> & { modelName: string },
-  prices = { input: 1_000_000_000n, output: 2_000_000_000n },
+  prices: Omit<Price, "tiers" | "unit"> = { input: 1_000_000_000n, output: 2_000_000_000n },
 ): Deployment {
   return DeploymentMessage.fromPartial({
     id: `dep_${fields.modelName}`,

@@ -60,6 +60,8 @@ export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
   const cachedTokens = sum("cache_read_input_tokens");
   const cacheWriteTokens = sum("cache_creation_input_tokens");
   const completionTokens = sum("output_tokens");
+  const hourTokens = counted.reduce((total, each) => total + asCount(asFields(each["cache_creation"])["ephemeral_1h_input_tokens"]), 0);
+  const searches = asCount(asFields(usage["server_tool_use"])["web_search_requests"]);
   const thinkingTokens = asCount(asFields(usage["output_tokens_details"])["thinking_tokens"]);
   return {
     promptTokens: sum("input_tokens") + cachedTokens + cacheWriteTokens,
@@ -67,7 +69,10 @@ export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
     cacheWriteTokens,
     completionTokens,
     reasoningTokens: Math.min(thinkingTokens, completionTokens),
+    ...(hourTokens > 0 && { cacheWriteHourTokens: hourTokens }),
     ...(iterations.length > 1 && { samplings: iterations.length }),
+    // NaN, a number that cannot be true, must reach the check of the report.
+    ...(searches !== 0 && { amounts: { search: { input: searches, output: 0 } } }),
   };
 }
 

@@ -15,6 +15,7 @@ import { claudeSampling, thinkingWithin } from "../shared/claude-models.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 import { readAnthropicUsage } from "./answer.ts";
+import { refuseUnpriced } from "./unpriced.ts";
 
 /** The key under which parts of a stream hold the provider's own events. */
 export const MESSAGE_EVENTS = "message_events";
@@ -51,6 +52,7 @@ export function messagesOf({ framing, isUsual, request, dataOf = ({ data }) => d
 
 /** The caller's body with what the gateway must set: the output limit, and the operator's default sampling. */
 function messageFields({ body, stream, maxOutputTokens }: ProxiedCall, target: ProviderTarget): Fields {
+  refuseUnpriced(body);
   const { max_tokens: asked, thinking, metadata } = body;
   const isLowered = thinking !== undefined && asked !== maxOutputTokens;
   const limited = isLowered ? { thinking: undefined, ...thinkingWithin(asFields(thinking), maxOutputTokens) } : {};

@@ -21,6 +21,7 @@ import { blocksOf, systemBlocks } from "./blocks.ts";
 import { anthropicHeaders, type VersionRules, versionRules } from "./headers.ts";
 import { messagesOf } from "./messages.ts";
 import { isClosed, nativeSchema } from "./schema.ts";
+import { refuseUnpriced } from "./unpriced.ts";
 
 /** OpenAI's service tiers as Anthropic's; others are left to the account's default. */
 const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: "auto", default: "standard_only", standard_only: "standard_only" };
@@ -74,6 +75,7 @@ function messagesUrl({ baseUrl }: ProviderTarget): string {
 
 function messagesBody(call: ChatCall, model: string, version: VersionRules): Fields {
   const { body } = call;
+  refuseUnpriced(body);
   const rules = claudeRules(model);
   const format = readJsonFormat(body);
   const { system, turns } = readConversation(body.messages, { laterSystem: version.inlineSystem ? "inline" : "hoist" });
