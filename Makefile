@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients check bench-store bench-smoke bench-training bench-money fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
+.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ test: generate console ## every test, on the embedded store and on a real MongoD
 
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)
+
+test-recordings: generate ## recorded answers of real providers behind the gateway, by chat, messages and responses: RECORDINGS=<folder>
+	RECORDINGS="$(abspath $(RECORDINGS))" node scripts/test.ts test/recordings $(ARGS)
 
 check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 	node scripts/check.ts
