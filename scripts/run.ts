@@ -73,7 +73,10 @@ function childSpecs(
   environment: NodeJS.ProcessEnv,
 ): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
   const coordinatorUrl = `http://${reachable(settings.coordinatorHost)}:${settings.coordinatorPort}`;
+  // Generated at every start unless they are set, because only these processes need them.
   const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");
+  // With a secret, every call has to be signed anyway, and callers of other machines do not know a generated token.
+  const needsToken = !environment["TRAINER_TOKEN"] && !environment["TRAINER_SECRET"];
   const env = {
     // Type stripping and compilation are cached, so that not every process repeats them at every start.
     NODE_COMPILE_CACHE: resolve(import.meta.dirname, "..", ".cache", "compiled"),
@@ -82,8 +85,9 @@ function childSpecs(
     BLOB_SOURCE_URL: coordinatorUrl,
     BLOB_SOURCE_TOKEN: coordinatorToken,
     ...environment,
-    // Generated at every start unless it is set, because only these processes need it.
     COORDINATOR_TOKEN: coordinatorToken,
+    ...(needsToken ? { TRAINER_TOKEN: randomBytes(32).toString("hex") } : {}),
+    TRAINER_ANONYMOUS: String(settings.trainerAnonymous),
     HOST: settings.host,
     TRAINER_HOST: settings.trainerHost,
     COORDINATOR_HOST: settings.coordinatorHost,

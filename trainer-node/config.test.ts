@@ -23,6 +23,12 @@ describe("the trainer's configuration", () => {
     );
   });
 
+  test("anonymous callers cannot be allowed on a node that requires signatures", () => {
+    expect(() => readTrainerConfig({ TRAINER_ANONYMOUS: "true", TRAINER_SECRET: "a-secret-of-16-characters" })).toThrow(
+      "TRAINER_ANONYMOUS",
+    );
+  });
+
   test("a budget too small for the largest body is refused", () => {
     expect(() => readTrainerConfig({ TRAINER_BYTES_BUDGET: "2048", TRAINER_BODY_BYTES_MAX: "4096" })).toThrow("TRAINER_BYTES_BUDGET");
   });

@@ -6,6 +6,7 @@ import {
   dataDirSetting,
   drainSettings,
   type Environment,
+  flagSetting,
   listSetting,
   logLevelSetting,
   portSetting,
@@ -63,13 +64,16 @@ export const trainerSettings = {
   TRAINER_HOST_NAMES: listSetting().describe(
     "Names beside 127.0.0.1 and localhost under which a node without `TRAINER_TOKEN` and `TRAINER_SECRET` may be called (the `Host` header), separated by commas. A name that anybody can let resolve to this machine is refused.",
   ),
-  TRAINER_TOKEN: z
-    .string()
-    .min(16, "must have 16 characters or more")
-    .optional()
-    .describe(
+  TRAINER_TOKEN: z.string().min(16, "must have 16 characters or more").optional().meta({
+    description:
       "Secret that every call of the participant API has to carry, as `Authorization: Bearer`, `x-api-key` or `x-gw-api-key`; 16 or more characters. The gateway sends it too.",
-    ),
+    shownDefault: "unset; made by `make run` at every start, unless `TRAINER_SECRET` is set",
+  }),
+  TRAINER_ANONYMOUS: flagSetting(false).meta({
+    description:
+      "Whether callers of this machine may use a node with `TRAINER_TOKEN` without the token. They are one tenant of their own, which sees no jobs, blobs and rounds of organizations; `x-gw-tenant` counts only with the token. Not together with `TRAINER_SECRET`.",
+    shownDefault: "false; true for the node of `make run` when it made the token and is not exposed",
+  }),
   TRAINER_SECRET: z
     .string()
     .min(16, "must have 16 characters or more")
@@ -148,6 +152,7 @@ export function readTrainerConfig(environment: Environment) {
   checkJoining(settings);
   const config = { ...settings, host: settings.trainerHost ?? settings.host };
   checkReach(config);
+  checkAnonymous(config);
   if (settings.trainerBytesBudget < settings.trainerBodyBytesMax) {
     throw new ConfigError([
       "TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or a body of the largest allowed size could never be accepted",
@@ -162,6 +167,12 @@ function checkReach({ host, trainerToken, trainerSecret }: ReadSettings): void {
   throw new ConfigError([
     `TRAINER_TOKEN or TRAINER_SECRET: one must be set, as ${host} can be reached from other machines; or set TRAINER_HOST=127.0.0.1 to accept calls from this machine only`,
   ]);
+}
+
+/** An anonymous caller cannot sign, and the secret would refuse all its calls. */
+function checkAnonymous({ trainerAnonymous, trainerSecret }: ReadSettings): void {
+  if (!trainerAnonymous || trainerSecret === undefined) return;
+  throw new ConfigError(["TRAINER_ANONYMOUS: cannot be true together with TRAINER_SECRET, which every caller needs; unset one of them"]);
 }
 
 /** The slash at the end keeps a prefix from matching folders whose names only begin with its last folder. */

@@ -43,8 +43,10 @@ export interface TrainerSettings {
   readonly version: string;
   /** Who may call where no token is set. */
   readonly auth: "loopback" | "none";
-  /** If set, every call must carry it. */
+  /** If set, every call must carry it, but for calls of this machine where `anonymous` is set. */
   readonly token?: string | undefined;
+  /** Callers of this machine without the token are a tenant of their own. */
+  readonly anonymous?: boolean | undefined;
   /** Names beside loopback ones that `Host` may have where neither token nor secret is set. */
   readonly hostNames?: readonly string[] | undefined;
   /** If set, training calls must be signed with it, and without a token all other calls but `/health`, too. */

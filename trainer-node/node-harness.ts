@@ -50,6 +50,7 @@ export async function startNode(
     functionsUrl?: string;
     builtins?: boolean;
     token?: string;
+    anonymous?: boolean;
     secret?: string;
     hostNames?: readonly string[];
     blobSources?: readonly string[];
@@ -83,6 +84,7 @@ export async function startNode(
     version: "test",
     auth: "loopback" as const,
     token: options.token,
+    anonymous: options.anonymous,
     secret: options.secret,
     hostNames: options.hostNames,
     builtins: options.builtins,

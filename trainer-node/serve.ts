@@ -167,6 +167,7 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     version,
     auth: config.trainerAuth,
     token: config.trainerToken,
+    anonymous: config.trainerAnonymous,
     secret: config.trainerSecret,
     hostNames: config.trainerHostNames,
     builtins: config.trainerBuiltins === "on",

@@ -6,13 +6,14 @@ import {
   ConfigError,
   countSetting,
   dataDirSetting,
+  developerFlag,
   drainSettings,
   type Environment,
   flagSetting,
   portSetting,
   readConfig,
 } from "../../common/config.ts";
-import { controlHostSetting, isLoopbackHost, openingSettings, openingsOf } from "../../common/exposed.ts";
+import { controlHostSetting, isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
 
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
@@ -28,6 +29,7 @@ export const runSettings = {
   TRAINER_HOST: z.string().optional(),
   TRAINER_TOKEN: z.string().optional(),
   TRAINER_SECRET: z.string().optional(),
+  TRAINER_ANONYMOUS: developerFlag,
   COORDINATOR_HOST: z.string().optional(),
   COORDINATOR_TOKEN: z.string().optional(),
   // Absolute, because children must not depend on the working directory.
@@ -54,10 +56,13 @@ export function readSettings(environment: Environment) {
   const ports = [settings.port, settings.trainerPort, settings.controlPort, settings.coordinatorPort];
   if (new Set(ports).size < ports.length)
     throw new ConfigError([`PORT, TRAINER_PORT, CONTROL_PORT, COORDINATOR_PORT: must differ, they are ${ports.join(", ")}`]);
+  const isTrainerGuarded = isGuarded(settings.trainerToken, settings.trainerSecret);
   return {
     ...settings,
+    /** Whether callers of this machine may use the trainer without its token. A token or secret that the operator set is required. */
+    trainerAnonymous: isOpen(settings.trainerAnonymous, isTrainerGuarded || isExposed(settings)),
     /** The trainer and the coordinator listen beyond this machine only with something that callers have to know. */
-    trainerHost: settings.trainerHost ?? (isGuarded(settings.trainerToken, settings.trainerSecret) ? host : ownHost(host)),
+    trainerHost: settings.trainerHost ?? (isTrainerGuarded ? host : ownHost(host)),
     coordinatorHost: settings.coordinatorHost ?? (isGuarded(settings.coordinatorToken) ? host : ownHost(host)),
     /** What every account may use, for the banner. */
     openings: openingsOf(settings),

@@ -170,6 +170,18 @@ test("settings report every problem at once", () => {
   });
 });
 
+test.each<[Record<string, string>, boolean]>([
+  [{}, true],
+  [{ HOST: "0.0.0.0" }, false],
+  [{ TRUST_PROXY: "10.0.0.1" }, false],
+  [{ TRAINER_TOKEN: "a-token-of-the-operator" }, false],
+  [{ TRAINER_SECRET: "a-secret-of-the-operator" }, false],
+  [{ TRAINER_ANONYMOUS: "false" }, false],
+  [{ HOST: "0.0.0.0", TRAINER_ANONYMOUS: "true" }, true],
+])("with %j callers of this machine can use the trainer without a token: %s", (given, expected) => {
+  expect(readSettings({ DATA_DIR: folder, ...given }).trainerAnonymous).toBe(expected);
+});
+
 test("the banner shows made secrets once, and a first call that works as it stands", () => {
   const settings = readSettings({ DATA_DIR: folder, EDGES: "2", HOST: "0.0.0.0" });
   const firstRun: FirstRun = { type: "first-run", adminEmail: "admin@localhost", adminPassword: "p4ss", masterKey: "sk-made" };

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -121,6 +122,21 @@ describe("make run", () => {
       expect({ path, status: (await call(url(), "GET", path, { key: `${first.masterKey}x` })).status }).toEqual({ path, status: 401 });
     }
   });
+
+  test("the trainer's port is open on this machine, but shows nothing that came through the gateway", async () => {
+    const trainer = `http://127.0.0.1:${env["TRAINER_PORT"]}`;
+    const me = await call(url(), "GET", "/api/auth/me", { token });
+    const bytes = "parameters of the admin's organization";
+    const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
+    expect((await call(url(), "PUT", `/training/nodes/node_local${path}`, { token, body: bytes })).status).toBe(201);
+    expect((await call(url(), "GET", `/training/nodes/node_local${path}`, { token })).status).toBe(200);
+    for (const headers of [{}, { "x-gw-tenant": String(me.body.organization.id) }]) {
+      const trained = await call(trainer, "POST", "/train", { body: { dataset: [{ a: 0, label: 0 }] }, headers });
+      expect(trained.status).toBe(200);
+      expect((await call(trainer, "GET", path, { headers })).status).toBe(404);
+      expect((await call(trainer, "DELETE", path, { headers })).status).toBe(403);
+    }
+  }, 60_000);
 
   test("every child that is killed comes back and serves, and nothing acknowledged is lost", async () => {
     const { pid } = first.supervisor;

@@ -67,6 +67,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<System> 
 
 const START_ATTEMPTS = 3;
 export const COORDINATOR_TOKEN = "what-this-system's-coordinator-wants-to-see";
+export const TRAINER_TOKEN = "what-this-system's-trainer-wants-to-see";
 
 async function startIn({ folder, started }: { folder: string; started: ServiceProcess[] }, options: SystemOptions): Promise<System> {
   const [port, hostedPort, controlPort, trainerPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
@@ -82,6 +83,9 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
     COORDINATOR_PORT: String(coordinatorPort),
     BLOB_SOURCE_URL: `http://127.0.0.1:${coordinatorPort}`,
     COORDINATOR_TOKEN,
+    // As make run does.
+    TRAINER_TOKEN,
+    TRAINER_ANONYMOUS: String(options.env?.["TRAINER_TOKEN"] === undefined),
     BLOB_SOURCE_TOKEN: COORDINATOR_TOKEN,
     COORDINATOR_URL: `http://127.0.0.1:${coordinatorPort}`,
     EDGES: String(edgeCount),

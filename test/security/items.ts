@@ -606,6 +606,7 @@ const FINDINGS: readonly SecurityItem[] = [
         "test/e2e/training/shared-trainer.test.ts",
         "the operator's trainer under the name * keeps tenants apart as under its own",
         "every call to a node says whose it is: through the edge and from the coordinator",
+        "a process of this machine without the trainer's token is no organization and not the operator",
       ],
     ],
   },

@@ -1,15 +1,20 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
+import { tenantPath } from "./blob-store.ts";
 
-/** Reads whole blobs by their hash. A missing blob is a BLOB_NOT_FOUND error that names it. */
-export function blobReader(folder: string | undefined): (digest: string) => Uint8Array<ArrayBuffer> {
+/**
+ * Reads whole blobs by their hash, with `tenant` only blobs that this tenant alone stored. A missing blob is a BLOB_NOT_FOUND error that
+ * names it.
+ */
+export function blobReader(folder: string | undefined, tenant?: string): (digest: string) => Uint8Array<ArrayBuffer> {
   return (digest) => {
     if (folder !== undefined && /^[0-9a-f]{64}$/.test(digest)) {
       try {
+        if (tenant !== undefined && readFileSync(tenantPath(folder, digest), "utf8") !== tenant) throw new Error("another tenant's");
         return wholeFile(join(folder, digest));
       } catch {
-        // The blob is missing; the error below says so.
+        // The blob is missing or another tenant's; the error below says the same of both.
       }
     }
     throw new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`, {

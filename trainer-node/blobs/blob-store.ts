@@ -20,7 +20,7 @@ export interface BlobStore {
 export function createBlobStore(options: { folder: string; bytesMax: number }): BlobStore {
   const { folder, bytesMax } = options;
   const pathOf = (digest: string): string => join(folder, digest);
-  const tenantPathOf = (digest: string): string => join(folder, `.tenant-${digest}`);
+  const tenantPathOf = (digest: string): string => tenantPath(folder, digest);
   const tenantOf: BlobStore["tenantOf"] = (digest) => orElse(readFile(tenantPathOf(digest), "utf8"), undefined, "no note");
   /** The note is written before the blob, so that a blob without a note never belongs to one tenant alone. */
   const noteTenant = async (digest: string, tenant: string, there: boolean): Promise<void> => {
@@ -75,6 +75,11 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
       }
     },
   };
+}
+
+/** The file that names the tenant of a blob. */
+export function tenantPath(folder: string, digest: string): string {
+  return join(folder, `.tenant-${digest}`);
 }
 
 async function heldBytes(folder: string): Promise<number> {

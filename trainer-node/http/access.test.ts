@@ -44,6 +44,10 @@ describe("a node with a token", () => {
     expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([401, "UNAUTHORIZED"]);
   });
 
+  test("refuses x-gw-tenant without its token", async () => {
+    expect((await info({ "x-gw-tenant": "org_1" })).status).toBe(401);
+  });
+
   test("tells probes that it lives, without a token", async () => {
     expect((await fetch(`${node.url}/health`)).status).toBe(200);
   });

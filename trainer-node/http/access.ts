@@ -5,34 +5,34 @@ import type { RequestHandler } from "express";
 import { isLoopbackHost } from "../../common/exposed.ts";
 import type { TrainerSettings } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
+import { setAnonymous } from "./tenant.ts";
+
+type AccessSettings = Pick<TrainerSettings, "auth" | "token" | "secret" | "anonymous" | "hostNames">;
 
 /**
- * Refuses callers without access: with a token every caller must present it; without one only this machine may call, unless
- * TRAINER_AUTH=none. Web pages are refused, and without a token or secret calls to a name that may be a web page's, too.
+ * Refuses callers without access: with a token every caller must present it, and with `anonymous` only callers of other machines; without
+ * one only this machine may call, unless TRAINER_AUTH=none. Web pages are refused, and calls that need neither token nor signature also if
+ * they are to a name that may be a web page's.
  */
-export function requireAccess({
-  auth,
-  token,
-  secret,
-  hostNames = [],
-}: Pick<TrainerSettings, "auth" | "token" | "secret" | "hostNames">): RequestHandler {
-  const isTrusting = token === undefined && secret === undefined;
+export function requireAccess({ auth, token, secret, anonymous = false, hostNames = [] }: AccessSettings): RequestHandler {
   const ownNames = new Set(hostNames.map((name) => name.toLowerCase()));
+  const isOpenTo = (address: string | undefined) => isLoopback(address) || (token === undefined && auth === "none");
   return (request, _response, next) => {
     refuseWebPages(request.headers);
-    if (isTrusting) refuseOtherNames(request.headers, ownNames);
-    if (token !== undefined) {
-      if (!keysOf(request.headers).some((key) => sameText(key, token)))
-        throw new TrainerError(
-          "UNAUTHORIZED",
-          "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
-        );
-    } else if (auth === "loopback" && !isLoopback(request.socket.remoteAddress)) {
+    if (token !== undefined && keysOf(request.headers).some((key) => sameText(key, token))) return next();
+    if (token !== undefined && !(anonymous && isOpenTo(request.socket.remoteAddress)))
+      throw new TrainerError(
+        "UNAUTHORIZED",
+        "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
+      );
+    if (secret === undefined) refuseOtherNames(request.headers, ownNames);
+    if (!isOpenTo(request.socket.remoteAddress))
       throw new TrainerError(
         "UNAUTHORIZED",
         "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN to allow others.",
       );
-    }
+    // Tenants of the gateway can call this machine too, by the address of a node, so loopback does not prove that a caller is the operator.
+    if (token !== undefined) setAnonymous(request);
     next();
   };
 }
@@ -58,7 +58,7 @@ function refuseOtherNames(headers: IncomingHttpHeaders, ownNames: ReadonlySet<st
   if (isLoopbackHost(name) || name === "0.0.0.0" || name === "[::]" || ownNames.has(name)) return;
   throw new TrainerError(
     "FORBIDDEN",
-    "Without TRAINER_TOKEN or TRAINER_SECRET this node can be called as 127.0.0.1 or localhost only. Its operator can list further names in TRAINER_HOST_NAMES.",
+    "Without a token or signature this node can be called as 127.0.0.1 or localhost only. Its operator can list further names in TRAINER_HOST_NAMES.",
   );
 }
 

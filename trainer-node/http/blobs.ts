@@ -3,7 +3,7 @@ import { createBlobStore } from "../blobs/blob-store.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import { onlyMethods } from "./methods.ts";
-import { tenantOf } from "./tenant.ts";
+import { ANONYMOUS, tenantOf } from "./tenant.ts";
 
 const PATH = "/v1/blobs/:sha256";
 
@@ -28,7 +28,8 @@ export function blobRoutes({ settings, metrics }: TrainerDeps): Router {
   // GET also serves HEAD. response.sendFile handles ranges and conditional requests.
   router.get(PATH, async (request, response, next) => {
     const digest = digestOf(request);
-    const found = await store.find(digest);
+    const isHidden = tenantOf(request) === ANONYMOUS && (await store.tenantOf(digest)) !== ANONYMOUS;
+    const found = isHidden ? undefined : await store.find(digest);
     if (!found) throw new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`);
     const headers = { ETag: `"${digest}"`, "Content-Type": "application/octet-stream", "Cache-Control": "private, immutable" };
     response.sendFile(found.path, { headers, etag: false, dotfiles: "allow", lastModified: false }, (error?: Error) => {

@@ -15,6 +15,7 @@ import { embeddingsRequest, moderationsRequest, parse, readChat, readCompletion,
 import { openServedModel, type ServedModel } from "../serving/served-model.ts";
 import { onlyMethods } from "./methods.ts";
 import { checkedSignature } from "./signed-call.ts";
+import { tenantOf } from "./tenant.ts";
 
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 const ROOT = "/v1/serve/:id";
@@ -42,6 +43,8 @@ function handle(answer: Answer, deps: TrainerDeps): RequestHandler {
   return async (request, response) => {
     if (deps.state() === "draining")
       throw new TrainerError("DRAINING", "The node is shutting down. Use another node.", { retryAfterSeconds: 1 });
+    if (tenantOf(request) !== "")
+      throw new TrainerError("FORBIDDEN", "Served models are called through the gateway, which checks who may use them.");
     const body = await readJson(request);
     await answer(await openServedModel(String(request.params["id"]), deps), { body, request, response });
   };

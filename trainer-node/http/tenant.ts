@@ -4,12 +4,22 @@ const TENANT = "x-gw-tenant";
 const PREFIX = "x-forwarded-prefix";
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_-]{1,100}){1,8}$/;
 
+/** The tenant of all callers without the token of a node that has one. IDs of organizations begin with `org_`. */
+export const ANONYMOUS = "anonymous";
+
+const anonymous = new WeakSet<Request>();
+
+/** Makes the caller anonymous, whatever tenant its headers name. */
+export function setAnonymous(request: Request): void {
+  anonymous.add(request);
+}
+
 /**
- * The organization for which the gateway forwards a call to a shared node; empty for a direct caller. The gateway sets the header itself,
- * and a caller that reaches the node directly is the operator or has the node's token.
+ * The organization for which the gateway forwards a call to a shared node; empty for the operator. Only callers with the node's token or
+ * signature can name a tenant, and on a node without token and secret every caller.
  */
 export function tenantOf(request: Request): string {
-  return request.get(TENANT) ?? "";
+  return anonymous.has(request) ? ANONYMOUS : (request.get(TENANT) ?? "");
 }
 
 /** A name that a caller chose, prefixed with its tenant: the same name of another tenant is a different thing. */

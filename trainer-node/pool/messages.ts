@@ -36,6 +36,8 @@ export type ComputeTask =
       /** The port on which a registered function is notified of a cancellation; absent if no function is registered. */
       readonly cancel?: MessagePort | undefined;
       readonly closedRounds?: readonly string[] | undefined;
+      /** If set, the call reads only blobs that this tenant alone stored. */
+      readonly blobsOf?: string | undefined;
       /** The secret key of the noise of a private update. */
       readonly noiseKey?: Uint8Array | undefined;
     }

@@ -81,7 +81,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       seed: task.seed,
       monotonicMs: systemClock.monotonicMs,
       onProgress: (progress: object) => task.progress?.postMessage(progress),
-      readBlob: blobReader(blobFolder),
+      readBlob: blobReader(blobFolder, task.blobsOf),
       records,
       intake: createClientIntake(records),
       builtins: builtins ?? true,

@@ -7,10 +7,15 @@ import type {
 } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Secrets } from "../../crypto/secrets.ts";
 import type { Federation, FederationParticipant, RoundParticipant, TrainerNode, TrainingRound } from "../../domain/training-records.ts";
+import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
+import { sharedToken } from "./shared-nodes.ts";
 
-/** With `secrets` the message is for a coordinator and contains the credentials for calls to participants. */
-export function federationMessage(federation: Federation, secrets?: Secrets): FederationMessage {
+/** What the credentials for calls to participants are read from. */
+type Credentials = Pick<ControlDeps, "secrets" | "config">;
+
+/** With `credentials` the message is for a coordinator and contains the credentials for calls to participants. */
+export function federationMessage(federation: Federation, credentials?: Credentials): FederationMessage {
   const { head } = federation;
   return {
     id: federation.id,
@@ -19,9 +24,10 @@ export function federationMessage(federation: Federation, secrets?: Secrets): Fe
     teamId: federation.teamId,
     createdBy: BigInt(federation.createdBy),
     settings: federation.settings,
-    participants: federation.participants.map((participant) =>
-      participantMessage(participant, { secrets, tenantId: federation.organizationId }),
-    ),
+    participants: federation.participants.map((participant) => ({
+      ...participantMessage(participant),
+      ...(credentials && credentialsOf(participant, { ...credentials, tenantId: federation.organizationId })),
+    })),
     state: federation.state,
     phase: federation.phase,
     round: federation.round,
@@ -40,14 +46,18 @@ export function federationMessage(federation: Federation, secrets?: Secrets): Fe
   };
 }
 
-function participantMessage(
-  participant: FederationParticipant,
-  { secrets, tenantId }: { secrets: Secrets | undefined; tenantId: string },
-): FederationMessage["participants"][number] {
-  const { id, nodeId, url, organizationId, dataset, joined, sealedSecret, sealedToken } = participant;
-  const open = (sealed: string | undefined) => (secrets && sealed !== undefined ? secrets.open(sealed).toString() : "");
-  const forCoordinator = { secret: open(sealedSecret), token: open(sealedToken), tenantId: secrets ? tenantId : "" };
-  return { id, nodeId, url, organizationId, dataset, joined, ...forCoordinator };
+type ParticipantMessage = FederationMessage["participants"][number];
+
+function participantMessage({ id, nodeId, url, organizationId, dataset, joined }: FederationParticipant): ParticipantMessage {
+  return { id, nodeId, url, organizationId, dataset, joined, secret: "", token: "", tenantId: "" };
+}
+
+function credentialsOf(
+  { url, sealedSecret, sealedToken }: FederationParticipant,
+  { secrets, config, tenantId }: Credentials & { tenantId: string },
+): Pick<ParticipantMessage, "secret" | "token" | "tenantId"> {
+  const token = sealedToken === undefined ? sharedToken(config, url) : secrets.open(sealedToken).toString();
+  return { secret: secrets.open(sealedSecret).toString(), token: token ?? "", tenantId };
 }
 
 export function roundMessage(round: TrainingRound): RoundMessage {

@@ -15,7 +15,7 @@ import { requireManager, requireTrainingActor, requireVisible, teamForNew } from
 import { nodeMessage } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { checkNodeUrl, nodeFor } from "./participants.ts";
-import { refuseOperatorsNodes, sharedNode, sharedNodes } from "./shared-nodes.ts";
+import { refuseOperatorsNodes, sharedNode, sharedNodes, sharedToken } from "./shared-nodes.ts";
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
@@ -65,7 +65,9 @@ export function trainingNodeHandlers(
       }
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
-      return { node: nodeMessage(node, withToken ? deps.secrets : undefined), tenantId };
+      if (!withToken) return { node: nodeMessage(node), tenantId };
+      const message = nodeMessage(node, deps.secrets);
+      return { node: { ...message, token: message.token ?? sharedToken(deps.config, node.url) }, tenantId };
     },
 
     async deleteNode({ id }, context) {

@@ -1,4 +1,4 @@
-import { isOperators, type Machine, refuseOperatorsNodes } from "./shared-nodes.ts";
+import { isOperators, type Machine, refuseOperatorsNodes, sharedToken } from "./shared-nodes.ts";
 
 const serving = { urls: ["http://127.0.0.1:5000", "https://trainer.example/base"], token: undefined };
 const machine: Machine = {
@@ -44,6 +44,15 @@ test.each([
   "http://gone.example:5000",
 ])("%s is not", async (url) => {
   expect(await isOperators({ serving }, url, machine)).toBe(false);
+});
+
+test("the operator's token goes to the exact address of a shared node, never to a name that a tenant chose for it", () => {
+  const config = { serving: { ...serving, token: "made-at-the-start" }, sharedTrainers: true };
+  const tokenOf = (url: string) => sharedToken(config, url);
+  expect(serving.urls.map(tokenOf)).toEqual(["made-at-the-start", "made-at-the-start"]);
+  for (const url of ["http://localhost:5000", "http://alias.example:5000", "http://127.0.0.1:5000/x", "https://trainer.example"])
+    expect([url, tokenOf(url)]).toEqual([url, undefined]);
+  expect(sharedToken({ ...config, sharedTrainers: false }, "http://127.0.0.1:5000")).toBeUndefined();
 });
 
 test("a node of the operator's that is not shared is refused under another name, by its place in the request", async () => {

@@ -32,6 +32,14 @@ export function sharedNode(config: Config, id: string): TrainerNode | undefined 
   return sharedNodes(config).find((node) => node.id === id);
 }
 
+/**
+ * The token for calls to a node or participant that is a shared node by its exact address. Another name of the node gets no token, because it
+ * may lead elsewhere at the next call; its calls are those of an anonymous caller.
+ */
+export function sharedToken({ serving, sharedTrainers }: Config, url: string): string | undefined {
+  return sharedTrainers && serving.urls.includes(url) ? serving.token : undefined;
+}
+
 /** If the operator does not share its nodes, no node or participant of a tenant may be one of them, under any name. */
 export async function refuseOperatorsNodes(
   given: readonly { readonly url: string; readonly path: string }[],

@@ -42,7 +42,7 @@ type WorkMethod =
 
 /** Handlers for coordinators. Every write is one transaction that first checks the claim. */
 export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
-  const { store, clock, secrets } = deps;
+  const { store, clock } = deps;
   const step = stepOf(deps);
   return {
     async claimFederations(request) {
@@ -55,7 +55,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
         const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs, except }, clock.now()));
         if (!claimed) break;
         const round = await openRoundOf(store, claimed);
-        work.push({ federation: federationMessage(claimed, secrets), round: round && roundMessage(round) });
+        work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
       }
       return { work };
     },
@@ -63,7 +63,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     async renewFederation({ federationId: id, claim, leaseMs: asked }) {
       const leaseMs = requireLease(asked);
       const held = await store.transaction((tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
-      return { federation: held && federationMessage(held, secrets) };
+      return { federation: held && federationMessage(held, deps) };
     },
 
     async releaseFederation(request) {
@@ -83,7 +83,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
         const data = { waitingFor, until: until?.toISOString() };
         return putFederation(tx, next, isNew ? [{ type: "federation.waiting", data }] : [], now);
       });
-      return { federation: federationMessage(waiting, secrets) };
+      return { federation: federationMessage(waiting, deps) };
     },
 
     ...roundHandlers(deps, step),
@@ -100,7 +100,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     async getWork({ federationId }) {
       const found = await store.get("federations", federationId);
       if (!found) throw new AppError("NOT_FOUND", "There is no such federation.");
-      return { federation: federationMessage(found, secrets) };
+      return { federation: federationMessage(found, deps) };
     },
 
     async getHistory({ federationId, after, limit }) {
@@ -176,7 +176,7 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
           now,
         ),
       );
-      return { federation: federationMessage(federation, deps.secrets) };
+      return { federation: federationMessage(federation, deps) };
     },
   };
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { call, newTenant, type Tenant } from "../../helpers/api.ts";
-import { type System, startSystem } from "../../helpers/system.ts";
+import { type System, startSystem, TRAINER_TOKEN } from "../../helpers/system.ts";
 
 let system: System;
 let ann: Tenant;
@@ -62,6 +62,35 @@ test.each(["localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1"])(
     expect((await call(system.url, "GET", at("node_local", blob), { key: bob.key })).status).toBe(404);
   },
 );
+
+test("a process of this machine without the trainer's token is no organization and not the operator", async () => {
+  const job = await call(system.url, "POST", at("node_local", "/v1/train"), {
+    key: bob.key,
+    body: { dataset: ROWS },
+    headers: { prefer: "respond-async" },
+  });
+  const blob = await storeBlob(bob, "node_local");
+  for (const headers of [{}, { "x-gw-tenant": bob.organizationId }]) {
+    expect((await call(system.trainerUrl, "GET", `/v1/jobs/${job.body.id}`, { headers })).status).toBe(404);
+    expect((await call(system.trainerUrl, "GET", blob, { headers })).status).toBe(404);
+    expect((await call(system.trainerUrl, "DELETE", blob, { headers })).status).toBe(403);
+    expect((await call(system.trainerUrl, "POST", "/train", { body: { dataset: ROWS }, headers })).status).toBe(200);
+  }
+  expect((await call(system.trainerUrl, "GET", blob, { key: TRAINER_TOKEN })).status).toBe(200);
+});
+
+test("a team's node with the shared trainer's address is the shared trainer: its jobs are the team's own", async () => {
+  const node = await register(system.trainerUrl, bob);
+  const job = await call(system.url, "POST", at(node, "/v1/train"), {
+    key: bob.key,
+    body: { dataset: ROWS },
+    headers: { prefer: "respond-async" },
+  });
+  expect(job.status).toBe(202);
+  expect((await call(system.url, "GET", at("node_local", `/v1/jobs/${job.body.id}`), { key: bob.key })).status).toBe(200);
+  expect((await call(system.url, "GET", at("node_local", `/v1/jobs/${job.body.id}`), { key: ann.key })).status).toBe(404);
+  expect((await call(system.trainerUrl, "GET", `/v1/jobs/${job.body.id}`)).status).toBe(404);
+});
 
 test("a blob that two tenants stored is neither's to delete", async () => {
   const bytes = "the same parameters";
