@@ -93,6 +93,7 @@ test("a call goes on with our key and without the client's, and comes back as it
   expect([response.status, await response.json()]).toEqual([200, { id: "x", usage: { prompt_tokens: 100, completion_tokens: 10 } }]);
   expect([...response.headers.keys()].toSorted()).toEqual([
     "connection",
+    "content-security-policy",
     "content-type",
     "date",
     "keep-alive",
@@ -122,6 +123,20 @@ test("a call goes on with our key and without the client's, and comes back as it
     },
   ]);
   expect(control.reserved[0]?.worstCase).toBeGreaterThan(100_000n);
+});
+
+test("a page of a provider is a download in a sandbox, and so is a refusal of the gateway", async () => {
+  const { call } = await open((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html", "set-cookie": "a=b" }).end("<script>fetch('/api/auth/me')</script>");
+  });
+  const headersOf = async (path: string) => {
+    const { headers } = await call(path);
+    const names = ["content-security-policy", "x-content-type-options", "content-type", "content-disposition", "set-cookie"];
+    return names.map((name) => headers.get(name));
+  };
+  const sandbox = ["sandbox; default-src 'none'", "nosniff"];
+  expect(await headersOf("/openai/v1/page")).toEqual([...sandbox, "application/octet-stream", "attachment", null]);
+  expect((await headersOf("/mistral/v1/models")).slice(0, 2)).toEqual(sandbox);
 });
 
 test("each provider has its own key header, base and version; a path without a version gets one", async () => {

@@ -9,6 +9,7 @@ import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/l
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../read-body.ts";
+import { sandboxAnswer } from "../sandboxed-answer.ts";
 import { locate } from "./locate.ts";
 import { priceCall } from "./price-call.ts";
 import { ProxiedCall } from "./proxied-call.ts";
@@ -42,6 +43,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       access = accessIn(settingsJson);
     },
     async handle(kind, { request, response, callId, caller }) {
+      sandboxAnswer(response);
       refuse(deps, caller, access);
       const upstream = upstreams.get(kind);
       if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has an API key. Ask the operator to add one.`);

@@ -74,7 +74,7 @@ export class ProxiedCall {
     const reader = new UsageReader(contentType, this.#options.call.model ?? "");
     this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
     to.status(status);
-    for (const [name, value] of Object.entries(headersBack(from.headers))) to.setHeader(name, value);
+    for (const [name, value] of Object.entries(headersBack(from, this.#options.upstream))) to.setHeader(name, value);
     const cut = await this.#pass(from.body, to, reader);
     if (status < 400) this.#usage = await this.#used(reader);
     if (client.aborted) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { isInert } from "../../../calls/sandboxed-answer.ts";
 
 /** The response headers of the participant API. All other headers of a node are dropped. */
 const PASSED: ReadonlySet<string> = new Set([
@@ -15,16 +16,7 @@ const PASSED: ReadonlySet<string> = new Set([
   "preference-applied",
   "x-result",
 ]);
-/** Types that no browser renders or runs. */
-const INERT_TYPE =
-  /^(?:application\/(?:json|[\w.-]+\+json|octet-stream|msgpack|x-msgpack|vnd\.msgpack)|text\/(?:event-stream|plain))[ \t]*(?:;|$)/i;
 const WITHOUT_BODY: ReadonlySet<number | undefined> = new Set([204, 304]);
-
-/** A tenant's node controls the response, which has the console's origin, so browsers must treat it as data. */
-export function sandboxAnswer(response: ServerResponse): void {
-  response.setHeader("content-security-policy", "sandbox; default-src 'none'");
-  response.setHeader("x-content-type-options", "nosniff");
-}
 
 /** A node's address and its path at this edge. */
 export interface NodePlace {
@@ -39,7 +31,7 @@ export function restrictNodeAnswer(answer: IncomingMessage, place: NodePlace): v
   const path = location === undefined ? undefined : pathAtEdge(location, place);
   for (const name of Object.keys(answer.headers)) if (!PASSED.has(name)) delete answer.headers[name];
   if (path !== undefined) answer.headers.location = path;
-  if (INERT_TYPE.test(answer.headers["content-type"] ?? "") || WITHOUT_BODY.has(answer.statusCode)) return;
+  if (isInert(answer.headers["content-type"]) || WITHOUT_BODY.has(answer.statusCode)) return;
   answer.headers["content-type"] = "application/octet-stream";
   answer.headers["content-disposition"] = "attachment";
 }

@@ -3,10 +3,11 @@ import { Router } from "express";
 import { isPlaceRefused } from "../../../../common/checked-lookup.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { createGuard, type Guard, guardedAgents, OPERATOR_GUARD } from "../../../../common/outbound.ts";
+import { sandboxAnswer } from "../../../calls/sandboxed-answer.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { callMetadata, userOrKeyHeader } from "../../middleware/authenticate-user.ts";
 import { createForward, type Forward } from "./forward.ts";
-import { restrictNodeAnswer, sandboxAnswer } from "./node-answer.ts";
+import { restrictNodeAnswer } from "./node-answer.ts";
 
 const LOOK_MS = 5000;
 /** A training call may take this long on one connection; longer work is an asynchronous job of the node. */
