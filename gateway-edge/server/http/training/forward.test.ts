@@ -1,5 +1,7 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { createForward } from "./forward.ts";
 
 const servers: Server[] = [];
@@ -27,6 +29,14 @@ test("a request goes on with the headers we chose, and its answer comes back", a
   const target = await listen((request, response) => response.end(`${request.method} ${request.url} ${request.headers.authorization}`));
   const answer = await fetch(`${await doorTo(target)}/a?b=c`, { method: "POST", body: "x", headers: { authorization: "theirs" } });
   expect([answer.status, await answer.text()]).toEqual([200, "POST /a?b=c ours"]);
+});
+
+test("a request with Expect: 100-continue goes on with the headers we chose, too", async () => {
+  const target = await listen((request, response) => response.end(`${request.headers.authorization} ${request.headers.expect}`));
+  const sent = request(await doorTo(target), { method: "POST", headers: { expect: "100-continue", authorization: "theirs" } });
+  sent.once("continue", () => sent.end("x")).flushHeaders();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  expect(await text(answer)).toBe("ours undefined");
 });
 
 test("an unreachable target rejects the forward once, with the reason", async () => {

@@ -43,6 +43,8 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
       const fail = (error: unknown) => void (response.headersSent ? response.destroy() : reject(error));
       failures.set(request, fail);
       response.once("close", resolve);
+      // The edge has answered it. A request with this header would be forwarded without `onSend`, so with the caller's credentials.
+      delete request.headers.expect;
       // Loaded with the first request, because most edges forward nothing.
       loaded ??= load();
       loaded.then((forward) => (response.destroyed ? undefined : forward(request, response, fail))).catch(fail);
