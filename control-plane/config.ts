@@ -111,6 +111,7 @@ export const controlSettings = {
       shownDefault: "the trainer node of this machine",
     }),
   TRAINER_TOKEN: z.string().optional(),
+  TRAINER_SECRET: z.string().optional(),
   STRIPE_WEBHOOK_SECRET: z
     .string()
     .optional()
@@ -139,8 +140,12 @@ export function readControlConfig(environment: Environment) {
     mongo: settings.mongodbUri ? { uri: settings.mongodbUri, database: settings.mongodbDatabase } : undefined,
     publicUrl: (settings.publicUrl ?? `http://127.0.0.1:${settings.port}`).replace(/\/$/, ""),
     mail: { smtpUrl: settings.smtpUrl, from: settings.mailFrom },
-    /** Trainer nodes that serve trained models: their addresses, and the token they share with the gateway. */
-    serving: { urls: settings.servingUrls ?? [`http://127.0.0.1:${settings.trainerPort}`], token: settings.trainerToken },
+    /** Trainer nodes that serve trained models: their addresses, and the token and secret they share with the gateway. */
+    serving: {
+      urls: settings.servingUrls ?? [`http://127.0.0.1:${settings.trainerPort}`],
+      token: settings.trainerToken,
+      secret: settings.trainerSecret,
+    },
     /** Absent: card payments are off. */
     stripe: stripeSettings(settings),
     /** Absent: sign-in by OpenID Connect is off. */

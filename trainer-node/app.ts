@@ -28,13 +28,12 @@ export function createApp(deps: TrainerDeps): Express {
   app.disable("x-powered-by");
   app.disable("etag");
   app.use(observe(deps, KNOWN_ROUTES));
-  // Probes of an orchestrator come from other addresses, so health routes stand before the access check. They reveal nothing about models
-  // or data. A node with a secret answers only /health without a signature or its token.
+  // Probes of an orchestrator come from other addresses and cannot sign, so these routes stand before the access check. They reveal nothing
+  // about models or data.
   app.use(healthRoutes());
-  if (deps.settings.secret === undefined) app.use(readyRoutes(deps));
+  app.use(readyRoutes(deps));
   app.use(requireAccess(deps.settings));
   app.use(requireSignature(deps));
-  app.use(readyRoutes(deps));
   app.use(serveRoutes(deps));
   app.use(callRoutes(deps));
   app.use(secureRoutes(deps));

@@ -79,7 +79,7 @@ export const trainerSettings = {
     .min(16, "must have 16 characters or more")
     .optional()
     .describe(
-      "Secret that every call but `/health` has to be signed with (HMAC over method, path, time, nonce, headers and body): the `secret` of the participant in its federation. Where `TRAINER_TOKEN` is set, too, only training calls need both; other calls need the token.",
+      "Secret that every call but `/health` and `/ready` has to be signed with (HMAC over method, path, time, nonce, headers and body): the `secret` of the node at `/training/nodes`, or of the participant in its federation. Where `TRAINER_TOKEN` is set, too, only training calls need both; other calls need the token.",
     ),
   TRAINER_JOIN_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })

@@ -49,7 +49,7 @@ export interface TrainerSettings {
   readonly anonymous?: boolean | undefined;
   /** Names beside loopback ones that `Host` may have where neither token nor secret is set. */
   readonly hostNames?: readonly string[] | undefined;
-  /** If set, training calls must be signed with it, and without a token all other calls but `/health`, too. */
+  /** If set, training calls must be signed with it, and without a token all other calls but `/health` and `/ready`, too. */
   readonly secret?: string | undefined;
   /** False: operations without a registered function are answered with 501. */
   readonly builtins?: boolean | undefined;

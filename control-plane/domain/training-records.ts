@@ -121,6 +121,7 @@ export interface TrainerNode {
   organizationId: string;
   teamId: string;
   sealedToken?: string;
+  sealedSecret?: string;
   status: "up" | "down" | "unknown";
   lastSeenAt?: number;
   lastError?: string;

@@ -566,7 +566,7 @@ const OPERATION: readonly SecurityItem[] = [
     guarantee: "metrics are for this machine and the operator",
     tests: [
       ["gateway-edge/app.test.ts", "health: alive, ready or not, details for admins, figures for this machine"],
-      ["trainer-node/http/signed-call.test.ts", "F8: every route but /health is refused without a signature or the token"],
+      ["trainer-node/http/signed-call.test.ts", "F8: every route but /health and /ready is refused without a signature or the token"],
     ],
   },
   {
@@ -644,11 +644,11 @@ const FINDINGS: readonly SecurityItem[] = [
   },
   {
     id: "F8",
-    guarantee: "TRAINER_SECRET guards every route but /health, and a restart opens nothing",
+    guarantee: "TRAINER_SECRET guards every route but /health and /ready, and a restart opens nothing",
     tests: [
       [
         "trainer-node/http/signed-call.test.ts",
-        "F8: every route but /health is refused without a signature or the token",
+        "F8: every route but /health and /ready is refused without a signature or the token",
         "a call that was accepted before a restart is refused after it, and a new signature is accepted",
       ],
     ],

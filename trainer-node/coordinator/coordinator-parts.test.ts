@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { fedbuff } from "../../common/strategies/fedbuff.ts";
+import { signatureOf } from "../../common/training/call-signature.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
-import { signatureOf } from "../call-signature.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { datasetOf, quorum, roundSize, selectParticipants } from "./select.ts";
 import { inspectUpdate, OPAQUE, requireLayout } from "./updates/inspect-update.ts";

@@ -2,8 +2,8 @@ import { createHmac, hash } from "node:crypto";
 import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
 import { systemRandom as random } from "../../common/random.ts";
+import { SIGNATURE_HEADERS, signatureOf } from "../../common/training/call-signature.ts";
 import { createApp } from "../app.ts";
-import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
 import { readCapabilities } from "../coordinator/participants/capabilities.ts";
 import { createNodeCalls, readAnswer } from "../coordinator/participants/node-call.ts";
 import { type Node, startNode } from "../node-harness.ts";
@@ -139,7 +139,7 @@ function routesOf(layers: readonly Layer[]): string[] {
   });
 }
 
-test("F8: every route but /health is refused without a signature or the token", async () => {
+test("F8: every route but /health and /ready is refused without a signature or the token", async () => {
   const { router } = createApp(node.deps) as unknown as { router: { stack: Layer[] } };
   const routes = [...new Set(routesOf(router.stack)), "GET /unknown"];
   expect(routes).toEqual(
@@ -153,7 +153,7 @@ test("F8: every route but /health is refused without a signature or the token", 
     return Object.fromEntries(await Promise.all(entries));
   };
   const expected = Object.fromEntries(routes.map((route) => [route, 401]));
-  const open = { "GET /health": 200, "PATCH /health": 405 };
+  const open = { "GET /health": 200, "PATCH /health": 405, "GET /ready": 200, "PATCH /ready": 405 };
   expect(await statuses(node.url)).toEqual({ ...expected, ...open });
   expect(await statuses(guarded.url)).toEqual({ ...expected, ...open });
 });
@@ -173,7 +173,6 @@ test("signed, blobs, rounds and served models are available, with the body that 
   expect(await ask("GET", blob)).toEqual({ status: 200, text: "bytes" });
   expect((await ask("DELETE", blob)).status).toBe(204);
   expect((await ask("POST", "/v1/rounds/r1/close")).status).toBe(200);
-  expect((await ask("GET", "/ready")).status).toBe(200);
   const served = "/v1/serve/x/embeddings";
   expect((await ask("POST", served, { body: '{"input":"a"}', sent: '{"input":"b"}' })).status).toBe(401);
   expect((await ask("POST", served, { body: '{"input":"a"}' })).status).not.toBe(401);

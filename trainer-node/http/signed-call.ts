@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Request, RequestHandler } from "express";
 import type { Clock } from "../../common/clock.ts";
-import { SIGNATURE_HEADERS, signatureOf } from "../call-signature.ts";
+import { SIGNATURE_HEADERS, signatureOf } from "../../common/training/call-signature.ts";
 import { TrainerError } from "../errors.ts";
 
 /** Largest difference between a coordinator's clock and ours. Nonces are stored for twice as long. */
@@ -99,7 +99,7 @@ export function signedCall(request: Request, { settings: { secret }, nonces, clo
     );
   if (!isSame(given, signatureOf(secret, { method, path, timestamp, nonce, headers, bodySha256 })))
     throw refused(
-      "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the participant's secret in the federation. Callers that cannot sign need a TRAINER_TOKEN.",
+      "The signature of this call is missing or wrong. The node's TRAINER_SECRET must equal the secret of this node at /training/nodes, or of the participant in its federation. Callers that cannot sign need a TRAINER_TOKEN.",
     );
   if (!/^\d{1,15}$/.test(timestamp) || Math.abs(clock.now() - Number(timestamp)) > CLOCK_MS_MAX) {
     throw refused(

@@ -230,6 +230,10 @@ const nodes: Group = {
         option("--name <name>", "node name", "name"),
         option("--team <id>", "team ID", "teamId"),
         option("--token-stdin", "read the node's token from stdin", "token", { kind: "secret", question: "Node token" }),
+        option("--secret-stdin", "read the secret that signs calls to the node from stdin", "secret", {
+          kind: "secret",
+          question: "Node secret",
+        }),
       ],
       view: nodeView,
     },

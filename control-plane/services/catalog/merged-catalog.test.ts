@@ -82,7 +82,7 @@ const view = async (gateway: GatewayConfigFile) =>
     clock,
     secrets,
     gateway,
-    config: { allowUnpricedModels: false, serving: { urls: [], token: undefined } },
+    config: { allowUnpricedModels: false, serving: { urls: [], token: undefined, secret: undefined } },
   });
 const changes = () => collect(opened.store.scan("feed"));
 

@@ -5,11 +5,10 @@ import type {
   Round as RoundMessage,
   RoundParticipant as RoundParticipantMessage,
 } from "../../../proto/gen/tributary/training/v1/training.ts";
-import type { Secrets } from "../../crypto/secrets.ts";
 import type { Federation, FederationParticipant, RoundParticipant, TrainerNode, TrainingRound } from "../../domain/training-records.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
-import { sharedToken } from "./shared-nodes.ts";
+import { sharedCredentials } from "./shared-nodes.ts";
 
 /** What the credentials for calls to participants are read from. */
 type Credentials = Pick<ControlDeps, "secrets" | "config">;
@@ -56,8 +55,9 @@ function credentialsOf(
   { url, sealedSecret, sealedToken }: FederationParticipant,
   { secrets, config, tenantId }: Credentials & { tenantId: string },
 ): Pick<ParticipantMessage, "secret" | "token" | "tenantId"> {
-  const token = sealedToken === undefined ? sharedToken(config, url) : secrets.open(sealedToken).toString();
-  return { secret: secrets.open(sealedSecret).toString(), token: token ?? "", tenantId };
+  const shared = sharedCredentials(config, url);
+  const token = sealedToken === undefined ? (shared.token ?? "") : secrets.open(sealedToken).toString();
+  return { secret: shared.secret ?? secrets.open(sealedSecret).toString(), token, tenantId };
 }
 
 export function roundMessage(round: TrainingRound): RoundMessage {
@@ -105,7 +105,8 @@ export function readResult(message: RoundParticipantMessage): RoundParticipant {
   };
 }
 
-export function nodeMessage(node: TrainerNode, secrets?: Secrets): NodeMessage {
+/** With `credentials` the message is for an edge that proxies requests to the node. */
+export function nodeMessage(node: TrainerNode, credentials?: Credentials): NodeMessage {
   return {
     id: node.id,
     name: node.name,
@@ -120,6 +121,12 @@ export function nodeMessage(node: TrainerNode, secrets?: Secrets): NodeMessage {
     bytes: BigInt(node.bytes),
     trainMs: BigInt(node.trainMs),
     createdAt: date(node.createdAt),
-    token: secrets && node.sealedToken !== undefined ? secrets.open(node.sealedToken).toString() : undefined,
+    ...(credentials && nodeCredentials(node, credentials)),
   };
+}
+
+function nodeCredentials({ url, sealedToken, sealedSecret }: TrainerNode, { secrets, config }: Credentials) {
+  const open = (sealed: string | undefined) => (sealed === undefined ? undefined : secrets.open(sealed).toString());
+  const shared = sharedCredentials(config, url);
+  return { token: open(sealedToken) ?? shared.token, secret: open(sealedSecret) ?? shared.secret };
 }

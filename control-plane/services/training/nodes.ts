@@ -15,7 +15,7 @@ import { requireManager, requireTrainingActor, requireVisible, teamForNew } from
 import { nodeMessage } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { checkNodeUrl, nodeFor } from "./participants.ts";
-import { refuseOperatorsNodes, sharedNode, sharedNodes, sharedToken } from "./shared-nodes.ts";
+import { refuseOperatorsNodes, sharedCredentials, sharedNode, sharedNodes } from "./shared-nodes.ts";
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
@@ -36,7 +36,7 @@ export function trainingNodeHandlers(
             details: [{ path: "body.url", message: "is taken" }],
           });
         }
-        const node = await nodeFor(deps, tx, { team, url, name: request.name, token: request.token }, now);
+        const node = await nodeFor(deps, tx, { team, url, name: request.name, token: request.token, secret: request.secret }, now);
         await audit({ action: "node.create", target: node.id, organizationId: team.organizationId, details: { url } });
         return { node: nodeMessage(node) };
       });
@@ -60,14 +60,12 @@ export function trainingNodeHandlers(
       const tenantId = actor.organizationId;
       const shared = sharedNode(deps.config, id);
       if (shared) {
-        const token = withToken ? deps.config.serving.token : undefined;
-        return { node: { ...nodeMessage(shared), token }, tenantId };
+        const credentials = withToken ? sharedCredentials(deps.config, shared.url) : {};
+        return { node: { ...nodeMessage(shared), ...credentials }, tenantId };
       }
       const found = await deps.store.get("trainerNodes", id);
       const { found: node } = await requireVisible(deps.store, { actor, found, what: "node" });
-      if (!withToken) return { node: nodeMessage(node), tenantId };
-      const message = nodeMessage(node, deps.secrets);
-      return { node: { ...message, token: message.token ?? sharedToken(deps.config, node.url) }, tenantId };
+      return { node: nodeMessage(node, withToken ? deps : undefined), tenantId };
     },
 
     async deleteNode({ id }, context) {

@@ -29,19 +29,20 @@ export async function newParticipants(
     const path = `body.participants.${index}`;
     const organizationId = await receiverOf(tx, { team, given: one.organizationId, path });
     const place = { id: `p${index + 1}`, organizationId, dataset: one.dataset };
-    const secret = one.secret ?? deps.random.bytes(SECRET_BYTES).toString("hex");
-    const sealed = { sealedSecret: deps.secrets.seal(Buffer.from(secret)) };
+    const own = { secret: sealed(deps, one.secret), token: sealed(deps, one.token) };
+    const newSecret = deps.secrets.seal(Buffer.from(deps.random.bytes(SECRET_BYTES).toString("hex")));
     if (one.join) {
       const token = JOIN_PREFIX + deps.random.bytes(SECRET_BYTES).toString("base64url");
       joinTokens.push(token);
-      participants.push({ ...place, ...sealed, nodeId: "", url: "", joined: false, joinHash: deps.secrets.tokenHash(token) });
+      const joinHash = deps.secrets.tokenHash(token);
+      participants.push({ ...place, sealedSecret: own.secret ?? newSecret, nodeId: "", url: "", joined: false, joinHash });
     } else {
       const url = checkNodeUrl(deps, one.url, `${path}.url`);
-      const node = await nodeFor(deps, tx, { team, url, name: "", token: one.token }, now);
-      const token = one.token === undefined ? node.sealedToken : deps.secrets.seal(Buffer.from(one.token));
+      const node = await nodeFor(deps, tx, { team, url, name: "", token: one.token, secret: one.secret }, now);
+      const token = own.token ?? node.sealedToken;
       participants.push({
         ...place,
-        ...sealed,
+        sealedSecret: own.secret ?? node.sealedSecret ?? newSecret,
         nodeId: node.id,
         url,
         joined: true,
@@ -50,6 +51,10 @@ export async function newParticipants(
     }
   }
   return { participants, joinTokens };
+}
+
+function sealed({ secrets }: Pick<ControlDeps, "secrets">, text: string | undefined): string | undefined {
+  return text === undefined ? undefined : secrets.seal(Buffer.from(text));
 }
 
 /** The organization that receives the rewards. */
@@ -67,7 +72,7 @@ async function receiverOf(
 export async function nodeFor(
   deps: ControlDeps,
   tx: Transaction,
-  { team, url, name, token }: { team: Team; url: string; name: string; token: string | undefined },
+  { team, url, name, token, secret }: { team: Team; url: string; name: string; token: string | undefined; secret: string | undefined },
   now: number,
 ): Promise<TrainerNode> {
   const known = await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url]);
@@ -79,6 +84,7 @@ export async function nodeFor(
     organizationId: team.organizationId,
     teamId: team.id,
     ...(token === undefined ? {} : { sealedToken: deps.secrets.seal(Buffer.from(token)) }),
+    ...(secret === undefined ? {} : { sealedSecret: deps.secrets.seal(Buffer.from(secret)) }),
     status: "unknown",
     updates: 0,
     failures: 0,

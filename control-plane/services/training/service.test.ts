@@ -81,6 +81,34 @@ test("nodes of a team: managers add and remove them, their addresses are unique,
   ]);
 });
 
+test("a node's secret goes to the edge that signs for it and to coordinators, and is not listed", async () => {
+  await open({ ALLOW_PRIVATE_NODES: "true" });
+  const [url, secret] = ["http://127.0.0.1:5999", "a-secret-of-the-node"];
+  const { node } = await training().createNode({ name: "", url, teamId: platform.team.id, secret }, platform.as("lead"));
+  const id = node?.id ?? "";
+  const secretFor = async (withToken: boolean) => (await training().getNode({ id, withToken }, platform.as("member"))).node?.secret;
+  expect([node?.secret, await secretFor(false), await secretFor(true)]).toEqual([undefined, undefined, secret]);
+  await create("owner", { participants: [{ url, join: false, dataset: "" }] });
+  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  expect(work[0]?.federation?.participants).toMatchObject([{ url, secret }]);
+});
+
+test("a node or participant at the shared trainer's address is called with the operator's token, as its organization", async () => {
+  await open({ ALLOW_PRIVATE_NODES: "true", SERVING_URLS: "http://127.0.0.1:5000", TRAINER_TOKEN: "the-operators-token" });
+  const urls = ["http://127.0.0.1:5000", "http://localhost:5000"];
+  const nodes = urls.map((url) => training().createNode({ name: "", url, teamId: platform.team.id }, platform.as("lead")));
+  const ids = (await Promise.all(nodes)).map(({ node }) => node?.id ?? "");
+  const tokenOf = async (id: string) => (await training().getNode({ id, withToken: true }, platform.as("member"))).node?.token;
+  expect(await Promise.all(["node_local", ...ids].map(tokenOf))).toEqual(["the-operators-token", "the-operators-token", undefined]);
+  await create("owner", { participants: urls.map((url) => ({ url, join: false, dataset: "" })) });
+  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  const tenantId = platform.team.organizationId;
+  expect(work[0]?.federation?.participants).toMatchObject([
+    { token: "the-operators-token", tenantId },
+    { token: "", tenantId },
+  ]);
+});
+
 test("the list of referenced blobs continues by its own cursor only", async () => {
   const list = (after: string) => training().listBlobUses({ after, limit: 10 }, platform.as("anonymous"));
   const { next } = await list("");

@@ -1,6 +1,6 @@
-import { isOperators, type Machine, refuseOperatorsNodes, sharedToken } from "./shared-nodes.ts";
+import { isOperators, type Machine, refuseOperatorsNodes, sharedCredentials } from "./shared-nodes.ts";
 
-const serving = { urls: ["http://127.0.0.1:5000", "https://trainer.example/base"], token: undefined };
+const serving = { urls: ["http://127.0.0.1:5000", "https://trainer.example/base"], token: undefined, secret: undefined };
 const machine: Machine = {
   resolve: async (host) => {
     const known: Record<string, string[]> = {
@@ -46,13 +46,14 @@ test.each([
   expect(await isOperators({ serving }, url, machine)).toBe(false);
 });
 
-test("the operator's token goes to the exact address of a shared node, never to a name that a tenant chose for it", () => {
-  const config = { serving: { ...serving, token: "made-at-the-start" }, sharedTrainers: true };
-  const tokenOf = (url: string) => sharedToken(config, url);
-  expect(serving.urls.map(tokenOf)).toEqual(["made-at-the-start", "made-at-the-start"]);
+test("the operator's token and secret go to the exact address of a shared node, never to a name that a tenant chose for it", () => {
+  const own = { token: "made-at-the-start", secret: "of-the-operator" };
+  const none = { token: undefined, secret: undefined };
+  const config = { serving: { ...serving, ...own }, sharedTrainers: true };
+  for (const url of serving.urls) expect(sharedCredentials(config, url)).toEqual(own);
   for (const url of ["http://localhost:5000", "http://alias.example:5000", "http://127.0.0.1:5000/x", "https://trainer.example"])
-    expect([url, tokenOf(url)]).toEqual([url, undefined]);
-  expect(sharedToken({ ...config, sharedTrainers: false }, "http://127.0.0.1:5000")).toBeUndefined();
+    expect([url, sharedCredentials(config, url)]).toEqual([url, none]);
+  expect(sharedCredentials({ ...config, sharedTrainers: false }, "http://127.0.0.1:5000")).toEqual(none);
 });
 
 test("a node of the operator's that is not shared is refused under another name, by its place in the request", async () => {

@@ -33,12 +33,19 @@ export function sharedNode(config: Config, id: string): TrainerNode | undefined 
 }
 
 /**
- * The token for calls to a node or participant that is a shared node by its exact address. Another name of the node gets no token, because it
- * may lead elsewhere at the next call; its calls are those of an anonymous caller.
+ * The credentials for calls to a node or participant that is a shared node by its exact address. Another name of the node gets none, because
+ * it may lead elsewhere at the next call; its calls are those of an anonymous caller.
  */
-export function sharedToken({ serving, sharedTrainers }: Config, url: string): string | undefined {
-  return sharedTrainers && serving.urls.includes(url) ? serving.token : undefined;
+export function sharedCredentials({ serving, sharedTrainers }: Config, url: string): NodeCredentials {
+  return sharedTrainers && serving.urls.includes(url) ? { token: serving.token, secret: serving.secret } : NO_CREDENTIALS;
 }
+
+interface NodeCredentials {
+  readonly token: string | undefined;
+  readonly secret: string | undefined;
+}
+
+const NO_CREDENTIALS: NodeCredentials = { token: undefined, secret: undefined };
 
 /** If the operator does not share its nodes, no node or participant of a tenant may be one of them, under any name. */
 export async function refuseOperatorsNodes(

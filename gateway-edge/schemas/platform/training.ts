@@ -54,7 +54,15 @@ export const createFederationBody = z
     context.addIssue({ code: "custom", path: ["minResults"], message });
   });
 
-export const createNodeBody = z.object({ name: name.optional(), url, teamId: id.optional(), token: secret.optional() });
+export const createNodeBody = z.object({
+  name: name.optional(),
+  url,
+  teamId: id.optional(),
+  /** The bearer token of the node (its `TRAINER_TOKEN`). */
+  token: secret.optional(),
+  /** Signs calls to the node (its `TRAINER_SECRET`). */
+  secret: secret.optional(),
+});
 
 export const federationsQuery = z.object({
   ...paging,

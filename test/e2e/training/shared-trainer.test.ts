@@ -2,7 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { call, newTenant, type Tenant } from "../../helpers/api.ts";
+import { startTrainer } from "../../helpers/federations.ts";
 import { type System, startSystem, TRAINER_TOKEN } from "../../helpers/system.ts";
 
 let system: System;
@@ -90,6 +92,27 @@ test("a team's node with the shared trainer's address is the shared trainer: its
   expect((await call(system.url, "GET", at("node_local", `/v1/jobs/${job.body.id}`), { key: bob.key })).status).toBe(200);
   expect((await call(system.url, "GET", at("node_local", `/v1/jobs/${job.body.id}`), { key: ann.key })).status).toBe(404);
   expect((await call(system.trainerUrl, "GET", `/v1/jobs/${job.body.id}`)).status).toBe(404);
+});
+
+test("a node that has only a secret can be called through the edge, by a team that registered it with the secret", async () => {
+  const secret = "a-secret-of-the-node-and-its-team";
+  const trainer = await startTrainer({ TRAINER_SECRET: secret, DATA_DIR: join(system.folder, "participant") });
+  try {
+    const body = { dataset: ROWS, config: { epochs: 1 } };
+    const train = async (node: string, key: string) => call(system.url, "POST", at(node, "/v1/train"), { key, body });
+    const unsigned = await register(trainer.url, bob);
+    expect(await train(unsigned, bob.key)).toMatchObject({ status: 401, body: { code: "UNAUTHORIZED" } });
+    const made = await call(system.url, "POST", "/training/nodes", { token: ann.token, body: { url: trainer.url, secret } });
+    expect([made.status, made.text.includes(secret)]).toEqual([201, false]);
+    const node = made.body.node.id;
+    expect((await train(node, ann.key)).status).toBe(200);
+    const blob = await storeBlob(ann, node);
+    expect((await call(system.url, "GET", at(node, blob), { key: ann.key })).status).toBe(200);
+    expect((await call(system.url, "GET", at(node, "/v1/info"), { key: ann.key })).status).toBe(200);
+    expect((await call(system.url, "DELETE", at(node, blob), { key: ann.key })).status).toBe(204);
+  } finally {
+    await trainer.process.stop();
+  }
 });
 
 test("a blob that two tenants stored is neither's to delete", async () => {

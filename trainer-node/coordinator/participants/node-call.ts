@@ -6,7 +6,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { createGuard } from "../../../common/outbound.ts";
 import { guardedDispatcher } from "../../../common/outbound-undici.ts";
 import type { Random } from "../../../common/random.ts";
-import { SIGNATURE_HEADERS, signatureOf } from "../../call-signature.ts";
+import { signatureHeaders } from "../../../common/training/call-signature.ts";
 import { createSharedFiles } from "../blobs/shared-files.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -71,26 +71,13 @@ export function createNodeCalls(options: {
       ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
       ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
     };
-    const parts = {
-      method,
-      path: fullPath,
-      timestamp: String(clock.now()),
-      nonce: random.bytes(16).toString("hex"),
-      headers: asked,
-      bodySha256: body?.sha256 ?? "",
-    };
+    const signed = { method, path: fullPath, headers: asked, bodySha256: body?.sha256 ?? "" };
     const sent: Dispatcher.RequestOptions = {
       origin: base.origin,
       path: fullPath,
       method,
       signal,
-      headers: {
-        ...asked,
-        [SIGNATURE_HEADERS.signature]: signatureOf(node.secret, parts),
-        [SIGNATURE_HEADERS.nonce]: parts.nonce,
-        [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
-        [SIGNATURE_HEADERS.bodySha256]: parts.bodySha256,
-      },
+      headers: { ...asked, ...signatureHeaders(node.secret, signed, { clock, random }) },
       ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
     };
     try {

@@ -1,7 +1,12 @@
+import { hash } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import express from "express";
+import { systemClock } from "../../../../common/clock.ts";
 import type { AppError } from "../../../../common/errors.ts";
+import { systemRandom } from "../../../../common/random.ts";
+import { SIGNATURE_HEADERS, signatureOf } from "../../../../common/training/call-signature.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { nodeProxy } from "./node-proxy.ts";
 
@@ -11,14 +16,15 @@ interface Answer {
   readonly body?: string;
 }
 
-let received: { url: string | undefined; headers: IncomingHttpHeaders }[] = [];
+let received: { url: string; method: string; headers: IncomingHttpHeaders; body: string }[] = [];
 let looks: string[] = [];
 let answer: Answer = {};
 let node: Server;
 let edge: Server;
 beforeAll(async () => {
-  node = createServer((request, response) => {
-    received.push({ url: request.url, headers: request.headers });
+  node = createServer(async (request, response) => {
+    const { url = "", method = "", headers } = request;
+    received.push({ url, method, headers, body: await text(request) });
     response.writeHead(answer.status ?? 200, answer.headers ?? {});
     response.end(answer.body ?? "{}");
   });
@@ -26,14 +32,21 @@ beforeAll(async () => {
   const getNode = async ({ id }: { id: string }, { metadata }: { metadata: { authorization: string } }) => {
     looks.push(metadata.authorization);
     return {
-      node: { id, url: urlOf(node), teamId: id === "node_shared" ? "" : "team_1", token: undefined },
+      node: {
+        id,
+        url: urlOf(node) + (id === "node_signed" ? "/base" : ""),
+        teamId: id === "node_shared" ? "" : "team_1",
+        secret: id === "node_signed" ? SECRET : undefined,
+      },
       tenantId: "org_caller",
     };
   };
-  const deps = { control: { training: { getNode } }, config: { allowPrivateNodes: true } };
-  const app = express().use(nodeProxy(deps as unknown as Pick<EdgeDeps, "control" | "config">));
+  const config = { allowPrivateNodes: true, jsonBodyBytesMax: BODY_BYTES_MAX };
+  const deps = { control: { training: { getNode } }, config, clock: systemClock, random: systemRandom };
+  const app = express().use(nodeProxy(deps as unknown as EdgeDeps));
+  const statuses: Record<string, number> = { UNAUTHORIZED: 401, PAYLOAD_TOO_LARGE: 413 };
   app.use(((error: AppError, _request, response, _next) => {
-    response.status(error.code === "UNAUTHORIZED" ? 401 : 500).end(error.message);
+    response.status(statuses[error.code] ?? 500).end(error.message);
   }) as express.ErrorRequestHandler);
   edge = createServer(app);
   await listening(edge);
@@ -48,6 +61,8 @@ beforeEach(() => {
   answer = {};
 });
 
+const SECRET = "a secret of the node and its team";
+const BODY_BYTES_MAX = 1000;
 const listening = (server: Server) => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const KEY = { "x-gw-api-key": `sk-${"k".repeat(30)}` };
@@ -176,4 +191,60 @@ test("the console's cookie does not open a node; a token or a key does", async (
   expect((await ask("/training/nodes/node_1/x", { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
   expect((await ask("/training/nodes/node_1/x")).status).toBe(200);
   expect(looks).toEqual([TOKEN, expect.stringMatching(/^key-sha256 /)]);
+});
+
+describe("a node with a secret", () => {
+  const PREFIX = "/training/nodes/node_signed";
+  const post = (path: string, body: RequestInit["body"], headers: Record<string, string> = {}) =>
+    fetch(`${urlOf(edge)}${PREFIX}${path}`, {
+      method: "POST",
+      headers: { ...KEY, ...headers },
+      ...(body && { body }),
+      duplex: "half",
+    } as RequestInit);
+
+  /** Whether the node would accept the call, and the hash that it compares the body with. */
+  function checked(call: (typeof received)[number] | undefined) {
+    const header = (name: keyof typeof SIGNATURE_HEADERS) => String(call?.headers[SIGNATURE_HEADERS[name]]);
+    const { method = "", url: path = "", headers = {} } = call ?? {};
+    const parts = { method, path, headers, timestamp: header("timestamp"), nonce: header("nonce"), bodySha256: header("bodySha256") };
+    return { isSigned: signatureOf(SECRET, parts) === header("signature"), bodySha256: header("bodySha256") };
+  }
+
+  test.each<[string, () => RequestInit["body"], string]>([
+    ["JSON", () => '{"a":1}', '{"a":1}'],
+    ["a stream of unknown length", () => new Blob(["stre", "amed"]).stream(), "streamed"],
+    ["no body", () => undefined, ""],
+  ])("receives calls that are signed with it: %s", async (_name, body, arrived) => {
+    const headers = { "content-type": "application/json", "idempotency-key": "k", "x-train-config": "{}", "x-gw-tenant": "org_other" };
+    expect((await post("/v1/train?async=1", body(), headers)).status).toBe(200);
+    expect(received[0]).toMatchObject({ url: "/base/v1/train?async=1", body: arrived, headers: { "x-gw-tenant": "org_caller" } });
+    expect(checked(received[0])).toEqual({ isSigned: true, bodySha256: hash("sha256", arrived, "hex") });
+  });
+
+  test("reads need no body hash, and every call has a new nonce", async () => {
+    for (const method of ["GET", "DELETE", "GET"]) await ask(`${PREFIX}/v1/jobs/1`, KEY, method);
+    expect(received.map(checked)).toEqual(Array.from({ length: 3 }, () => ({ isSigned: true, bodySha256: "" })));
+    expect(new Set(received.map(({ headers }) => headers[SIGNATURE_HEADERS.nonce])).size).toBe(3);
+  });
+
+  test("bodies above the limit pass only if their hash is known: as the name of a blob, or declared by the caller", async () => {
+    const large = "x".repeat(BODY_BYTES_MAX + 1);
+    const sha256 = hash("sha256", large, "hex");
+    const refused = await post("/v1/train", large);
+    expect([refused.status, await refused.text()]).toEqual([413, expect.stringContaining(SIGNATURE_HEADERS.bodySha256)]);
+    expect((await post("/v1/train", new Blob([large]).stream())).status).toBe(413);
+    expect(received).toEqual([]);
+    await fetch(`${urlOf(edge)}${PREFIX}/v1/blobs/${sha256}`, { method: "PUT", headers: KEY, body: large });
+    await post("/v1/train", large, { [SIGNATURE_HEADERS.bodySha256]: sha256.toUpperCase() });
+    expect(received.map((call) => ({ ...checked(call), body: call.body }))).toEqual(
+      Array.from({ length: 2 }, () => ({ isSigned: true, bodySha256: sha256, body: large })),
+    );
+  });
+
+  test("a caller's own signature headers do not reach it", async () => {
+    const forged = Object.fromEntries(Object.values(SIGNATURE_HEADERS).map((name) => [name, "forged"]));
+    await post("/v1/train", "{}", forged);
+    expect(checked(received[0])).toEqual({ isSigned: true, bodySha256: hash("sha256", "{}", "hex") });
+  });
 });

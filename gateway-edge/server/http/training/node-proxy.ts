@@ -1,4 +1,4 @@
-import type { Agent, IncomingMessage } from "node:http";
+import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { Router } from "express";
 import { isPlaceRefused } from "../../../../common/checked-lookup.ts";
 import { AppError } from "../../../../common/errors.ts";
@@ -8,6 +8,7 @@ import type { EdgeDeps } from "../../../deps.ts";
 import { callMetadata, userOrKeyHeader } from "../../middleware/authenticate-user.ts";
 import { createForward, type Forward } from "./forward.ts";
 import { restrictNodeAnswer } from "./node-answer.ts";
+import { type SignedNodeCall, signNodeCall } from "./sign-node-call.ts";
 
 const LOOK_MS = 5000;
 /** A training call may take this long on one connection; longer work is an asynchronous job of the node. */
@@ -35,13 +36,16 @@ interface ProxyTarget {
   readonly prefix: string;
   /** The caller's organization, which a shared node uses to separate tenants. */
   readonly tenant: string | undefined;
+  /** Set if the node has a secret. */
+  readonly signed: SignedNodeCall | undefined;
 }
 
 /**
  * The node proxy: `/training/nodes/{id}/...` forwards to a team's trainer node. The console's session cookie does not authenticate here,
  * and browsers get the response as data: a team's node must not act in the name of a user who opens a link to it.
  */
-export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
+export function nodeProxy({ control, config, clock, random }: Pick<EdgeDeps, "control" | "config" | "clock" | "random">): Router {
+  const signing = { clock, random, bodyBytesMax: config.jsonBodyBytesMax };
   const targets = new WeakMap<IncomingMessage, ProxyTarget>();
   const targetOf = (request: IncomingMessage): ProxyTarget => {
     const found = targets.get(request);
@@ -53,17 +57,8 @@ export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "confi
       agent,
       proxyTimeout: WORK_MS_MAX,
       router: (request) => targetOf(request).url.origin,
-      pathRewrite: (_path, request) => {
-        const { url, rest } = targetOf(request);
-        return url.pathname.replace(/\/$/, "") + rest;
-      },
-      onSend: (sent, request) => {
-        for (const name of STRIPPED_HEADERS) sent.removeHeader(name);
-        const { token, prefix, tenant } = targetOf(request);
-        sent.setHeader("x-forwarded-prefix", prefix);
-        if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
-        if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
-      },
+      pathRewrite: (_path, request) => pathAtNode(targetOf(request)),
+      onSend: (sent, request) => authorizeCall(sent, targetOf(request)),
       onAnswer: (answer, request) => restrictNodeAnswer(answer, targetOf(request)),
     });
   const forwards = (guard: Guard) => {
@@ -81,7 +76,10 @@ export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "confi
     const rest = request.originalUrl.slice(request.originalUrl.indexOf("/", "/training/nodes/".length));
     const url = new URL(node.url);
     const prefix = `/training/nodes/${node.id}`;
-    targets.set(request, { url, token: node.token, rest, prefix, tenant });
+    const { token, secret } = node;
+    const path = pathAtNode({ url, rest });
+    const signed = secret === undefined ? undefined : await signNodeCall(request, { secret, path, tenant }, signing);
+    targets.set(request, { url, token, rest, prefix, tenant, signed });
     try {
       await (node.teamId === "" ? own : tenants)[url.protocol === "https:" ? "https:" : "http:"](request, response);
     } catch (error) {
@@ -89,6 +87,21 @@ export function nodeProxy({ control, config }: Pick<EdgeDeps, "control" | "confi
     }
   });
   return router;
+}
+
+/** Replaces the caller's credentials by those of the node, and says for whom the call is made. */
+function authorizeCall(sent: ClientRequest, { token, prefix, tenant, signed }: ProxyTarget): void {
+  for (const name of STRIPPED_HEADERS) sent.removeHeader(name);
+  sent.setHeader("x-forwarded-prefix", prefix);
+  if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
+  if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
+  for (const [name, value] of Object.entries(signed?.headers ?? {})) sent.setHeader(name, value);
+  // A body that was read to be signed is written here; the request has nothing more to send.
+  if (signed?.body?.length) sent.write(signed.body);
+}
+
+function pathAtNode({ url, rest }: Pick<ProxyTarget, "url" | "rest">): string {
+  return url.pathname.replace(/\/$/, "") + rest;
 }
 
 function unreachable(error: unknown): AppError {

@@ -31,8 +31,8 @@ const createNode = ({ control }: EdgeDeps) =>
     body: schemas.createNodeBody,
     status: 201,
     answer: schemas.nodeAnswer,
-    handler: async ({ body: { name = "", url, teamId = "", token } }, call) => {
-      const { node } = await control.training.createNode({ name, url, teamId, token }, call.write());
+    handler: async ({ body: { name = "", url, teamId = "", token, secret } }, call) => {
+      const { node } = await control.training.createNode({ name, url, teamId, token, secret }, call.write());
       return { node: presentNode(sent(node, "node")) };
     },
   });

@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
+import type { Clock } from "../clock.ts";
+import type { Random } from "../random.ts";
 
-/** Headers of a signed call. A node that has the federation's secret checks them. */
+/** Headers of a signed call. A node with the same secret checks them. */
 export const SIGNATURE_HEADERS = {
   signature: "x-tributary-signature",
   nonce: "x-tributary-nonce",
@@ -32,4 +34,19 @@ export function signatureOf(secret: string, { method, path, timestamp, nonce, he
   const signedHeaders = SIGNED_HEADERS.map((name) => `${name}: ${headers[name] ?? ""}`);
   const lines = ["v2", method, path, timestamp, nonce, ...signedHeaders, bodySha256];
   return `v2=${createHmac("sha256", secret).update(lines.join("\n")).digest("hex")}`;
+}
+
+/** The headers that sign a call with `secret` now. */
+export function signatureHeaders(
+  secret: string,
+  call: Omit<SignedParts, "timestamp" | "nonce">,
+  { clock, random }: { clock: Clock; random: Random },
+): Record<string, string> {
+  const parts = { ...call, timestamp: String(clock.now()), nonce: random.bytes(16).toString("hex") };
+  return {
+    [SIGNATURE_HEADERS.signature]: signatureOf(secret, parts),
+    [SIGNATURE_HEADERS.nonce]: parts.nonce,
+    [SIGNATURE_HEADERS.timestamp]: parts.timestamp,
+    [SIGNATURE_HEADERS.bodySha256]: parts.bodySha256,
+  };
 }
