@@ -22,7 +22,7 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
     `  participant API        http://${shownHost(settings.trainerHost)}:${settings.trainerPort}`,
     `  control plane (gRPC)   ${shownHost(settings.controlHost)}:${settings.controlPort}`,
     `  data and logs          ${settings.dataDir}`,
-    ...openingLines(settings),
+    ...accessLines(settings),
     ...(firstRun === undefined ? [] : ["", firstRunLines(firstRun)]),
     "",
     ...firstCall(base, firstRun?.masterKey ?? undefined, masterKeySet),
@@ -30,22 +30,37 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
   ].join("\n");
 }
 
-/** One line per feature that every new account can use, and a warning if the deployment is reachable by strangers. */
-function openingLines({ openings, host, port, trainerPort, production }: RunSettings): string[] {
-  const open = [
-    openings.allowPrivateNodes && "private addresses    of nodes and participants are allowed; disable with ALLOW_PRIVATE_NODES=false",
-    openings.allowPrivateWebhooks && "private webhooks     are allowed; disable with ALLOW_PRIVATE_WEBHOOKS=false",
-    openings.sharedTrainers && `shared trainer       node_local (port ${trainerPort}); disable with SHARED_TRAINERS=false`,
-    openings.testCredits && "test credits         are free; disable with TEST_CREDITS=false",
-  ].filter((line) => line !== false);
-  const isReachable = !isLoopbackHost(host) && !production;
+const WIDTH = 25;
+const LOCAL = "processes of this machine";
+
+/** One line for everything that is not for everybody: who can use it, and the variable that changes that. */
+function accessLines(settings: RunSettings): string[] {
+  const { openings, exposed, host, port, production } = settings;
+  const accounts = (isOpen: boolean, variable: string) =>
+    isOpen ? `every account (${variable}=false closes it)` : `no account (${variable}=true opens it)`;
+  const rows: [name: string, whom: string][] = [
+    ["sign-up", exposed ? `anyone who reaches the gateway on ${host}:${port}, directly or through a proxy` : LOCAL],
+    ["test credits", accounts(openings.testCredits, "TEST_CREDITS")],
+    ["nodes at private URLs", accounts(openings.allowPrivateNodes, "ALLOW_PRIVATE_NODES")],
+    ["webhooks at private URLs", accounts(openings.allowPrivateWebhooks, "ALLOW_PRIVATE_WEBHOOKS")],
+    ["shared trainer", accounts(openings.sharedTrainers, "SHARED_TRAINERS")],
+    [`trainer port ${settings.trainerPort}`, trainerCallers(settings)],
+    ["metrics", `${LOCAL}, and admins`],
+    ["gRPC reflection", exposed ? "no one" : LOCAL],
+  ];
   const warning = `  WARNING: HOST is ${host} and NODE_ENV is not production: anyone who can reach port ${port} can sign up.`;
   return [
     "",
-    open.length === 0 ? "  available to every account: only the API" : "  available to every account that signs up:",
-    ...open.map((line) => `    ${line}`),
-    ...(isReachable ? [warning, "  Set NODE_ENV=production, SECRET_KEY, ADMIN_PASSWORD and MASTER_KEY."] : []),
+    "  who can use what:",
+    ...rows.map(([name, whom]) => `    ${name.padEnd(WIDTH)} ${whom}`),
+    ...(isLoopbackHost(host) || production ? [] : [warning, "  Set NODE_ENV=production, SECRET_KEY, ADMIN_PASSWORD and MASTER_KEY."]),
   ];
+}
+
+function trainerCallers({ trainerAnonymous, trainerToken, trainerSecret }: RunSettings): string {
+  if (trainerAnonymous) return `${LOCAL}, without seeing data of organizations (TRAINER_ANONYMOUS=false closes it)`;
+  if (trainerSecret !== undefined) return "callers that sign with TRAINER_SECRET";
+  return trainerToken === undefined ? "only the gateway (TRAINER_TOKEN opens it to callers with that token)" : "callers with TRAINER_TOKEN";
 }
 
 /** Separate from the banner, because these values are generated once and must be printed even if the start fails later. */

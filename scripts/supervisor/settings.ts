@@ -56,16 +56,18 @@ export function readSettings(environment: Environment) {
   const ports = [settings.port, settings.trainerPort, settings.controlPort, settings.coordinatorPort];
   if (new Set(ports).size < ports.length)
     throw new ConfigError([`PORT, TRAINER_PORT, CONTROL_PORT, COORDINATOR_PORT: must differ, they are ${ports.join(", ")}`]);
+  const exposed = isExposed(settings);
   const isTrainerGuarded = isGuarded(settings.trainerToken, settings.trainerSecret);
   return {
     ...settings,
     /** Whether callers of this machine may use the trainer without its token. A token or secret that the operator set is required. */
-    trainerAnonymous: isOpen(settings.trainerAnonymous, isTrainerGuarded || isExposed(settings)),
+    trainerAnonymous: isOpen(settings.trainerAnonymous, isTrainerGuarded || exposed),
     /** The trainer and the coordinator listen beyond this machine only with something that callers have to know. */
     trainerHost: settings.trainerHost ?? (isTrainerGuarded ? host : ownHost(host)),
     coordinatorHost: settings.coordinatorHost ?? (isGuarded(settings.coordinatorToken) ? host : ownHost(host)),
     /** What every account may use, for the banner. */
     openings: openingsOf(settings),
+    exposed,
     production: settings.nodeEnv === "production",
   };
 }

@@ -191,20 +191,58 @@ test("the banner shows made secrets once, and a first call that works as it stan
   expect(first).toContain('curl -s http://127.0.0.1:4000/v1/chat/completions -H "Authorization: Bearer sk-made" -H');
   expect(startBanner({ settings, firstRun: undefined, masterKeySet: false, tookMs: 1 })).toContain("Bearer $TRIBUTARY_KEY");
   expect(first).toContain("WARNING: HOST is 0.0.0.0 and NODE_ENV is not production");
-  expect(first).toContain("available to every account: only the API");
   expect(firstRunLines({ ...firstRun, adminPassword: null, masterKey: null })).not.toContain("shown once");
 });
 
-test("the banner has a line for everything that accounts find open, and for nothing else", () => {
-  const shown = (more: Record<string, string>) =>
-    startBanner({ settings: readSettings({ DATA_DIR: folder, ...more }), firstRun: undefined, masterKeySet: true, tookMs: 1 });
-  const own = shown({});
-  for (const name of ["ALLOW_PRIVATE_NODES", "ALLOW_PRIVATE_WEBHOOKS", "SHARED_TRAINERS", "TEST_CREDITS"]) expect(own).toContain(name);
-  expect(own).not.toContain("WARNING");
-  expect(shown({ STRIPE_SECRET_KEY: "sk_test_1" })).not.toContain("TEST_CREDITS");
-  const exposed = shown({ NODE_ENV: "production", HOST: "0.0.0.0", TEST_CREDITS: "true" });
-  expect(exposed).toContain("test credits         are free");
-  expect(exposed).not.toMatch(/WARNING|ALLOW_PRIVATE|SHARED_TRAINERS/);
+describe("the banner says in one line each who can use", () => {
+  /** The lines of the banner by their names. */
+  const shown = (more: Record<string, string>) => {
+    const settings = readSettings({ DATA_DIR: folder, ...more });
+    const banner = startBanner({ settings, firstRun: undefined, masterKeySet: true, tookMs: 1 });
+    const lines = [...banner.matchAll(/^ {4}(\S.*?) {2,}(.*)$/gm)].map(([, name = "", whom = ""]) => [name, whom]);
+    return { banner, lines: Object.fromEntries(lines) as Record<string, string> };
+  };
+  const LOCAL = "processes of this machine";
+  const open = (variable: string) => `every account (${variable}=false closes it)`;
+  const closed = (variable: string) => `no account (${variable}=true opens it)`;
+
+  test("what, on one's own machine", () => {
+    const { banner, lines } = shown({});
+    expect(lines).toEqual({
+      "sign-up": LOCAL,
+      "test credits": open("TEST_CREDITS"),
+      "nodes at private URLs": open("ALLOW_PRIVATE_NODES"),
+      "webhooks at private URLs": open("ALLOW_PRIVATE_WEBHOOKS"),
+      "shared trainer": open("SHARED_TRAINERS"),
+      "trainer port 5000": `${LOCAL}, without seeing data of organizations (TRAINER_ANONYMOUS=false closes it)`,
+      metrics: `${LOCAL}, and admins`,
+      "gRPC reflection": LOCAL,
+    });
+    expect(banner).not.toContain("WARNING");
+    expect(shown({ STRIPE_SECRET_KEY: "sk_test_1" }).lines["test credits"]).toBe(closed("TEST_CREDITS"));
+  });
+
+  test("what, when exposed", () => {
+    const { banner, lines } = shown({ NODE_ENV: "production", HOST: "0.0.0.0", TEST_CREDITS: "true" });
+    expect(lines).toEqual({
+      "sign-up": "anyone who reaches the gateway on 0.0.0.0:4000, directly or through a proxy",
+      "test credits": open("TEST_CREDITS"),
+      "nodes at private URLs": closed("ALLOW_PRIVATE_NODES"),
+      "webhooks at private URLs": closed("ALLOW_PRIVATE_WEBHOOKS"),
+      "shared trainer": closed("SHARED_TRAINERS"),
+      "trainer port 5000": "only the gateway (TRAINER_TOKEN opens it to callers with that token)",
+      metrics: `${LOCAL}, and admins`,
+      "gRPC reflection": "no one",
+    });
+    expect(banner).not.toContain("WARNING");
+  });
+
+  test.each([
+    [{ TRAINER_TOKEN: "a-token-of-the-operator" }, "callers with TRAINER_TOKEN"],
+    [{ TRAINER_SECRET: "a-secret-of-the-operator" }, "callers that sign with TRAINER_SECRET"],
+  ])("the trainer, with %j", (given, whom) => {
+    expect(shown(given).lines["trainer port 5000"]).toBe(whom);
+  });
 });
 
 test("make run refuses a taken port by its number and its variable, with code 78", async () => {
