@@ -13,7 +13,8 @@ import {
   readConfig,
   type Settings,
 } from "../common/config.ts";
-import { exposureSettings, isLoopbackHost } from "../common/exposed.ts";
+import { isLoopbackHost } from "../common/exposed.ts";
+import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -49,7 +50,7 @@ const servingSettings = {
 export const trainerSettings = {
   ...drainSettings,
   TRAINER_PORT: portSetting(5000).describe("Port of the participant API."),
-  HOST: exposureSettings.HOST,
+  ...blobsLimitSettings,
   TRAINER_HOST: z.string().optional().meta({
     description:
       "Address that the trainer node listens on. Beyond loopback it starts only with `TRAINER_TOKEN` or `TRAINER_SECRET`; without one `make run` leaves it on 127.0.0.1.",
@@ -150,7 +151,8 @@ export type TrainerConfig = ReturnType<typeof readTrainerConfig>;
 export function readTrainerConfig(environment: Environment) {
   const settings = readConfig(trainerSettings, environment);
   checkJoining(settings);
-  const config = { ...settings, host: settings.trainerHost ?? settings.host };
+  const host = settings.trainerHost ?? settings.host;
+  const config = { ...settings, host, blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }) };
   checkReach(config);
   checkAnonymous(config);
   if (settings.trainerBytesBudget < settings.trainerBodyBytesMax) {

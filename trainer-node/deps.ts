@@ -2,6 +2,7 @@ import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
 import type { Manifest } from "../common/training/trained-manifest.ts";
+import type { BlobStore } from "./blobs/blob-store.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import type { UsedNonces } from "./http/signed-call.ts";
 import type { IdempotencyStore } from "./idempotency/idempotency-store.ts";
@@ -24,8 +25,10 @@ export interface TrainerDeps {
   readonly nonces: UsedNonces;
   /** Operations that the operator's module registered functions for, once the threads have loaded it. */
   readonly registered: () => readonly FunctionName[];
-  /** Fetches the parameters of a served model unless this node has them. */
-  readonly fetchParameters: (manifest: Manifest) => Promise<void>;
+  /** If absent, this node stores no blobs. */
+  readonly blobs?: BlobStore | undefined;
+  /** Fetches the parameters of a served model unless this node has them; a tenant has to own them. */
+  readonly fetchParameters: (manifest: Manifest, tenant: string) => Promise<void>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;
@@ -58,8 +61,6 @@ export interface TrainerSettings {
   readonly streamBytesMax?: number | undefined;
   /** How long a sender may pause within a body. */
   readonly bodyIdleMs?: number | undefined;
-  /** The folder of stored blobs and the most bytes in it. If absent, this node stores no blobs. */
-  readonly blobs?: { readonly folder: string; readonly bytesMax: number } | undefined;
   readonly bytesBudget: number;
   readonly queueMax: number;
   readonly threads: number;

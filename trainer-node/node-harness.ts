@@ -5,7 +5,7 @@ import { systemClock } from "../common/clock.ts";
 import { silentLogger } from "../common/logger.ts";
 import { systemRandom } from "../common/random.ts";
 import { createApp } from "./app.ts";
-import { createBlobStore } from "./blobs/blob-store.ts";
+import { type BlobStore, createBlobStore } from "./blobs/blob-store.ts";
 import type { TrainerDeps } from "./deps.ts";
 import type { FunctionName } from "./functions/registry.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
@@ -44,6 +44,7 @@ export async function startNode(
     streamBytesMax?: number;
     bodyIdleMs?: number;
     blobBytesMax?: number;
+    blobBytesMaxPerTenant?: number;
     recordBytesInMemory?: number;
     datasetUris?: readonly string[];
     datasetAuthorities?: string;
@@ -91,13 +92,13 @@ export async function startNode(
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,
     bodyIdleMs: options.bodyIdleMs,
-    blobs: { folder: blobFolder, bytesMax: options.blobBytesMax ?? 10_000_000 },
     bytesBudget,
     queueMax,
     threads,
     taskTimeoutMs,
     hasDefaultDataset: false,
   };
+  const blobs = blobStoreOf(blobFolder, options);
   let registered: readonly FunctionName[] = [];
   const deps: TrainerDeps = {
     pool,
@@ -108,8 +109,9 @@ export async function startNode(
     nonces: createUsedNonces({ clock: systemClock }),
     idempotencyStore: createIdempotencyStore({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
     registered: () => registered,
+    blobs,
     fetchParameters: createParametersSource({
-      blobs: createBlobStore(settings.blobs),
+      blobs,
       urls: options.blobSources ?? [],
       timeoutMs: 5000,
       logger: silentLogger,
@@ -133,6 +135,11 @@ export async function startNode(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function blobStoreOf(folder: string, options: { blobBytesMax?: number; blobBytesMaxPerTenant?: number }): BlobStore {
+  const { blobBytesMax: bytesMax = 10_000_000, blobBytesMaxPerTenant: bytesMaxPerTenant = bytesMax } = options;
+  return createBlobStore({ folder, bytesMax, bytesMaxPerTenant });
 }
 
 function servingPoolOf(blobFolder: string, taskTimeoutMs: number): ComputePool {

@@ -50,6 +50,11 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     const budget = createByteBudget(config.trainerBytesBudget);
     let state: ReturnType<TrainerDeps["state"]> = "warming";
     let registered: readonly FunctionName[] = [];
+    const blobs = createBlobStore({
+      folder: blobFolder(config),
+      bytesMax: config.trainerBlobBytesMax,
+      bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
+    });
     const app = createApp({
       pool,
       servingPool,
@@ -67,8 +72,9 @@ export async function serve(title: string, environment: Readonly<Record<string, 
         bytesMax: config.trainerBytesBudget / 4,
       }),
       registered: () => registered,
+      blobs,
       fetchParameters: createParametersSource({
-        blobs: createBlobStore({ folder: blobFolder(config), bytesMax: config.trainerBlobBytesMax }),
+        blobs,
         urls: config.blobSourceUrl,
         token: config.blobSourceToken,
         timeoutMs: config.blobSourceTimeoutMs,
@@ -174,7 +180,6 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     bodyBytesMax: config.trainerBodyBytesMax,
     streamBytesMax: config.trainerStreamBytesMax,
     bodyIdleMs: config.trainerBodyIdleMs,
-    blobs: { folder: blobFolder(config), bytesMax: config.trainerBlobBytesMax },
     bytesBudget: config.trainerBytesBudget,
     queueMax: config.trainerQueueMax,
     threads: config.trainerThreads,

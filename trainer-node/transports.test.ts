@@ -301,7 +301,7 @@ describe("blobs", () => {
     expect((await put("0".repeat(64), two)).status).toBe(422);
     expect((await put("..%2fpasswd", two)).status).toBe(422);
     expect((await put(digestOf(new Uint8Array(10_000_001)), new Uint8Array(10_000_001))).status).toBe(413);
-    expect(readdirSync(`${node.folder}/blobs`)).toHaveLength(2);
+    expect(readdirSync(`${node.folder}/blobs`).filter((name) => !name.startsWith("."))).toHaveLength(2);
     const url = `${node.url}/v1/blobs/${digestOf(one)}`;
     const range = await fetch(url, { headers: { range: "bytes=0-3" } });
     expect([range.status, Buffer.from(await range.arrayBuffer()).equals(Buffer.from(one).subarray(0, 4))]).toEqual([206, true]);

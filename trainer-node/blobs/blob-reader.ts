@@ -1,26 +1,28 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { TrainerError } from "../errors.ts";
-import { tenantPath } from "./blob-store.ts";
+import { ownsOnDisk } from "./blob-owners.ts";
 
-/**
- * Reads whole blobs by their hash, with `tenant` only blobs that this tenant alone stored. A missing blob is a BLOB_NOT_FOUND error that
- * names it.
- */
-export function blobReader(folder: string | undefined, tenant?: string): (digest: string) => Uint8Array<ArrayBuffer> {
+/** Reads whole blobs by their hash. One that is missing or not the tenant's is a BLOB_NOT_FOUND error that names it; "" reads all. */
+export function blobReader(folder: string | undefined, tenant: string): (digest: string) => Uint8Array<ArrayBuffer> {
   return (digest) => {
     if (folder !== undefined && /^[0-9a-f]{64}$/.test(digest)) {
       try {
-        if (tenant !== undefined && readFileSync(tenantPath(folder, digest), "utf8") !== tenant) throw new Error("another tenant's");
-        return wholeFile(join(folder, digest));
+        const path = join(folder, digest);
+        if (tenant === "" || ownsOnDisk(folder, tenant, { digest, bytes: statSync(path).size })) return wholeFile(path);
       } catch {
         // The blob is missing or another tenant's; the error below says the same of both.
       }
     }
-    throw new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`, {
-      details: { sha256: digest },
-    });
+    throw noBlob(digest);
   };
+}
+
+/** The error for a blob that is not there, or is another tenant's. */
+export function noBlob(digest: string): TrainerError {
+  return new TrainerError("BLOB_NOT_FOUND", `This node has no blob sha256:${digest}. PUT it to /v1/blobs/${digest} first.`, {
+    details: { sha256: digest },
+  });
 }
 
 /** Reads into a buffer of its own: Node's readFileSync may return a part of a shared pool. */

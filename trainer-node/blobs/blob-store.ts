@@ -1,33 +1,50 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { orElse } from "../../common/ignore.ts";
 import { uniqueName } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
+import { adoptBlobs, openBlobOwners, requireSame, type StorageUse } from "./blob-owners.ts";
 
-/** Stores parameters under the SHA-256 of their bytes, in files that only this user can read. */
+/**
+ * Stores parameters under the SHA-256 of their bytes, in files that only this user can read. A tenant sees only blobs that it stored; the
+ * operator (tenant "") sees all.
+ */
 export interface BlobStore {
-  /** The path and size of a stored blob. */
-  find(digest: string): Promise<{ path: string; bytes: number } | undefined>;
-  /** Stores a blob. Refuses bytes that do not match the digest, and leaves nothing of them. */
-  put(digest: string, chunks: AsyncIterable<Buffer>, tenant?: string): Promise<"created" | "there">;
-  remove(digest: string): Promise<void>;
-  /** The tenant that stored the blob; undefined if the operator or several tenants did. */
-  tenantOf(digest: string): Promise<string | undefined>;
+  /** The path and size of a blob that the tenant owns; of any blob without a tenant. */
+  find(digest: string, tenant?: string): Promise<{ path: string; bytes: number } | undefined>;
+  /** Stores a blob. Refuses bytes that do not match the digest or exceed a limit, and leaves nothing of them. */
+  put(digest: string, chunks: AsyncIterable<Buffer>, options?: PutOptions): Promise<"created" | "there">;
+  /** Removes a tenant's ownership, and the bytes with the last owner; without a tenant, the blob. False if it is not the tenant's. */
+  remove(digest: string, tenant?: string): boolean;
+  /** The bytes that a tenant has here. */
+  use(tenant: string): StorageUse;
 }
 
-/** Creates a blob store in a folder, with a limit on its bytes. */
-export function createBlobStore(options: { folder: string; bytesMax: number }): BlobStore {
-  const { folder, bytesMax } = options;
+/** Who stores a blob, and how large it is said to be. */
+export interface PutOptions {
+  readonly tenant?: string;
+  /** If known, they are reserved before the first one comes. */
+  readonly bytes?: number | undefined;
+}
+
+/** Options of a blob store. */
+export interface BlobStoreOptions {
+  readonly folder: string;
+  /** Most bytes of all blobs. */
+  readonly bytesMax: number;
+  /** Most bytes of one tenant's blobs. */
+  readonly bytesMaxPerTenant: number;
+}
+
+/** Creates a blob store in a folder. */
+export function createBlobStore({ folder, bytesMax, bytesMaxPerTenant }: BlobStoreOptions): BlobStore {
   const pathOf = (digest: string): string => join(folder, digest);
-  const tenantPathOf = (digest: string): string => tenantPath(folder, digest);
-  const tenantOf: BlobStore["tenantOf"] = (digest) => orElse(readFile(tenantPathOf(digest), "utf8"), undefined, "no note");
-  /** The note is written before the blob, so that a blob without a note never belongs to one tenant alone. */
-  const noteTenant = async (digest: string, tenant: string, there: boolean): Promise<void> => {
-    if (!there && tenant !== "") await writeFile(tenantPathOf(digest), tenant, { mode: 0o600 });
-    else if ((await tenantOf(digest)) !== tenant) await rm(tenantPathOf(digest), { force: true });
-  };
-  const find: BlobStore["find"] = async (digest) => {
+  const owners = openBlobOwners({ folder, bytesMaxPerTenant });
+  adoptBlobs(folder, owners, (digest) => statSync(pathOf(digest)).size);
+  const find: BlobStore["find"] = async (digest, tenant = "") => {
+    if (!owners.owns(tenant, digest)) return undefined;
     const found = await orElse(stat(pathOf(digest)), undefined, "not here");
     return found && { path: pathOf(digest), bytes: found.size };
   };
@@ -35,41 +52,43 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
   let arriving = 0;
   return {
     find,
-    tenantOf,
-    remove: async (digest) => {
-      await rm(pathOf(digest), { force: true });
-      await rm(tenantPathOf(digest), { force: true });
+    use: owners.use,
+    remove: (digest, tenant = "") => {
+      if (tenant === "") owners.forget(digest);
+      else if (!owners.drop(tenant, digest)) return false;
+      // Another tenant's upload of the same bytes becomes an owner in one step with its check that they are there.
+      if (!owners.isOwned(digest)) rmSync(pathOf(digest), { force: true });
+      return true;
     },
-    put: async (digest, chunks, tenant = "") => {
+    put: async (digest, chunks, { tenant = "", bytes: announced } = {}) => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const there = (await find(digest)) !== undefined;
+      const isMine = there && owners.owns(tenant, digest) && tenant !== "";
       const held = await heldBytes(folder);
-      const partial = join(folder, `.partial-${uniqueName()}`);
-      const hash = createHash("sha256");
+      const arrival = owners.arrive(isMine ? "" : tenant, announced);
       let mine = 0;
-      const file = there ? undefined : await open(partial, "wx", 0o600);
+      const take = (bytes: number): void => {
+        mine += bytes;
+        arriving += bytes;
+        arrival.take(bytes);
+        if (!there && held + arriving > bytesMax) throw full(bytesMax, held + arriving);
+      };
+      const partial = join(folder, `.partial-${uniqueName()}`);
+      let file: FileHandle | undefined;
       try {
-        for await (const chunk of chunks) {
-          hash.update(chunk);
-          mine += chunk.byteLength;
-          arriving += chunk.byteLength;
-          if (!there && held + arriving > bytesMax) throw full(bytesMax, held + arriving);
-          await file?.write(chunk);
-        }
-        const actual = hash.digest("hex");
-        if (actual !== digest) {
-          throw new TrainerError("VALIDATION_ERROR", "the SHA-256 of the body does not match the one in the path", {
-            details: { expected: digest, actual },
-          });
-        }
-        await noteTenant(digest, tenant, (await find(digest)) !== undefined);
-        if (file) {
-          await file.sync();
-          await rename(partial, pathOf(digest));
-        }
-        return there ? "there" : "created";
+        file = there ? undefined : await open(partial, "wx", 0o600);
+        requireSame(digest, await receive(chunks, take, file));
+        await file?.sync();
+        arrival.end();
+        if (there && !existsSync(pathOf(digest))) throw goneMeanwhile(digest);
+        // The owner is noted before the blob has its name, so that no blob is without one.
+        owners.add(tenant, { digest, bytes: mine, origin: "stored" });
+        if (file) renameSync(partial, pathOf(digest));
+        // Whether another tenant has the same bytes is not for this one to know.
+        return isMine || (there && tenant === "") ? "there" : "created";
       } finally {
         arriving -= mine;
+        arrival.end();
         await file?.close();
         await rm(partial, { force: true });
       }
@@ -77,9 +96,21 @@ export function createBlobStore(options: { folder: string; bytesMax: number }): 
   };
 }
 
-/** The file that names the tenant of a blob. */
-export function tenantPath(folder: string, digest: string): string {
-  return join(folder, `.tenant-${digest}`);
+/** Writes the chunks to the file, if there is one. Returns their SHA-256. */
+async function receive(chunks: AsyncIterable<Buffer>, take: (bytes: number) => void, file: FileHandle | undefined): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of chunks) {
+    hash.update(chunk);
+    take(chunk.byteLength);
+    await file?.write(chunk);
+  }
+  return hash.digest("hex");
+}
+
+function goneMeanwhile(digest: string): TrainerError {
+  return new TrainerError("BUSY", `The blob sha256:${digest} was deleted while it was sent again. Send it once more.`, {
+    retryAfterSeconds: 1,
+  });
 }
 
 async function heldBytes(folder: string): Promise<number> {

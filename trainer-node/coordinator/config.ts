@@ -10,11 +10,12 @@ import {
   portSetting,
   readConfig,
 } from "../../common/config.ts";
-import { exposureSettings, isExposed, isLoopbackHost, isOpen } from "../../common/exposed.ts";
+import { isExposed, isLoopbackHost, isOpen } from "../../common/exposed.ts";
+import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
 
 /** The settings of the coordinator; docs/settings.md is printed from them. */
 export const coordinatorSettings = {
-  ...exposureSettings,
+  ...blobsLimitSettings,
   COORDINATOR_PORT: portSetting(5100).describe("Port of the coordinator's HTTP API, which serves trained parameters by their hash."),
   COORDINATOR_HOST: z.string().optional().meta({
     description:
@@ -65,6 +66,7 @@ export function readCoordinatorConfig(environment: Environment) {
     ...settings,
     host,
     blobFolder: resolve(settings.dataDir, "coordinator-blobs"),
+    blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }),
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),
   };
 }

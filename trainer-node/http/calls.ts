@@ -11,7 +11,7 @@ import { answerJobView, answerKnownJob, type IdempotentCall, idempotentCall } fr
 import { onlyMethods } from "./methods.ts";
 import { type ReadBody, readBody } from "./read-body.ts";
 import { type SignedCall, signedCall } from "./signed-call.ts";
-import { ANONYMOUS, ofTenant, tenantOf } from "./tenant.ts";
+import { ofTenant, tenantOf } from "./tenant.ts";
 
 const DRAINING_RETRY_SECONDS = 10;
 /** Default of how long a sender may pause within a body. */
@@ -129,8 +129,8 @@ function taskOf(request: Request, { operation, body, answerType }: CallInput, { 
     config,
     seed: random.bytes(4).readUInt32LE(),
     closedRounds: ofTenant(request, rounds.list()),
-    blobsOf: tenantOf(request) === ANONYMOUS ? ANONYMOUS : undefined,
     noiseKey: random.bytes(32),
+    tenant: tenantOf(request),
   } as const;
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { servedId } from "../../common/training/trained-manifest.ts";
 import { type Node, startNode } from "../node-harness.ts";
 
 let node: Node;
@@ -64,13 +65,34 @@ test("what is hidden for one tenant's sum is not there for another, nor for a co
   expect(await hidden({})).not.toEqual(anns);
 });
 
-test("a tenant of a shared node deletes no blob of it", async () => {
-  const bytes = "somebody's parameters";
-  const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
-  await fetch(node.url + path, { method: "PUT", body: bytes });
-  expect(await ask("DELETE", path, { headers: BOB })).toMatchObject({ status: 403, body: { code: "FORBIDDEN" } });
-  expect((await fetch(node.url + path)).status).toBe(200);
-  expect((await ask("DELETE", path)).status).toBe(204);
+test("a blob is there for the tenant that stored it and for the operator; for others its hash is worth nothing", async () => {
+  const trained = await ask("POST", "/train", {
+    body: { dataset: ROWS, config: { task: "softmax" }, format: "safetensors" },
+    headers: ANN,
+  });
+  const bytes = Buffer.from(trained.body.parameters, "base64");
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  const path = `/v1/blobs/${digest}`;
+  expect((await fetch(node.url + path, { method: "PUT", body: bytes, headers: ANN })).status).toBe(201);
+  const served = `/v1/serve/${servedId({ task: "softmax", blob: digest })}/moderations`;
+  const uses = (headers: Record<string, string>) =>
+    Promise.all([
+      fetch(node.url + path, { headers }).then(({ status }) => status),
+      fetch(node.url + path, { method: "HEAD", headers }).then(({ status }) => status),
+      ask("POST", "/evaluate", { body: { dataset: ROWS, config: { task: "softmax" }, parameters_ref: digest }, headers }).then(
+        ({ status }) => status,
+      ),
+      ask("POST", "/aggregate", { body: { parameters_refs: [digest] }, headers }).then(({ status }) => status),
+      ask("POST", served, { body: { model: "m", input: "[1]" }, headers }).then(({ status }) => status),
+    ]);
+  expect(await uses(BOB)).toEqual([404, 404, 404, 404, 404]);
+  expect(await ask("DELETE", path, { headers: BOB })).toMatchObject({ status: 404, body: { code: "BLOB_NOT_FOUND" } });
+  expect(await uses(ANN)).toEqual([200, 200, 200, 200, 200]);
+  expect(await uses({})).toEqual([200, 200, 200, 200, 200]);
+  expect((await ask("GET", "/v1/storage", { headers: ANN })).body).toEqual({ used_bytes: bytes.byteLength, limit_bytes: 10_000_000 });
+  expect((await ask("GET", "/v1/storage", { headers: BOB })).body).toEqual({ used_bytes: 0, limit_bytes: 10_000_000 });
+  expect((await ask("DELETE", path, { headers: ANN })).status).toBe(204);
+  expect((await fetch(node.url + path)).status).toBe(404);
 });
 
 test("paths in answers can be followed through the gateway in front of the node", async () => {

@@ -5,7 +5,7 @@ const PREFIX = "x-forwarded-prefix";
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_-]{1,100}){1,8}$/;
 
 /** The tenant of all callers without the token of a node that has one. IDs of organizations begin with `org_`. */
-export const ANONYMOUS = "anonymous";
+const ANONYMOUS = "anonymous";
 
 const anonymous = new WeakSet<Request>();
 

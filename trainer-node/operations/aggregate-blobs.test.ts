@@ -54,7 +54,7 @@ const updatesOf = (format: Format = "safetensors") =>
 function whole(request: BlobAggregation) {
   const records = createClientRecords({ folder, memoryBytes: 1e9 });
   try {
-    const context = { folder, records, intake: createClientIntake(records), readBlob: blobReader(folder), monotonicMs: () => 0 };
+    const context = { folder, records, intake: createClientIntake(records), readBlob: blobReader(folder, ""), monotonicMs: () => 0 };
     return aggregateWholeBlobs(request, context);
   } finally {
     records.close();

@@ -36,10 +36,10 @@ export type ComputeTask =
       /** The port on which a registered function is notified of a cancellation; absent if no function is registered. */
       readonly cancel?: MessagePort | undefined;
       readonly closedRounds?: readonly string[] | undefined;
-      /** If set, the call reads only blobs that this tenant alone stored. */
-      readonly blobsOf?: string | undefined;
       /** The secret key of the noise of a private update. */
       readonly noiseKey?: Uint8Array | undefined;
+      /** The tenant whose blobs the call may name; absent or "" for the operator, who may name all. */
+      readonly tenant?: string | undefined;
     }
   /** Adds or removes the masks of a secure sum; the result is bytes. */
   | { readonly type: "secure"; readonly work: SecureWork }

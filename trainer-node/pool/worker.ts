@@ -81,7 +81,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       seed: task.seed,
       monotonicMs: systemClock.monotonicMs,
       onProgress: (progress: object) => task.progress?.postMessage(progress),
-      readBlob: blobReader(blobFolder, task.blobsOf),
+      readBlob: blobReader(blobFolder, task.tenant ?? ""),
       records,
       intake: createClientIntake(records),
       builtins: builtins ?? true,
@@ -113,7 +113,7 @@ function blobsResult(request: BlobAggregation): ComputeResult {
       folder: blobFolder ?? "",
       records,
       intake: createClientIntake(records),
-      readBlob: blobReader(blobFolder),
+      readBlob: blobReader(blobFolder, ""),
       monotonicMs: systemClock.monotonicMs,
     });
     return { type: "done", body: new TextEncoder().encode(JSON.stringify(made)) };
@@ -126,7 +126,7 @@ function blobsResult(request: BlobAggregation): ComputeResult {
 
 function serveResult(request: ServeRequest): ComputeResult {
   try {
-    const answer = serve(request, models, { digits: loadDigits, readBlob: blobReader(blobFolder) });
+    const answer = serve(request, models, { digits: loadDigits, readBlob: blobReader(blobFolder, "") });
     return { type: "done", body: new TextEncoder().encode(JSON.stringify(answer)) };
   } catch (thrown) {
     return failure(thrown);
@@ -135,7 +135,7 @@ function serveResult(request: ServeRequest): ComputeResult {
 
 function secureResult(work: SecureWork): ComputeResult {
   try {
-    return { type: "done", body: doSecureWork(work, blobReader(blobFolder)) };
+    return { type: "done", body: doSecureWork(work, blobReader(blobFolder, "")) };
   } catch (thrown) {
     return failure(thrown);
   }

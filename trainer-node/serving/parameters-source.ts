@@ -1,7 +1,8 @@
 import type { Logger } from "../../common/logger.ts";
 import { operatorFetch } from "../../common/operator-fetch.ts";
-import type { Manifest } from "../../common/training/trained-manifest.ts";
+import { noBlob } from "../blobs/blob-reader.ts";
 import type { BlobStore } from "../blobs/blob-store.ts";
+import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 
 /** Options of a parameters source. */
@@ -15,8 +16,11 @@ export interface SourceOptions {
   readonly logger: Logger;
 }
 
-/** Downloads a model's parameters unless this node has them, and checks their hash. */
-export function createParametersSource({ blobs, urls, token, timeoutMs, logger }: SourceOptions): (manifest: Manifest) => Promise<void> {
+/**
+ * Downloads a model's parameters unless this node has them, and checks their hash. They become the operator's: the gateway calls for all
+ * tenants that may use the model. A tenant that calls through the node proxy can name only parameters that it stored here.
+ */
+export function createParametersSource({ blobs, urls, token, timeoutMs, logger }: SourceOptions): TrainerDeps["fetchParameters"] {
   const underWay = new Map<string, Promise<void>>();
 
   async function pull(digest: string): Promise<void> {
@@ -44,8 +48,9 @@ export function createParametersSource({ blobs, urls, token, timeoutMs, logger }
     );
   }
 
-  return async ({ blob }) => {
-    if (blob === undefined || (await blobs.find(blob))) return;
+  return async ({ blob }, tenant) => {
+    if (blob === undefined || (await blobs.find(blob, tenant))) return;
+    if (tenant !== "") throw noBlob(blob);
     // Concurrent calls share one download.
     const pulling = underWay.get(blob) ?? pull(blob).finally(() => underWay.delete(blob));
     underWay.set(blob, pulling);

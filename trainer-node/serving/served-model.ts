@@ -1,7 +1,7 @@
 import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/training/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
+import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
-import type { ComputePool } from "../pool/pool.ts";
 import { byteCount, labelOf } from "./answers.ts";
 import type { TextRequest } from "./requests.ts";
 import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
@@ -21,10 +21,10 @@ const NEVER = new AbortController().signal;
 /** Opens the model of an id, after fetching its parameters. */
 export async function openServedModel(
   id: string,
-  { servingPool, fetchParameters }: { servingPool: ComputePool; fetchParameters: (manifest: Manifest) => Promise<void> },
+  { servingPool, fetchParameters, tenant }: Pick<TrainerDeps, "servingPool" | "fetchParameters"> & { tenant: string },
 ): Promise<ServedModel> {
   const manifest = requireManifest(id);
-  await fetchParameters(manifest);
+  await fetchParameters(manifest, tenant);
   // These tasks are short, so a client that disconnects does not end the thread and its loaded models.
   const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
     const { body } = await servingPool.run({ type: "serve", request }, { signal: NEVER });

@@ -56,7 +56,13 @@ test.each(["localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1"])(
     const jobPath = `/v1/jobs/${job.body.id}`;
     expect((await call(system.url, "GET", at(alias, jobPath), { key: ann.key })).status).toBe(404);
     expect((await call(system.url, "GET", at(alias, `${jobPath}/result`), { key: ann.key })).status).toBe(404);
-    expect((await call(system.url, "DELETE", at(alias, blob), { key: ann.key })).status).toBe(403);
+    for (const node of [alias, "node_local"]) {
+      for (const method of ["GET", "HEAD", "DELETE"]) {
+        expect([node, method, (await call(system.url, method, at(node, blob), { key: ann.key })).status]).toEqual([node, method, 404]);
+      }
+      const named = { dataset: ROWS, parameters_ref: blob.slice("/v1/blobs/".length) };
+      expect((await call(system.url, "POST", at(node, "/v1/evaluate"), { key: ann.key, body: named })).body.code).toBe("BLOB_NOT_FOUND");
+    }
     expect((await call(system.url, "GET", at("node_local", blob), { key: bob.key })).status).toBe(200);
     expect((await call(system.url, "GET", at("node_local", jobPath), { key: bob.key })).status).toBe(200);
     // Bob's own blob is Bob's to delete.
@@ -75,7 +81,7 @@ test("a process of this machine without the trainer's token is no organization a
   for (const headers of [{}, { "x-gw-tenant": bob.organizationId }]) {
     expect((await call(system.trainerUrl, "GET", `/v1/jobs/${job.body.id}`, { headers })).status).toBe(404);
     expect((await call(system.trainerUrl, "GET", blob, { headers })).status).toBe(404);
-    expect((await call(system.trainerUrl, "DELETE", blob, { headers })).status).toBe(403);
+    expect((await call(system.trainerUrl, "DELETE", blob, { headers })).status).toBe(404);
     expect((await call(system.trainerUrl, "POST", "/train", { body: { dataset: ROWS }, headers })).status).toBe(200);
   }
   expect((await call(system.trainerUrl, "GET", blob, { key: TRAINER_TOKEN })).status).toBe(200);
@@ -115,14 +121,15 @@ test("a node that has only a secret can be called through the edge, by a team th
   }
 });
 
-test("a blob that two tenants stored is neither's to delete", async () => {
+test("a blob that two tenants stored is there for each of them until they delete their own", async () => {
   const bytes = "the same parameters";
   const path = at("node_local", `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`);
   const statuses: number[] = [];
   for (const { key } of [ann, bob]) statuses.push((await call(system.url, "PUT", path, { key, body: bytes })).status);
-  for (const { key } of [ann, bob]) statuses.push((await call(system.url, "DELETE", path, { key })).status);
-  expect(statuses).toEqual([201, 200, 403, 403]);
-  expect((await call(system.url, "GET", path, { key: ann.key })).status).toBe(200);
+  const read = ({ key }: Tenant) => call(system.url, "GET", path, { key }).then(({ status }) => status);
+  statuses.push((await call(system.url, "DELETE", path, { key: ann.key })).status, await read(ann), await read(bob));
+  statuses.push((await call(system.url, "DELETE", path, { key: bob.key })).status, await read(bob));
+  expect(statuses).toEqual([201, 201, 204, 404, 200, 204, 404]);
 });
 
 test("every call to a node says whose it is: through the edge and from the coordinator", async () => {

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import type { Settings } from "./config.ts";
+import { exposureSettings, isExposed } from "./exposed.ts";
+
+const GIB = 1024 ** 3;
+/** Anybody may sign up at an exposed deployment, so an organization gets less there. */
+const BLOBS = { usual: 100 * GIB, exposed: 10 * GIB };
+
+const bytesSetting = z.coerce.number("must be a whole number of bytes").int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
+
+export const blobsLimitSettings = {
+  ...exposureSettings,
+  BLOBS_BYTES_MAX_PER_ORGANIZATION: bytesSetting.meta({
+    description:
+      "Bytes of all blobs of an organization at the coordinator, and as many on each shared trainer node: uploads, updates and models. Beyond it, uploads are answered with 413 and federations fail.",
+    shownDefault: "107374182400; 10737418240 when exposed",
+  }),
+};
+
+/** Most bytes of an organization's blobs in one folder. */
+export function blobsBytesMax(settings: Settings<typeof blobsLimitSettings>): number {
+  return settings.blobsBytesMaxPerOrganization ?? (isExposed(settings) ? BLOBS.exposed : BLOBS.usual);
+}
