@@ -3,6 +3,7 @@ import { newId } from "../../common/ids.ts";
 import { ignore } from "../../common/ignore.ts";
 import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
+import { StorageFull } from "../blobs/blob-owners.ts";
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
@@ -101,7 +102,7 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work
   const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
   try {
     const run: FederationRun = {
-      deps,
+      deps: { ...deps, blobs: deps.blobs.of(federation.organizationId) },
       control,
       settings: settingsOf(federation),
       members: membersOf(federation),
@@ -110,8 +111,9 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work
     };
     await runFederation(run, { isRoundOpen: round !== undefined });
   } catch (thrown) {
-    if (thrown instanceof FederationFailed) {
-      await control.end("failed", { code: thrown.code, message: thrown.message });
+    const failed = thrown instanceof StorageFull ? new FederationFailed("QUOTA_EXCEEDED", thrown.message) : thrown;
+    if (failed instanceof FederationFailed) {
+      await control.end("failed", { code: failed.code, message: failed.message });
     } else if (!signal.aborted && !(thrown instanceof ClaimLost)) {
       const count = failures.add(federation.id, federation.headRound);
       if (count >= FAILURES_MAX)

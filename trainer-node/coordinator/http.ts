@@ -1,16 +1,14 @@
-import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream/promises";
-import express, { type Express, type Request, type Response } from "express";
+import express, { type Express } from "express";
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 import { requireAccess } from "../http/access.ts";
 import { errorResponse } from "../http/error-response.ts";
-import { onlyMethods } from "../http/methods.ts";
 import { requestIds } from "../http/request-id.ts";
 import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
+import { blobRoutes } from "./blobs/blob-routes.ts";
 import { parametersRoutes } from "./blobs/parameters-route.ts";
 import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./participants/joined-routes.ts";
@@ -54,8 +52,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   });
   // The routes below give access to updates and models, so they require the token.
   app.use(requireAccess({ auth: "loopback", token }));
-  app.get("/v1/blobs/:sha256", async (request, response) => sendBlob(blobs, request, response));
-  app.all("/v1/blobs/:sha256", onlyMethods("GET", "HEAD"));
+  app.use(blobRoutes(blobs));
   app.get("/v1/federations/:id/verify", async (request, response) => {
     const left = new AbortController();
     response.once("close", () => left.abort());
@@ -75,16 +72,4 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   });
   app.use(errorResponse(logger));
   return app;
-}
-
-async function sendBlob(blobs: BlobFolder, request: Request, response: Response): Promise<void> {
-  const sha256 = String(request.params["sha256"]);
-  const found = /^[0-9a-f]{64}$/.test(sha256) ? await blobs.find(sha256) : undefined;
-  if (!found) throw new TrainerError("BLOB_NOT_FOUND", `This coordinator has no blob sha256:${sha256.slice(0, 64)}.`);
-  response.setHeader("content-type", "application/octet-stream");
-  response.setHeader("content-length", String(found.bytes));
-  response.setHeader("etag", `"${sha256}"`);
-  if (request.method === "HEAD") return void response.end();
-  // A client that disconnects early is not an error.
-  await pipeline(createReadStream(found.path), response).catch(() => response.destroy());
 }

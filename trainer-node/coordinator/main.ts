@@ -28,7 +28,11 @@ await runMain("tributary coordinator", async () => {
   const logger = createLogger("coordinator", config.logLevel);
   const channel = openChannel(config.controlAddress);
   const client = channel.service(TrainingServiceService);
-  const blobs = openBlobFolder({ folder: config.blobFolder, bytesMax: config.coordinatorBlobBytesMax });
+  const blobs = openBlobFolder({
+    folder: config.blobFolder,
+    bytesMax: config.coordinatorBlobBytesMax,
+    bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
+  });
   const aggregation = createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger });
   const idleMs = config.coordinatorIdleMs;
   const nodes = createNodeCalls({ clock, random, idleMs, allowPrivate: config.allowPrivateNodes });

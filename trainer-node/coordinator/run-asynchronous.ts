@@ -1,6 +1,7 @@
 import { pause } from "../../common/clock.ts";
 import { settingOf, strategyNamed } from "../../common/strategies/shared/registry.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { StorageFull } from "../blobs/blob-owners.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { TrainedUpdate } from "./participants/participants.ts";
@@ -90,7 +91,7 @@ export class AsynchronousRounds {
     const outcome = await requireCapabilities(run, participant, signal)
       .then(() => deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal))
       .catch((thrown: unknown) =>
-        thrown instanceof ParticipantProblem || thrown instanceof FederationFailed
+        thrown instanceof ParticipantProblem || thrown instanceof FederationFailed || thrown instanceof StorageFull
           ? thrown
           : new ParticipantProblem(String(thrown), { again: true }),
       );
@@ -124,7 +125,7 @@ export class AsynchronousRounds {
 
 /** An update as the open round can use it; with a strategy that rebases, one that started earlier is added to the current parameters. */
 async function acceptable(run: FederationRun, { outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
-  if (outcome instanceof FederationFailed) throw outcome;
+  if (outcome instanceof FederationFailed || outcome instanceof StorageFull) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
   const { deps, federation, settings } = run;
   const update = await deps.blobs.read(outcome.blob);

@@ -34,6 +34,9 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   const { control, settings, federation } = run;
   await control.setPhase(round, "aggregating");
   const combined = await privacyMode(settings).combine(run, round, accepted);
+  const { blobs } = run.deps;
+  // The threads that aggregate do not know the owner of what they write.
+  await Promise.all([combined.record.result, combined.stateBlob].map((blob) => blobs.made(blob)));
   const [evaluation] = await Promise.all([
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`),
     control.setPhase(round, "evaluating"),

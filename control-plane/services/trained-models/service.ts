@@ -15,7 +15,7 @@ import type { Reader } from "../../stores/store.ts";
 import { changeTraffic, publishVersion } from "../../writes/trained-models.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
-import { requireTrainingActor, type TrainingActor, teamForNew } from "../training/access.ts";
+import { isPlatformAdmin, requireTrainingActor, type TrainingActor, teamForNew } from "../training/access.ts";
 import { write } from "../write.ts";
 import { trainedModelMessage, trainedVersionMessage } from "./messages.ts";
 import { readPublication } from "./publish-request.ts";
@@ -171,11 +171,6 @@ async function requireManager(reader: Reader, actor: TrainingActor, model: Train
 
 function managesOrganization({ person }: TrainingActor): boolean {
   return manages(person.organizationRole);
-}
-
-/** A key acts for its team only, without the other rights of its creator. */
-function isPlatformAdmin({ person }: TrainingActor): boolean {
-  return person.user.role === "admin" && !person.session.id.startsWith("key_");
 }
 
 async function requireVersion(reader: Reader, model: TrainedModel, version: number): Promise<void> {

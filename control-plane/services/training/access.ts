@@ -66,6 +66,11 @@ async function creatorOf({ store, clock }: ControlDeps, caller: Caller): Promise
   return { user, session, organizationId, organizationRole: "member" };
 }
 
+/** Whether the user is a platform admin. A key acts for its team only, without the other rights of its creator. */
+export function isPlatformAdmin({ person }: TrainingActor): boolean {
+  return person.user.role === "admin" && !person.session.id.startsWith("key_");
+}
+
 /** Requires access to the team that owns a record; without access the record is NOT_FOUND. */
 export async function requireVisible<Owned extends { teamId: string; organizationId: string }>(
   reader: Reader,

@@ -12,6 +12,7 @@ import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
+import { isParticipants } from "./blobs.ts";
 import { nodeMessage } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { checkNodeUrl, nodeFor } from "./participants.ts";
@@ -80,19 +81,22 @@ export function trainingNodeHandlers(
       });
     },
 
-    async joinFederation({ token }, context) {
+    async joinFederation({ token, blob }, context) {
       const hash = deps.secrets.tokenHash(token);
       const federationId = await federationOfToken(deps, hash);
-      return write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
+      const joined = await write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
         const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
         const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
         if (!federation || !place) throw new AppError("UNAUTHORIZED", "The join token is not valid, or its federation has ended.");
         const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
         // A participant joins repeatedly; only the first time writes an event.
-        const joined = [{ type: "participant.joined", data: { participantId: place.id } }];
-        if (!place.joined) await putFederation(tx, { ...federation, participants }, joined, now);
-        return { federationId: federation.id, participantId: place.id, secret: deps.secrets.open(place.sealedSecret).toString() };
+        const first = [{ type: "participant.joined", data: { participantId: place.id } }];
+        if (!place.joined) await putFederation(tx, { ...federation, participants }, first, now);
+        const { id, organizationId } = federation;
+        const secret = deps.secrets.open(place.sealedSecret).toString();
+        return { federationId: id, participantId: place.id, secret, organizationId, namesBlob: false };
       });
+      return { ...joined, namesBlob: blob !== "" && (await isParticipants(deps.store, { ...joined, blob })) };
     },
   };
 }

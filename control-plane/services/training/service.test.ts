@@ -47,7 +47,7 @@ test("managers of the team pause a federation, and only in a state that allows i
 
 test("a join token opens its own place and no other; an unknown one is UNAUTHORIZED", async () => {
   const { joinTokens, federation } = await create("owner", { participants: [JOINING, JOINING] });
-  const join = (token: string) => training().joinFederation({ token }, platform.as("anonymous"));
+  const join = (token: string) => training().joinFederation({ blob: "", token }, platform.as("anonymous"));
   expect(await join(joinTokens[1] ?? "")).toMatchObject({ federationId: federation?.id, participantId: "p2" });
   expect(await outcomeOf(join("join_none"))).toBe("UNAUTHORIZED");
   const { federation: after } = await training().getFederation({ id: federation?.id ?? "" }, platform.as("owner"));
@@ -55,6 +55,39 @@ test("a join token opens its own place and no other; an unknown one is UNAUTHORI
     [false, ""],
     [true, ""],
   ]);
+});
+
+describe("blobs", () => {
+  const [RESULT, UPDATE, OTHERS, UNKNOWN] = ["a", "b", "c", "d"].map((digit) => digit.repeat(64)) as [string, string, string, string];
+  const participant = (id: string, updateBlob: string) => ({ participantId: id, state: "accepted", updateBlob }) as never;
+
+  test("are an organization's if its federations made them, and a participant's if they are results or its own updates", async () => {
+    const { joinTokens, federation } = await create("owner", { participants: [JOINING, JOINING] });
+    const federationId = federation?.id ?? "";
+    const participants = [participant("p1", UPDATE), participant("p2", OTHERS)];
+    await platform.deps.store.transaction((tx) =>
+      tx.put("trainingRounds", {
+        ...{ id: `${federationId}/1`, federationId, round: 1, state: "committed", participants, record: "", recordHash: "" },
+        ...{ resultBlob: RESULT, budgetNanoUsd: 0n, openedAt: 1 },
+      }),
+    );
+    const named = async (blob: string) =>
+      (await training().joinFederation({ token: joinTokens[0] ?? "", blob }, platform.as("anonymous"))).namesBlob;
+    expect([await named(RESULT), await named(UPDATE), await named(OTHERS), await named(UNKNOWN), await named("")]).toEqual([
+      ...[true, true, false, false, false],
+    ]);
+    const made = async (who: Who, blob: string) => (await training().findBlob({ blob }, platform.as(who))).isFederations;
+    expect([await made("member", RESULT), await made("owner", OTHERS), await made("owner", UNKNOWN)]).toEqual([true, true, false]);
+    expect([await made("stranger", RESULT), await made("stranger", UPDATE)]).toEqual([false, false]);
+    expect(await outcomeOf(training().findBlob({ blob: RESULT }, platform.as("anonymous")))).toBe("UNAUTHORIZED");
+  });
+
+  test("may be on the operator's nodes for a tenant only if those are shared", async () => {
+    await open({ SHARED_TRAINERS: "false", SERVING_URLS: "http://127.0.0.1:5000", TRAINER_TOKEN: "node-secret" });
+    const find = (who: Who) => training().findBlob({ blob: "" }, platform.as(who));
+    expect(await find("owner")).toMatchObject({ organizationId: platform.organization.id, isOperator: false, nodes: [] });
+    expect(await find("operator")).toMatchObject({ isOperator: true, nodes: [{ url: "http://127.0.0.1:5000", token: "node-secret" }] });
+  });
 });
 
 test("a coordinator without the claim changes nothing", async () => {

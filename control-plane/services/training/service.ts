@@ -15,6 +15,7 @@ import { date, metaOf, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
 import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
 import { blobUseHandlers } from "./blob-uses.ts";
+import { trainingBlobHandlers } from "./blobs.ts";
 import { dataSetHandlers } from "./data-sets.ts";
 import { federationMessage, roundMessage } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
@@ -46,6 +47,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     ...trainingParametersHandlers(deps),
     ...dataSetHandlers(deps),
     ...blobUseHandlers(deps),
+    ...trainingBlobHandlers(deps),
     ...trainingWorkHandlers(deps),
   };
 }

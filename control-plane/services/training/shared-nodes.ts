@@ -11,8 +11,12 @@ type Config = Pick<ControlConfig, "serving" | "sharedTrainers">;
 const FIRST = "node_local";
 
 /** The operator's nodes, which serve trained models. With SHARED_TRAINERS every team may train on them; they belong to no team. */
-export function sharedNodes({ serving, sharedTrainers }: Config): readonly TrainerNode[] {
-  if (!sharedTrainers) return [];
+export function sharedNodes(config: Config): readonly TrainerNode[] {
+  return config.sharedTrainers ? operatorNodes(config) : [];
+}
+
+/** The operator's nodes, shared or not. */
+export function operatorNodes({ serving }: Pick<Config, "serving">): readonly TrainerNode[] {
   return serving.urls.map((url, index) => ({
     id: index === 0 ? FIRST : `${FIRST}_${index + 1}`,
     name: index === 0 ? "shared trainer" : `shared trainer ${index + 1}`,

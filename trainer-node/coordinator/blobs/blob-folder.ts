@@ -1,19 +1,39 @@
 import { createHash } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdirSync, renameSync } from "node:fs";
+import { type FileHandle, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ignore, orElse } from "../../../common/ignore.ts";
 import { uniqueName } from "../../../common/random.ts";
+import { type Arrival, type BlobOwners, type Origin, type OwnedBlob, openBlobOwners, requireSame } from "../../blobs/blob-owners.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
-/** Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. */
+/**
+ * Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. The coordinator's own work reads all
+ * blobs; what a tenant asks for is checked with `owners`.
+ */
 export interface BlobFolder {
   readonly folder: string;
+  readonly owners: BlobOwners;
+  /** The same folder, where everything that is kept counts for a tenant and is refused beyond its limit; "" is the operator. */
+  of(tenant: string): BlobFolder;
+  /** Counts a blob for the tenant that was written by another thread. */
+  made(sha256: string): Promise<void>;
   /** Stores bytes of any number as they arrive. They are on disk when the promise resolves. */
-  keep(chunks: AsyncIterable<Uint8Array>, digest?: Digest): Promise<{ sha256: string; bytes: number }>;
+  keep(chunks: AsyncIterable<Uint8Array>, options?: KeepOptions): Promise<{ sha256: string; bytes: number }>;
   keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
   read(sha256: string): Promise<Buffer>;
   find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
+}
+
+/** How a blob is kept. */
+export interface KeepOptions {
+  readonly digest?: Digest;
+  /** `made` if absent. */
+  readonly origin?: Origin;
+  /** Other bytes than those of this SHA-256 are refused. */
+  readonly expected?: string;
+  /** The announced size, which is reserved for the tenant before the first byte comes. */
+  readonly bytes?: number | undefined;
 }
 
 /** Computes the SHA-256 of a file while it is written. */
@@ -40,11 +60,22 @@ export function plainDigest(): Digest {
 /** Data is flushed to disk while the rest arrives, so that little is left to wait for at the end. */
 const FLUSH_BYTES = 4 * 1024 * 1024;
 
-/**
- * Opens a blob folder. With `durable: false`, a power failure may lose stored blobs; this suits processes that start from nothing anyway.
- */
-export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: string; bytesMax: number; durable?: boolean }): BlobFolder {
+/** Options of a blob folder. */
+export interface BlobFolderOptions {
+  readonly folder: string;
+  /** Largest blob. */
+  readonly bytesMax: number;
+  /** Most bytes of one tenant's blobs; no limit if absent. */
+  readonly bytesMaxPerTenant?: number;
+  /** False: a power failure may lose stored blobs, which suits processes that start from nothing anyway. */
+  readonly durable?: boolean;
+}
+
+/** Opens a blob folder. */
+export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
+  const { folder, bytesMax, bytesMaxPerTenant = Number.POSITIVE_INFINITY, durable = true } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const owners = openBlobOwners({ folder, bytesMaxPerTenant });
   const pathOf = (sha256: string): string => {
     if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Error(`${sha256.slice(0, 80)} is not a SHA-256`);
     return join(folder, sha256);
@@ -64,7 +95,16 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
       isFlushing = false;
     }
   };
-  const keep: BlobFolder["keep"] = async (chunks, digest = plainDigest()) => {
+  /** Before the blob has its name: a restart forgets owners without a blob, and a blob of a tenant never lacks its owner. */
+  const note = (tenant: string, blob: OwnedBlob): void => {
+    if (tenant !== "" || blob.origin === "stored") owners.add(tenant, blob);
+  };
+  const keepFor = async (
+    tenant: string,
+    chunks: AsyncIterable<Uint8Array>,
+    { digest = plainDigest(), origin = "made", expected, bytes: announced }: KeepOptions,
+  ): Promise<{ sha256: string; bytes: number }> => {
+    let arrival: Arrival | undefined;
     const partial = join(folder, `.partial-${uniqueName()}`);
     const file = await open(partial, "wx", 0o600);
     let bytes = 0;
@@ -75,6 +115,9 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
       for await (const chunk of chunks) {
         bytes += chunk.byteLength;
         if (bytes > bytesMax) throw new ParticipantProblem(`it sent more than ${bytesMax} bytes`, { again: false });
+        // Within the loop, so that a refusal ends the stream of the chunks.
+        arrival ??= owners.arrive(tenant, announced);
+        arrival.take(chunk.byteLength);
         await file.write(chunk);
         digest.add(chunk);
         if (!durable || isFlushing || bytes - flushed < FLUSH_BYTES) continue;
@@ -86,21 +129,32 @@ export function openBlobFolder({ folder, bytesMax, durable = true }: { folder: s
       }
       await flushing;
       const [sha256] = await Promise.all([digest.end(), durable ? file.datasync() : undefined]);
-      await rename(partial, pathOf(sha256));
+      requireSame(expected ?? sha256, sha256);
+      arrival?.end();
+      note(tenant, { digest: sha256, bytes, origin });
+      renameSync(partial, pathOf(sha256));
       return { sha256, bytes };
     } finally {
+      arrival?.end();
       digest.drop();
       await file.close();
       await rm(partial, { force: true });
     }
   };
-  return {
+  const of = (tenant: string): BlobFolder => ({
     folder,
+    owners,
+    of,
     find,
-    keep,
-    keepBytes: (bytes) => keep(once(bytes)),
+    made: async (sha256) => {
+      const found = tenant === "" || sha256 === "" ? undefined : await find(sha256);
+      if (found) owners.add(tenant, { digest: sha256, bytes: found.bytes, origin: "made" });
+    },
+    keep: (chunks, how = {}) => keepFor(tenant, chunks, how),
+    keepBytes: (bytes) => keepFor(tenant, once(bytes), {}),
     read: (sha256) => readFile(pathOf(sha256)),
-  };
+  });
+  return of("");
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -32,7 +32,7 @@ function sweep(used: readonly string[], oldestWorkAt?: Date) {
     const at = after === "" ? 0 : Number(after);
     return { blobs: used.slice(at, at + 1), next: at + 1 < used.length ? String(at + 1) : "", oldestWorkAt };
   };
-  return sweepBlobs({ blobs: { folder }, client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
+  return sweepBlobs({ blobs: openBlobFolder({ folder, bytesMax: 1000 }), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
 }
 
 test("what nothing refers to is removed when it is older than an hour; what something refers to and what is young stays", async () => {
@@ -44,6 +44,25 @@ test("what nothing refers to is removed when it is older than an hour; what some
   expect((await sweep([used, other])).sort()).toEqual([".partial-1", orphan].sort());
   expect(readdirSync(folder).sort()).toEqual([used, other, young, "not a blob"].sort());
 });
+
+test("what a tenant uploaded stays until the tenant deletes it; what its federation made goes, and no longer counts for it", async () => {
+  const blobs = openBlobFolder({ folder, bytesMax: 1000 }).of("org_ann");
+  const uploaded = await blobs.keep(chunk("uploaded"), { origin: "stored" });
+  const made = await blobs.keepBytes(Buffer.from("made"));
+  for (const { sha256 } of [uploaded, made]) age(sha256, 5);
+  const listBlobUses = async () => ({ blobs: [], next: "", oldestWorkAt: undefined });
+  const sweepNow = () => sweepBlobs({ blobs, client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
+  expect(blobs.owners.use("org_ann").used).toBe(12);
+  expect(await sweepNow()).toEqual([made.sha256]);
+  expect(blobs.owners.use("org_ann").used).toBe(8);
+  blobs.owners.drop("org_ann", uploaded.sha256);
+  expect(await sweepNow()).toEqual([uploaded.sha256]);
+  expect(openBlobFolder({ folder, bytesMax: 1000 }).owners.use("org_ann").used).toBe(0);
+});
+
+async function* chunk(text: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(text);
+}
 
 test("what was made since the oldest open round began stays: its commit may still refer to it", async () => {
   const [before, since] = [await blob("before", 5), await blob("since", 2)];
@@ -65,6 +84,8 @@ test("the plan of a secure round stays for two days", async () => {
 test("a control plane that cannot say what is used costs no blob", async () => {
   await blob("a", 5);
   const listBlobUses = async () => Promise.reject(new Error("away"));
-  await expect(sweepBlobs({ blobs: { folder }, client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal)).rejects.toThrow("away");
+  await expect(
+    sweepBlobs({ blobs: openBlobFolder({ folder, bytesMax: 1000 }), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal),
+  ).rejects.toThrow("away");
   expect(readdirSync(folder)).toHaveLength(1);
 });

@@ -18,7 +18,7 @@ const PARTIAL = /^\.partial-/;
 
 /** What a sweep of the blob folder needs. */
 export interface Sweep {
-  readonly blobs: Pick<BlobFolder, "folder">;
+  readonly blobs: Pick<BlobFolder, "folder" | "owners">;
   readonly client: Pick<TrainingClient, "listBlobUses">;
   readonly clock: Clock;
   /** Younger blobs stay, because a round may be about to refer to them. */
@@ -40,8 +40,10 @@ export async function sweepBlobs(sweep: Sweep, signal: AbortSignal): Promise<str
   for (const name of unused) {
     const path = join(blobs.folder, name);
     const found = await orElse(stat(path), undefined, GONE);
-    if (!found || found.mtimeMs > cutMs) continue;
+    // What a tenant uploaded stays until the tenant deletes it.
+    if (!found || found.mtimeMs > cutMs || blobs.owners.isOwned(name, "stored")) continue;
     await rm(path, { force: true });
+    blobs.owners.forget(name);
     removed.push(name);
   }
   return removed;

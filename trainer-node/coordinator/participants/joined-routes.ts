@@ -1,15 +1,22 @@
 import { type Request, Router } from "express";
 import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
+import { StorageFull } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
+import { announcedBytes } from "../../http/blobs.ts";
 import { onlyMethods } from "../../http/methods.ts";
+import { tenantOf } from "../../http/tenant.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
+import { sendBlob } from "../blobs/blob-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 
 const WAIT_MS = 20_000;
 /** The capabilities of a joined participant, sent with each request for work because it cannot be asked for /v1/info. */
 export const CAPABILITIES_HEADER = "x-capabilities";
 
-/** Routes on which joined participants ask for work and send results. Only the edge calls them, after checking the join token. */
+/**
+ * Routes on which joined participants ask for work, fetch the parameters that it names, and send results. Only the edge calls them, after
+ * checking the join token.
+ */
 export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
   const router = Router();
   router.get("/v1/tasks/:federation/:participant", async (request, response) => {
@@ -22,7 +29,7 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   });
   router.post("/v1/tasks/:federation/:participant/:task", async (request, response) => {
     const fields = readFields(request.get("x-result"));
-    const blob = await blobs.keep(request);
+    const blob = await keepResult({ work, blobs }, request);
     const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob, fields });
     if (!isWanted)
       throw new TrainerError(
@@ -31,8 +38,24 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
       );
     response.json({ accepted: true });
   });
+  router.get("/v1/tasks/:federation/:participant/blobs/:sha256", async (request, response) => {
+    const sha256 = String(request.params["sha256"]);
+    const isNamed = work.names(placeOf(request), sha256);
+    await sendBlob(isNamed ? await blobs.find(sha256) : undefined, { request, response, sha256 });
+  });
   router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));
   return router;
+}
+
+/** The update counts for the organization of the federation. If that has no room, the round learns why it gets no result. */
+async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {
+  try {
+    return await blobs.of(tenantOf(request)).keep(request, { bytes: announcedBytes(request) });
+  } catch (thrown) {
+    if (thrown instanceof StorageFull)
+      work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: thrown.message } });
+    throw thrown;
+  }
 }
 
 function capabilitiesOf(header = ""): ReadonlySet<Capability> {

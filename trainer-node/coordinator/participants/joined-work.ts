@@ -36,6 +36,8 @@ export interface JoinedWork {
   readonly participants: Participants;
   /** The oldest task of a participant, as soon as there is one; undefined if none came within `waitMs`. */
   next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
+  /** Whether a task that waits for the participant's result names these parameters. */
+  names(place: string, sha256: string): boolean;
   /** False if the result is no longer needed. */
   finish(place: string, taskId: string, result: JoinedResult): boolean;
 }
@@ -118,6 +120,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
         await waitFor(clock, { leftMs, signal, wakers, place });
       }
     },
+    names: (place, sha256) => pending.get(place)?.some(({ task }) => task.parameters === sha256) ?? false,
     finish: (place, taskId, result) => {
       const found = pending.get(place)?.find(({ task }) => task.id === taskId);
       found?.resolve(result);

@@ -97,7 +97,8 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
           const accept = dialect === "octets" ? "application/octet-stream" : "application/json";
           const answer = await ask(node, { operation: "train", task, dialect, accept }, signal);
           const isOctets = String(answer.headers["content-type"] ?? "").startsWith("application/octet-stream");
-          return isOctets ? keepOctets(blobs, answer, digestOf) : keepJson(blobs, answer);
+          const own = blobs.of(node.tenantId);
+          return isOctets ? keepOctets(own, answer, digestOf) : keepJson(own, answer);
         },
         signal,
       ),
@@ -122,7 +123,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
           const path = dialect === "call" ? "/call" : "/aggregate";
           const answer = await call(node, { method: "POST", path, headers: { accept: "application/json" }, body }, signal);
           if (answer.status !== 200) throw await refusal(answer);
-          return (await keepJson(blobs, answer)).blob;
+          return (await keepJson(blobs.of(node.tenantId), answer)).blob;
         },
         signal,
       ),
@@ -189,8 +190,9 @@ export function asJson(value: object): CallBody {
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
   const { num_samples: samples, sha256: announced } = parseObject(String(answer.headers["x-result"] ?? "{}"));
   const length = answer.headers["content-length"];
-  const digest = digestOf(length === undefined ? undefined : Number(length));
-  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), digest);
+  const size = length === undefined ? undefined : Number(length);
+  const digest = digestOf(size);
+  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), { digest, bytes: size });
   if (typeof announced === "string" && announced !== sha256)
     throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };

@@ -108,7 +108,7 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
         { body: asJson(asked), headers: { accept: "application/octet-stream" } },
         signal,
       );
-      const kept = await blobs.keep(wholeBody(answer));
+      const kept = await blobs.of(node.tenantId).keep(wholeBody(answer), { bytes });
       if (kept.bytes !== bytes) throw new ParticipantProblem(`it sent ${kept.bytes} masked bytes, not ${bytes}`, { again: false });
       return { blob: kept.sha256, bytes };
     },

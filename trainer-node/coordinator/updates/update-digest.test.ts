@@ -95,7 +95,7 @@ describe("a large update, by another thread", () => {
     const stored = [1, 2, 3, 4, 5].map(async (value) => {
       const update = large(value);
       const digest = digestByFollowing(aggregation.follow)(update.byteLength);
-      const { sha256 } = await blobs.keep(inPieces(update), digest);
+      const { sha256 } = await blobs.keep(inPieces(update), { digest });
       expect(sha256).toBe(hash("sha256", update, "hex"));
       expect(digest.layout()).toBe(inspectUpdate(update));
     });
@@ -105,14 +105,14 @@ describe("a large update, by another thread", () => {
   test("is refused for a NaN", async () => {
     const update = large(Number.NaN);
     const digest = digestByFollowing(aggregation.follow)(update.byteLength);
-    await blobs.keep(inPieces(update), digest);
+    await blobs.keep(inPieces(update), { digest });
     expect(() => digest.layout()).toThrow('NON_FINITE: tensor "w"');
   });
 
   test("is hashed here where the thread has ended, and then has to be read to be judged", async () => {
     const update = large(1);
     const digest = digestByFollowing(() => Promise.reject(new Error("the thread ended")))(update.byteLength);
-    expect((await blobs.keep(inPieces(update), digest)).sha256).toBe(hash("sha256", update, "hex"));
+    expect((await blobs.keep(inPieces(update), { digest })).sha256).toBe(hash("sha256", update, "hex"));
     expect(digest.layout()).toBeUndefined();
   });
 
@@ -123,9 +123,9 @@ describe("a large update, by another thread", () => {
       yield update.subarray(0, 2_000_000);
       throw new Error("broke off");
     };
-    await expect(blobs.keep(breaksOff(), broken)).rejects.toThrow("broke off");
+    await expect(blobs.keep(breaksOff(), { digest: broken })).rejects.toThrow("broke off");
     const digest = digestByFollowing(aggregation.follow)(update.byteLength);
-    await blobs.keep(inPieces(update), digest);
+    await blobs.keep(inPieces(update), { digest });
     expect(digest.layout()).toBe(inspectUpdate(update));
     expect(readdirSync(folder).filter((name) => name.startsWith(".partial"))).toEqual([]);
   });
@@ -143,10 +143,10 @@ describe("a large update, by another thread", () => {
       await expect(stored).rejects.toThrow();
       yield update.subarray(2_000_000);
     };
-    const { sha256 } = await blobs.keep(withStop(), digest);
+    const { sha256 } = await blobs.keep(withStop(), { digest });
     expect(sha256).toBe(hash("sha256", update, "hex"));
     const again = digestByFollowing(aggregation.follow)(update.byteLength);
-    await blobs.keep(inPieces(update), again);
+    await blobs.keep(inPieces(update), { digest: again });
     expect(again.layout()).toBe(inspectUpdate(update));
   });
 });

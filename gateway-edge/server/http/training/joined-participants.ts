@@ -11,40 +11,65 @@ const LOOK_MS = 5000;
 const CALL_MS_MAX = 600_000;
 const TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
 
+interface Joined {
+  /** Federation and participant. */
+  readonly place: string;
+  readonly organizationId: string;
+  /** Whether the blob of the path is recorded as the federation's result or the participant's update. */
+  readonly namesBlob: boolean;
+}
+
+interface JoinedTarget {
+  readonly path: string;
+  /** The organization that the call counts for. */
+  readonly tenant?: string;
+}
+
 /**
- * Routes for a participant that cannot be called: with its join token it polls for tasks, fetches parameters by their hash and uploads
+ * Routes for a participant that cannot be called: with its join token it polls for tasks, fetches the parameters that they name and uploads
  * results. The edge checks the token and forwards to the coordinator.
  */
 export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
-  const targets = new WeakMap<IncomingMessage, string>();
+  const targets = new WeakMap<IncomingMessage, JoinedTarget>();
   const forward = createForward({
     target: config.coordinatorUrl,
     proxyTimeout: CALL_MS_MAX,
-    pathRewrite: (_path, request) => targets.get(request) ?? "/",
-    onSend: (sent) => {
+    pathRewrite: (_path, request) => targets.get(request)?.path ?? "/",
+    onSend: (sent, request) => {
       // Replaces the participant's join token by the edge's own token for the coordinator.
       sent.removeHeader("authorization");
+      sent.removeHeader("x-gw-tenant");
+      const { tenant = "" } = targets.get(request) ?? {};
+      if (tenant !== "") sent.setHeader("x-gw-tenant", tenant);
       if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
     },
   });
-  const pass = async (request: Request, response: Response, pathOf: (place: string) => string): Promise<void> => {
+  const pass = async (request: Request, response: Response, targetOf: (joined: Joined) => JoinedTarget): Promise<void> => {
     const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
     if (token === undefined) throw new AppError("UNAUTHORIZED", "Send the join token as Authorization: Bearer join_...");
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
-    const { federationId, participantId } = await control.training.joinFederation({ token }, options);
-    targets.set(request, pathOf(`${federationId}/${participantId}`));
+    const { sha256: blob = "" } = request.params;
+    const { federationId, participantId, organizationId, namesBlob } = await control.training.joinFederation(
+      { token, blob: String(blob) },
+      options,
+    );
+    targets.set(request, targetOf({ place: `${federationId}/${participantId}`, organizationId, namesBlob }));
     await forward(request, response).catch((cause: unknown) => {
       throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(cause), cause });
     });
   };
   const name = (value: unknown) => encodeURIComponent(String(value));
   const router = Router({ caseSensitive: true });
-  router.get("/training/join/tasks", (request, response) => pass(request, response, (place) => `/v1/tasks/${place}`));
+  router.get("/training/join/tasks", (request, response) => pass(request, response, ({ place }) => ({ path: `/v1/tasks/${place}` })));
   router.post("/training/join/tasks/:task", (request, response) =>
-    pass(request, response, (place) => `/v1/tasks/${place}/${name(request.params.task)}`),
+    // The update counts for the federation's organization.
+    pass(request, response, ({ place, organizationId: tenant }) => ({ path: `/v1/tasks/${place}/${name(request.params.task)}`, tenant })),
   );
   router.get("/training/join/blobs/:sha256", (request, response) =>
-    pass(request, response, () => `/v1/blobs/${name(request.params.sha256)}`),
+    // The control plane knows what the federation's rounds recorded, the coordinator what the participant's current task names.
+    pass(request, response, ({ place, namesBlob }) => ({
+      path: `/v1/${namesBlob ? "" : `tasks/${place}/`}blobs/${name(request.params.sha256)}`,
+    })),
   );
   return router;
 }
@@ -74,7 +99,7 @@ export const joinedDescriptions: readonly OperationDescription[] = [
     ...shared,
     method: "get",
     path: "/training/join/blobs/:sha256",
-    summary: "With a join token: download parameters by their SHA-256",
+    summary: "With a join token: download parameters that a task names, results of the federation and own updates, by their SHA-256",
     params: z.object({ sha256: z.string() }),
     responses: { 200: { description: "The bytes.", contentType: "application/octet-stream", schema: z.string() } },
   },
