@@ -7,6 +7,7 @@ import { consoleRoutes } from "./server/http/console/console.ts";
 import { federationParameters, parametersDescriptions } from "./server/http/training/federation-parameters.ts";
 import { joinedDescriptions, joinedParticipants } from "./server/http/training/joined-participants.ts";
 import { nodeProxy } from "./server/http/training/node-proxy.ts";
+import { blobDescriptions, trainingBlobs } from "./server/http/training/training-blobs.ts";
 import { accessLog } from "./server/middleware/access-log.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./server/middleware/error-response.ts";
 import { allowOnly, operationRouter } from "./server/middleware/operation.ts";
@@ -83,6 +84,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.use(operationRouter(operations, deps));
   router.use(federationParameters(deps));
   router.use(joinedParticipants(deps));
+  router.use(trainingBlobs(deps));
   router.use(nodeProxy(deps));
   router.use(
     documentRoutes([
@@ -91,6 +93,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
       paymentEventsDescription,
       ...parametersDescriptions,
       ...joinedDescriptions,
+      ...blobDescriptions,
       ...otherDescriptions,
       ...parts.inferenceOperations,
     ]),

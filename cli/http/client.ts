@@ -16,6 +16,8 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string | undefined>> | undefined;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Sent as it is, in place of `body`, without a timeout. */
+  readonly content?: Blob;
   readonly auth: Auth;
   readonly headers?: Readonly<Record<string, string>>;
   /** For streams and other long responses: no timeout once the response has started. */
@@ -79,6 +81,7 @@ async function openResponse(options: ClientOptions, request: ApiRequest): Promis
   const headers: Record<string, string> = {
     accept: "application/json, text/event-stream;q=0.9, */*;q=0.5",
     ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+    ...(request.content ? { "content-type": "application/octet-stream" } : {}),
     ...(key === undefined ? {} : { "idempotency-key": key }),
     ...(await options.authorize(request.auth)),
     ...request.headers,
@@ -98,7 +101,7 @@ async function exchange(
   const began = performance.now();
   const deadline = new AbortController();
   const late = () => deadline.abort(new DOMException("timeout", "TimeoutError"));
-  const timer = setTimeout(late, options.timeoutMs);
+  const timer = request.content ? undefined : setTimeout(late, options.timeoutMs);
   try {
     const response = await fetch(url, {
       method: request.method,
@@ -106,6 +109,7 @@ async function exchange(
       redirect: "manual",
       signal: AbortSignal.any([options.signal, deadline.signal]),
       ...(request.body === undefined ? {} : { body: toJson(request.body) }),
+      ...(request.content ? { body: request.content } : {}),
     });
     const took = Math.round(performance.now() - began);
     options.trace?.(`< ${response.status} in ${took} ms, x-request-id: ${response.headers.get("x-request-id") ?? "none"}`);
@@ -116,7 +120,7 @@ async function exchange(
     throw key === undefined ? failed : withKey(failed, key);
   } finally {
     if (request.untimed) clearTimeout(timer);
-    else timer.unref();
+    else timer?.unref();
   }
 }
 

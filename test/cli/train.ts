@@ -33,6 +33,10 @@ export function trainTests(world: () => { session: Session; system: System }): v
         .tensors.map(({ name }) => name)
         .sort(),
     ).toEqual(["bias", "weight"]);
+    expect((await json(`train blobs upload ${file}`)).blob).toEqual({ sha256: saved.sha256, bytes: saved.bytes });
+    expect(await json(`train blobs download ${saved.sha256} --out ${file}.again`)).toMatchObject({ sha256: saved.sha256 });
+    expect((await gw(`train blobs delete ${saved.sha256} --yes`)).exit).toBe(0);
+    expect((await gw(`train blobs upload ${file}.nowhere`)).exit).toBe(2);
     const first = await json(`train parameters ${federation.id} --round 1 --format npz --out ${file}`);
     expect(decodeParameters(readFileSync(file)).format).toBe("npz");
     expect(first.sha256).not.toBe(saved.sha256);

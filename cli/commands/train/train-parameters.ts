@@ -35,12 +35,12 @@ export async function downloadParameters(
   const path = `/training/federations/${encodeURIComponent(id)}${round === undefined ? "" : `/rounds/${String(round)}`}/parameters`;
   const query = { format: format === undefined ? undefined : String(format) };
   const response = await context.client.open({ method: "GET", path, query, auth: "either", untimed: true });
-  const { bytes, sha256 } = await write(response, out);
+  const { bytes, sha256 } = await writeChecked(response, out);
   context.print.answer({ file: out, bytes: BigInt(bytes), sha256 }, parameters.view);
 }
 
 /** Writes to a temporary file and renames it once the content is complete and matches the ETag. */
-async function write(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
+export async function writeChecked(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
   const partial = `${out}.partial`;
   const file = await open(partial, "w").catch((error: Error) => {
     throw usageError(`${out} cannot be written: ${error.message}`);

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { hash } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -192,6 +193,7 @@ test.each([
   ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],
   ["train nodes add --url http://127.0.0.1:9", "POST", "/training/nodes", '{"url":"http://127.0.0.1:9"}'],
   ["train nodes remove node_1 --yes", "DELETE", "/training/nodes/node_1", ""],
+  ["train blobs delete ab --yes", "DELETE", "/training/blobs/ab", ""],
   [
     "train create --participants http://a:1,http://b:1,http://c:1 --secure",
     "POST",
@@ -220,6 +222,25 @@ test("parameters that do not match their ETag are not left in the output file", 
       "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
     ]);
     expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("a file is uploaded under the SHA-256 of its bytes; a download that does not match is not left in the output file", async () => {
+  script = { federation: federation("completed", 3), rounds: [] };
+  const folder = mkdtempSync(join(tmpdir(), "gw-blobs-"));
+  try {
+    writeFileSync(join(folder, "in"), "parameters");
+    const path = `/training/blobs/${hash("sha256", "parameters", "hex")}`;
+    expect((await gw(`train blobs upload ${join(folder, "in")}`)).exit).toBe(0);
+    const { exit, err } = await gw(`train blobs download ${path.slice("/training/blobs/".length)} --out ${join(folder, "out")}`);
+    expect([exit, err]).toEqual([1, expect.stringContaining("does not match its checksum")]);
+    expect(asked).toEqual([
+      { method: "PUT", path, body: "parameters" },
+      { method: "GET", path, body: "" },
+    ]);
+    expect(readdirSync(folder)).toEqual(["in"]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -7,6 +7,7 @@ import { runOperation } from "../../operations/run-operation.ts";
 import { argument, filter, type Group, type OperationSpec, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
+import { registerBlobs } from "./blobs.ts";
 import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { strategies } from "./strategies.ts";
@@ -288,6 +289,7 @@ export function registerTrain(program: Command, io: Io): void {
   download.option("--round <n>", "round to download (default: the last committed round)").option("--out <file>", "output file");
   onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);
+  registerBlobs(train, io);
   registerGroup(train, io, nodes);
   registerGroup(train, io, dataSets);
 }

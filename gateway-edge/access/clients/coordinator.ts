@@ -21,6 +21,22 @@ export interface FederationReplay {
   rounds: { round: number; parameters: string; original: Score; replayed: Score }[];
 }
 
+export interface BlobCall {
+  readonly sha256: string;
+  readonly tenant: string;
+  readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
+  /** Of an upload. */
+  readonly body?: AsyncIterable<Uint8Array> | undefined;
+  /** The size that the upload announced. */
+  readonly bytes?: string | undefined;
+}
+
+export interface BlobStorage {
+  readonly used: number;
+  /** Null: no limit. */
+  readonly limit: number | null;
+}
+
 interface CallOptions {
   deadlineMs: number;
   signal?: AbortSignal | undefined;
@@ -30,7 +46,12 @@ interface CallOptions {
 export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
   replay(federationId: string, body: object, options: CallOptions): Promise<FederationReplay>;
-  hasBlob(sha256: string, options: CallOptions): Promise<boolean>;
+  /** Whether the coordinator has a blob; with a tenant, one of that organization. */
+  hasBlob(sha256: string, options: CallOptions & { tenant?: string | undefined }): Promise<boolean>;
+  /** Reads, uploads or deletes a blob of a tenant; of any with "". The response's body is not read yet. */
+  blob(asked: BlobCall, options: CallOptions): Promise<Response>;
+  /** The bytes of a tenant's blobs, and their limit. */
+  storage(tenant: string, options: CallOptions): Promise<BlobStorage>;
   /** A model as a file. The response's body is not read yet. */
   parameters(
     asked: { sha256: string; format: string | undefined; ifNoneMatch: string | undefined; method: string },
@@ -50,11 +71,15 @@ interface CoordinatorAddress {
 
 export function connectCoordinator({ coordinatorUrl, coordinatorToken }: CoordinatorAddress): CoordinatorClient {
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
-  const ask = async (path: string, { deadlineMs, signal }: CallOptions, { method, body }: { method: string; body?: object }) => {
+  const ask = async (
+    path: string,
+    { deadlineMs, signal }: CallOptions,
+    { method, body, tenant = "" }: { method: string; body?: object; tenant?: string },
+  ) => {
     try {
       const answer = await operatorFetch(coordinatorUrl + path, {
         method,
-        headers: { ...authorization, ...(body ? { "content-type": "application/json" } : {}) },
+        headers: { ...authorization, ...tenantHeader(tenant), ...(body ? { "content-type": "application/json" } : {}) },
         body: body ? JSON.stringify(body) : null,
         signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
       });
@@ -75,8 +100,8 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
       if (answer.status === 200) return JSON.parse(answer.text) as FederationReplay;
       throw answer.status >= 400 && answer.status < 500 && answer.status !== 401 ? refused(answer.text) : unexpected(answer);
     },
-    hasBlob: async (sha256, options) => {
-      const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD" });
+    hasBlob: async (sha256, { tenant = "", ...options }) => {
+      const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD", tenant });
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
       return answer.status === 200;
     },
@@ -92,6 +117,24 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
         throw unreachable(cause);
       }
     },
+    blob: async ({ sha256, tenant, method, body, bytes }, { deadlineMs, signal }) => {
+      try {
+        return await operatorFetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}`, {
+          method,
+          headers: { ...authorization, ...tenantHeader(tenant), ...(bytes === undefined ? {} : { "content-length": bytes }) },
+          ...(body ? { body, duplex: "half" } : {}),
+          signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
+        } as RequestInit);
+      } catch (cause) {
+        throw unreachable(cause);
+      }
+    },
+    storage: async (tenant, options) => {
+      const answer = await ask("/v1/storage", options, { method: "GET", tenant });
+      if (answer.status !== 200) throw unexpected(answer);
+      const { used_bytes: used, limit_bytes: limit } = JSON.parse(answer.text) as { used_bytes: number; limit_bytes: number | null };
+      return { used, limit };
+    },
     unable: async (asked, options) => {
       const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });
       if (answer.status !== 200) throw unexpected(answer);
@@ -99,6 +142,8 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     },
   };
 }
+
+const tenantHeader = (tenant: string): Record<string, string> => (tenant === "" ? {} : { "x-gw-tenant": tenant });
 
 /** The coordinator's own error message. */
 function refused(text: string): AppError {

@@ -20,7 +20,7 @@ const task = z.object({
 
 export const publishBody = z.object({
   model: plainText(100),
-  /** SHA-256 of the parameters, which were uploaded to a trainer node's /v1/blobs or to the coordinator. */
+  /** SHA-256 of parameters that the organization uploaded (`PUT /training/blobs/{sha256}`) or that its federations made. */
   blob: plainText(64),
   task,
   type: z.enum(["chat", "completion", "embedding", "moderation"]).optional(),

@@ -4,14 +4,15 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { call, newTenant, type Tenant } from "../../helpers/api.ts";
-import { startTrainer } from "../../helpers/federations.ts";
+import { federationWhen, startTrainer } from "../../helpers/federations.ts";
 import { type System, startSystem, TRAINER_TOKEN } from "../../helpers/system.ts";
 
+const LIMIT = 20_000;
 let system: System;
 let ann: Tenant;
 let bob: Tenant;
 beforeAll(async () => {
-  system = await startSystem({ trainer: true, coordinator: true });
+  system = await startSystem({ trainer: true, coordinator: true, env: { BLOBS_BYTES_MAX_PER_ORGANIZATION: String(LIMIT) } });
   [ann, bob] = [await newTenant(system), await newTenant(system)];
 });
 let participant: Server | undefined;
@@ -159,4 +160,90 @@ test("every call to a node says whose it is: through the edge and from the coord
   await call(system.url, "POST", `/training/federations/${created.body.federation.id}/stop`, { token: ann.token });
   expect(seen.length).toBeGreaterThan(1);
   expect(new Set(seen.map(({ tenant }) => tenant))).toEqual(new Set([ann.organizationId]));
+});
+
+describe("blobs at the coordinator", () => {
+  const blobPath = (sha256: string) => `/training/blobs/${sha256}`;
+  const digestOf = (bytes: string) => createHash("sha256").update(bytes).digest("hex");
+  const put = (owner: Tenant, bytes: string, sha256 = digestOf(bytes)) =>
+    call(system.url, "PUT", blobPath(sha256), { key: owner.key, body: bytes });
+  const publish = (owner: Tenant, blob: string) =>
+    call(system.url, "POST", "/training/models", {
+      token: owner.token,
+      body: { model: `m-${blob.slice(0, 8)}`, blob, task: { task: "softmax" } },
+    });
+  const federate = async (owner: Tenant, participants: object[]) => {
+    const settings = { name: "f", rounds: 1, task: { name: "softmax", dataset: "digits", config: { epochs: 1 } } };
+    const created = await call(system.url, "POST", "/training/federations", { token: owner.token, body: { ...settings, participants } });
+    expect([created.status, created.text]).toEqual([201, expect.anything()]);
+    return created.body;
+  };
+  /** The hashes of Bob's finished federation: its result and its single update. */
+  let result: string;
+  let update: string;
+  beforeAll(async () => {
+    const { federation } = await federate(bob, [{ url: system.trainerUrl, dataset: "digits" }]);
+    const { head } = await federationWhen(system, { token: bob.token, id: federation.id });
+    const rounds = await call(system.url, "GET", `/training/federations/${federation.id}/rounds`, { token: bob.token });
+    [result, update] = [head.parameters, rounds.body.data[0].participants[0].update];
+  }, 30_000);
+
+  test("an organization reads, publishes and deletes what it uploaded; for others it is not there", async () => {
+    const bytes = `parameters ${randomUUID()}`;
+    const path = blobPath(digestOf(bytes));
+    expect(await put(bob, bytes)).toMatchObject({ status: 201, body: { blob: { sha256: digestOf(bytes), bytes: bytes.length } } });
+    expect((await put(bob, bytes)).status).toBe(200);
+    for (const each of [ann, bob]) expect((await put(each, "other bytes", digestOf(bytes))).status).toBe(400);
+    for (const method of ["GET", "HEAD", "DELETE"]) expect((await call(system.url, method, path, { key: ann.key })).status).toBe(404);
+    expect((await call(system.url, "GET", path, { token: bob.token })).text).toBe(bytes);
+    expect((await call(system.url, "GET", path)).status).toBe(401);
+    expect(await publish(ann, digestOf(bytes))).toMatchObject({ status: 404, body: { details: [{ path: "body.blob" }] } });
+    expect((await publish(bob, digestOf(bytes))).status).toBe(201);
+    expect((await call(system.url, "DELETE", path, { key: bob.key })).status).toBe(409);
+    const unused = `unused ${randomUUID()}`;
+    await put(bob, unused);
+    expect((await call(system.url, "DELETE", blobPath(digestOf(unused)), { key: bob.key })).status).toBe(204);
+    expect((await call(system.url, "GET", blobPath(digestOf(unused)), { key: bob.key })).status).toBe(404);
+  });
+
+  test("a hash that nothing is stored under is not published, nor what only another organization has on the shared node", async () => {
+    expect((await publish(bob, "0".repeat(64))).status).toBe(404);
+    const digest = (await storeBlob(bob, "node_local")).slice("/v1/blobs/".length);
+    expect((await publish(ann, digest)).status).toBe(404);
+    expect((await publish(bob, digest)).status).toBe(201);
+  });
+
+  test("what a federation made is its organization's: not another's, and not that of another federation's participant", async () => {
+    const { federation, joinTokens } = await federate(ann, [{ join: true }, { url: "http://127.0.0.1:9" }]);
+    const headers = { authorization: `Bearer ${joinTokens[0]}` };
+    const anns = `ann's ${randomUUID()}`;
+    await put(ann, anns);
+    for (const sha256 of [result, update]) {
+      expect((await call(system.url, "GET", blobPath(sha256), { key: bob.key })).status).toBe(200);
+      expect((await call(system.url, "GET", blobPath(sha256), { key: ann.key })).status).toBe(404);
+      expect((await publish(ann, sha256)).status).toBe(404);
+    }
+    for (const sha256 of [result, update, digestOf(anns)]) {
+      const answer = await call(system.url, "GET", `/training/join/blobs/${sha256}`, { headers });
+      expect([sha256, answer.status]).toEqual([sha256, 404]);
+    }
+    expect((await publish(bob, result)).status).toBe(201);
+    await call(system.url, "POST", `/training/federations/${federation.id}/stop`, { token: ann.token });
+  });
+
+  test("parallel uploads of one organization stay within its limit, at the coordinator and on the shared node; others have their own", async () => {
+    const [carl, dora] = [await newTenant(system), await newTenant(system)];
+    const texts = Array.from({ length: 8 }, () => randomUUID().repeat(120).slice(0, 4000));
+    const onNode = (text: string) => at("node_local", `/v1/blobs/${digestOf(text)}`);
+    for (const upload of [
+      (text: string) => put(carl, text),
+      (text: string) => call(system.url, "PUT", onNode(text), { key: carl.key, body: text }),
+    ]) {
+      const answers = await Promise.all(texts.map(upload));
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 201, 413, 413, 413]);
+      const { body } = answers.find(({ status }) => status === 413) as (typeof answers)[number];
+      expect(body.error).toMatch(/Your organization has \d+ bytes of blobs here, and this one would exceed the limit of 20000/);
+    }
+    expect((await put(dora, "dora's")).status).toBe(201);
+  });
 });

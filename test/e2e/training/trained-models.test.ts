@@ -42,8 +42,12 @@ async function trainedBlob(dataset: unknown): Promise<string> {
   const trained = await call(system.trainerUrl, "POST", "/train", { key: TOKEN, body: { dataset, config, format: "safetensors" } });
   const bytes = Buffer.from(trained.body.parameters, "base64");
   const digest = createHash("sha256").update(bytes).digest("hex");
-  const put = await fetch(`${system.trainerUrl}/v1/blobs/${digest}`, { method: "PUT", body: bytes, headers: { "x-gw-api-key": TOKEN } });
-  expect(put.status).toBe(201);
+  // Each organization publishes only what it has stored itself.
+  for (const { key } of [owner, stranger]) {
+    const path = `/training/nodes/node_local/v1/blobs/${digest}`;
+    const put = await fetch(system.url + path, { method: "PUT", body: bytes, headers: { "x-gw-api-key": key } });
+    expect(put.ok).toBe(true);
+  }
   return digest;
 }
 

@@ -6,6 +6,7 @@ import * as schemas from "../../../schemas/platform/trained-models.ts";
 import { readFields } from "../../../upstream/routing/lenient.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { money, presentList, sent } from "../present.ts";
+import { requireOwnBlob } from "./own-blob.ts";
 
 const tag = "Trained models";
 const shared = { tag, auth: "user", apiKey: true } as const;
@@ -15,7 +16,7 @@ export function trainedModelOperations(deps: EdgeDeps): Operation[] {
   return [publish(deps), list(deps), listVersions(deps), rollBack(deps), split(deps)];
 }
 
-const publish = ({ control }: EdgeDeps) =>
+const publish = (deps: EdgeDeps) =>
   operation({
     ...shared,
     method: "post",
@@ -32,7 +33,8 @@ const publish = ({ control }: EdgeDeps) =>
         lineageJson: toJson(lineage),
         pricing: pricing && { unit: pricing.unit, input: BigInt(pricing.input), output: BigInt(pricing.output) },
       };
-      const { model, version } = await control.trainedModels.publishVersion(request, call.write());
+      await requireOwnBlob(deps, body.blob, call);
+      const { model, version } = await deps.control.trainedModels.publishVersion(request, call.write());
       return { model: presentModel(sent(model, "model")), version: presentVersion(sent(version, "version")) };
     },
   });
