@@ -4,9 +4,18 @@ import { exposureSettings, isExposed } from "./exposed.ts";
 
 const GIB = 1024 ** 3;
 /** Anybody may sign up at an exposed deployment, so an organization gets less there. */
+const FILES = { usual: 10 * GIB, exposed: GIB };
 const BLOBS = { usual: 100 * GIB, exposed: 10 * GIB };
 
 const bytesSetting = z.coerce.number("must be a whole number of bytes").int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
+
+export const filesLimitSettings = {
+  ...exposureSettings,
+  FILES_BYTES_MAX_PER_ORGANIZATION: bytesSetting.meta({
+    description: "Bytes of all files of an organization, including results of batches. Beyond it, uploads are answered with 413.",
+    shownDefault: "10737418240; 1073741824 when exposed",
+  }),
+};
 
 export const blobsLimitSettings = {
   ...exposureSettings,
@@ -16,6 +25,11 @@ export const blobsLimitSettings = {
     shownDefault: "107374182400; 10737418240 when exposed",
   }),
 };
+
+/** Most bytes of an organization's files. */
+export function filesBytesMax(settings: Settings<typeof filesLimitSettings>): number {
+  return settings.filesBytesMaxPerOrganization ?? (isExposed(settings) ? FILES.exposed : FILES.usual);
+}
 
 /** Most bytes of an organization's blobs in one folder. */
 export function blobsBytesMax(settings: Settings<typeof blobsLimitSettings>): number {

@@ -12,12 +12,14 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { controlHostSetting, isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
 /** The settings of the control plane; docs/settings.md is printed from them. */
 export const controlSettings = {
   ...openingSettings,
+  ...filesLimitSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: controlHostSetting,
   DATA_DIR: dataDirSetting,
@@ -152,6 +154,8 @@ export function readControlConfig(environment: Environment) {
     oidc: oidcSettings(settings),
     production,
     exposed: isExposed(settings),
+    /** Most bytes of an organization's files. */
+    filesBytesMax: filesBytesMax(settings),
   };
 }
 

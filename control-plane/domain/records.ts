@@ -459,9 +459,17 @@ export interface TeamRecord {
 export interface RecordContent {
   /** `team/record`. */
   id: string;
+  /** While it is uploaded, the bytes that are reserved for it. */
   bytes: number;
   /** Since when no record owns it; it is removed after a while. */
   unownedAt?: number;
+}
+
+/** Bytes that an organization has stored: the sum of its contents. */
+export interface StorageUse {
+  /** The organization. */
+  id: string;
+  fileBytes: number;
 }
 
 /** Background work that was charged. Repeating it after a crash costs nothing. */

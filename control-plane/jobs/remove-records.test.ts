@@ -23,10 +23,10 @@ const create = (id: string, fields: { expiresAt?: number; parentId?: string } = 
 
 async function upload(id: string): Promise<void> {
   async function* messages() {
-    yield { teamId, id, chunk: Buffer.from("bytes") };
+    yield { teamId, id, chunk: Buffer.from("bytes"), bytes: 0n, isTemporary: false };
   }
   const clock = { now: () => NOW } as never;
-  await putContent({ store, clock, logger: silentLogger }, messages());
+  await putContent({ store, clock, logger: silentLogger, config: { filesBytesMax: 1000 } }, messages());
 }
 
 const isKept = async (id: string) => [

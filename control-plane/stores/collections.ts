@@ -41,6 +41,7 @@ export interface Records {
   finishedSignIns: FinishedSignIn;
   records: records.TeamRecord;
   contents: records.RecordContent;
+  storage: records.StorageUse;
   paidWork: records.PaidWork;
   payments: Payment;
   paymentEvents: PaymentEventRow;
@@ -134,6 +135,7 @@ export const INDEXES = {
     byExpiry: { fields: ["expiresAt"] },
   },
   contents: { byUnowned: { fields: ["unownedAt"] } },
+  storage: {},
   paidWork: { byExpiry: { fields: ["expiresAt"] } },
   payments: { byExpiry: { fields: ["expiresAt"] } },
   paymentEvents: { byExpiry: { fields: ["expiresAt"] } },

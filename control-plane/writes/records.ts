@@ -4,6 +4,7 @@ import { changeRecord, claimRecord, type RecordChange, requireRevision, scopeOf 
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
+import { countBytes } from "./file-bytes.ts";
 
 /** One write of a commit to a team's records. */
 export type TeamWrite =
@@ -81,11 +82,28 @@ export async function removeExpiredRecords(tx: Transaction, ids: readonly string
   return removed;
 }
 
-/** Writes the row of a content. If its record does not exist yet, the row is marked as unowned, in the same transaction. */
-export async function putContentRow(tx: Transaction, content: { teamId: string; id: string; bytes: number }, now: number): Promise<void> {
+/**
+ * Writes the row of a content and counts its bytes for the organization, up to a limit. If its record does not exist yet, the row is marked
+ * as unowned, in the same transaction.
+ */
+export async function putContentRow(
+  tx: Transaction,
+  content: { teamId: string; id: string; bytes: number },
+  { now, limit }: { now: number; limit?: number | undefined },
+): Promise<void> {
   const record = await tx.get("records", content.id);
   const isOwned = record?.teamId === content.teamId;
+  const before = (await tx.get("contents", contentId(content)))?.bytes ?? 0;
+  await countBytes(tx, { teamId: content.teamId, before, after: content.bytes }, limit);
   await tx.put("contents", { id: contentId(content), bytes: content.bytes, ...(isOwned ? {} : { unownedAt: now }) });
+}
+
+/** Removes the row of a content whose bytes are gone. */
+export async function removeContentRow(tx: Transaction, id: string): Promise<void> {
+  const content = await tx.get("contents", id);
+  if (!content) return;
+  await countBytes(tx, { teamId: id.slice(0, id.indexOf("/")), before: content.bytes, after: 0 });
+  await tx.remove("contents", id);
 }
 
 export function contentId({ teamId, id }: { teamId: string; id: string }): string {

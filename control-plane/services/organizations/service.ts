@@ -9,6 +9,7 @@ import { type BudgetChange, budgetOf, withBudget } from "../../domain/budgets.ts
 import type { Organization, Role } from "../../domain/records.ts";
 import { isTimezone } from "../../domain/time-buckets.ts";
 import { readPage } from "../../stores/page.ts";
+import { fileBytes } from "../../writes/file-bytes.ts";
 import { followSettings } from "../../writes/organizations.ts";
 import { requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -37,6 +38,12 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
           : [];
       });
       return { organizations: await Promise.all(messages), meta: metaOf(page, total) };
+    },
+
+    async getStorage(_request, context) {
+      const { organizationId } = await requireActor(deps, context);
+      const used = await fileBytes(deps.store, organizationId);
+      return { filesUsed: BigInt(used), filesLimit: BigInt(deps.config.filesBytesMax) };
     },
 
     async updateOrganization(request, context) {

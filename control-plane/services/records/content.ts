@@ -1,36 +1,74 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServerStream } from "../../../common/grpc/server.ts";
+import { orElse } from "../../../common/ignore.ts";
 import type {
   GetContentRequest,
   GetContentResponse,
   PutContentRequest,
   PutContentResponse,
 } from "../../../proto/gen/tributary/records/v1/records.ts";
-import { contentId, putContentRow } from "../../writes/records.ts";
+import { contentId, putContentRow, removeContentRow } from "../../writes/records.ts";
 import type { ControlDeps } from "../deps.ts";
 import { requireId } from "./messages.ts";
 
-type Deps = Pick<ControlDeps, "store" | "clock" | "logger">;
+type Deps = Pick<ControlDeps, "store" | "clock" | "logger"> & { readonly config: Pick<ControlDeps["config"], "filesBytesMax"> };
 
 const CHUNK_BYTES_MAX = 256 * 1024;
+/** Bytes that are reserved at a time for an upload of unknown size: as many as it has, within these bounds. */
+const RESERVED = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 
 /** Blob name of a record's content. It contains the team, so that an id alone never reaches another team's content. */
 function blobName(content: string): string {
   return `records/${content}`;
 }
 
-/** Stores the content, then its row. Content of an edge that died has a row without a record, which a job removes. */
+/**
+ * Stores the content. Its row is written first, with the bytes that are reserved for it: uploads that run at the same time cannot exceed
+ * the organization's limit together. Content of an edge or a control plane that died has a row without a record, by which a job removes it.
+ */
 export async function putContent(deps: Deps, messages: AsyncIterable<PutContentRequest>): Promise<PutContentResponse> {
   const reader = messages[Symbol.asyncIterator]();
   const first = await reader.next();
   if (first.done) throw new AppError("VALIDATION_ERROR", "The upload is empty: its first message must have teamId and id.");
-  const { teamId, id } = first.value;
+  const { teamId, id, isTemporary } = first.value;
   const content = { teamId: requireId(teamId), id: requireId(id) };
-  // The row is written before the content too: a control plane that dies during the upload leaves a row, by which a job cleans up.
-  await deps.store.transaction((tx) => putContentRow(tx, { ...content, bytes: 0 }, deps.clock.now()));
-  const { bytes, sha256 } = await deps.store.blobs.put(blobName(contentId(content)), chunksOf(first.value, reader));
-  await deps.store.transaction((tx) => putContentRow(tx, { ...content, bytes }, deps.clock.now()));
-  return { bytes: BigInt(bytes), sha256 };
+  const limit = isTemporary ? undefined : deps.config.filesBytesMax;
+  const before = (await deps.store.get("contents", contentId(content)))?.bytes ?? 0;
+  const setBytes = (bytes: number, most?: number) =>
+    deps.store.transaction((tx) => putContentRow(tx, { ...content, bytes }, { now: deps.clock.now(), limit: most }));
+  const reserve = (bytes: number) => setBytes(bytes, limit);
+  const announced = Number(first.value.bytes);
+  await reserve(announced);
+  try {
+    const chunks = reserved(chunksOf(first.value, reader), { announced, reserve });
+    const { bytes, sha256 } = await deps.store.blobs.put(blobName(contentId(content)), chunks);
+    await setBytes(bytes);
+    return { bytes: BigInt(bytes), sha256 };
+  } catch (thrown) {
+    // Nothing was stored, and what was there before still is.
+    await orElse(setBytes(before), undefined, "a job removes the row and gives the bytes back");
+    throw thrown;
+  }
+}
+
+/** Passes the chunks on after their bytes are reserved. */
+async function* reserved(
+  chunks: AsyncIterable<Uint8Array>,
+  { announced, reserve }: { announced: number; reserve: (bytes: number) => Promise<void> },
+): AsyncGenerator<Uint8Array> {
+  let [held, taken] = [announced, 0];
+  for await (const chunk of chunks) {
+    taken += chunk.length;
+    if (taken > held) {
+      const ahead = taken + Math.min(Math.max(taken, RESERVED.min), RESERVED.max);
+      held = await reserve(ahead).then(
+        () => ahead,
+        // There may be room for less.
+        () => reserve(taken).then(() => taken),
+      );
+    }
+    yield chunk;
+  }
 }
 
 async function* chunksOf(first: PutContentRequest, rest: AsyncIterator<PutContentRequest>): AsyncGenerator<Uint8Array> {
@@ -69,6 +107,6 @@ export async function removeContents(deps: Pick<Deps, "store">, ids: readonly st
     const content = await deps.store.get("contents", id);
     if (content?.unownedAt === undefined) continue;
     await deps.store.blobs.remove(blobName(id));
-    await deps.store.transaction((tx) => tx.remove("contents", id));
+    await deps.store.transaction((tx) => removeContentRow(tx, id));
   }
 }

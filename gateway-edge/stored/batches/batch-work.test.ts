@@ -145,3 +145,36 @@ test("an input that is deleted under way ends the batch as failed, with what was
   await clock.advance(30_000);
   expect(await batch()).toMatchObject({ status: "failed", errors: { data: [{ code: "invalid_file", param: "input_file_id" }] } });
 });
+
+describe("results that do not fit into the organization's files", () => {
+  /** Refuses result files until there is room. */
+  const crowded = (records: RecordStore, room: { isThere: boolean }) =>
+    boundRecords(records, {
+      putContent: async (teamId, id, content, options) => {
+        if (room.isThere || id !== "file_out") return records.putContent(teamId, id, content, options);
+        throw new AppError("PAYLOAD_TOO_LARGE", "Your organization has 10 bytes of files");
+      },
+    });
+
+  test("are kept until there is room, and no line is called again", async () => {
+    const { clock, records, start, batch, output, made } = await open(12);
+    const room = { isThere: false };
+    start(crowded(records, room));
+    await clock.advance(60_000);
+    const errors = { data: [{ code: "storage_limit_exceeded", message: "Your organization has 10 bytes of files" }] };
+    expect(await batch()).toMatchObject({ status: "finalizing", errors, output_file_id: null });
+    room.isThere = true;
+    await clock.advance(60_000);
+    expect(await batch()).toMatchObject({ status: "completed", errors: null, output_file_id: "file_out" });
+    expect([output("file_out").length, made.length]).toEqual([12, 12]);
+  });
+
+  test("are given up when the batch expires, with the reason", async () => {
+    const { clock, records, start, batch } = await open(2, { leftMs: 90_000 });
+    start(crowded(records, { isThere: false }));
+    await clock.advance(60_000);
+    expect((await batch())?.status).toBe("finalizing");
+    await clock.advance(90_000);
+    expect(await batch()).toMatchObject({ status: "failed", errors: { data: [{ code: "storage_limit_exceeded" }] }, output_file_id: null });
+  });
+});

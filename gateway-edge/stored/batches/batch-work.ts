@@ -26,8 +26,22 @@ export function batchHandler(deps: BatchRunDeps): WorkHandler {
       const isFinal = ({ batch }: BatchBody) => batch.status === "finalizing";
       await leased.write((body) => finalizing(body, deps.clock.now()), { isDone: isFinal });
     }
-    await finishBatch(deps, { leased, end, owner: claimed.record });
+    const finish = { leased, end, owner: claimed.record };
+    await finishBatch(deps, finish).catch((thrown: unknown) => keepForRoom(deps, finish, thrown));
   };
+}
+
+/**
+ * The results do not fit into the organization's files. They were paid for, so they are kept until the batch expires: every attempt to
+ * finish it, once per lease, can succeed after files were deleted. The batch says so meanwhile.
+ */
+async function keepForRoom(deps: BatchRunDeps, { leased, owner }: Parameters<typeof finishBatch>[1], thrown: unknown): Promise<void> {
+  const { code, message } = asAppError(thrown);
+  if (code !== "PAYLOAD_TOO_LARGE") throw thrown;
+  const data = [{ line: null, code: "storage_limit_exceeded", message, param: null }];
+  await leased.write((body) => withBatch(body, { errors: { object: "list", data } }), { isDone: ({ batch }) => batch.errors !== null });
+  if (!hasExpired(leased.body, deps.clock.now())) throw thrown;
+  await finishBatch(deps, { leased, end: "failed", owner, isWithoutFiles: true });
 }
 
 async function validate({ records, clock, lineBytesMax }: BatchRunDeps, leased: LeasedBatch): Promise<void> {

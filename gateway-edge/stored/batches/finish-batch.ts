@@ -15,9 +15,10 @@ const REMOVALS_AT_ONCE = 200;
  */
 export async function finishBatch(
   deps: Pick<BatchRunDeps, "records" | "clock" | "logger">,
-  { leased, end, owner }: { leased: LeasedBatch; end: BatchEnd; owner: Owner },
+  { leased, end, owner, isWithoutFiles = false }: { leased: LeasedBatch; end: BatchEnd; owner: Owner; isWithoutFiles?: boolean },
 ): Promise<void> {
-  const { completed, failed } = leased.body.batch.request_counts;
+  const counts = leased.body.batch.request_counts;
+  const { completed, failed } = isWithoutFiles ? { completed: 0, failed: 0 } : counts;
   const files: RecordWrite[] = [];
   if (completed > 0) files.push(await resultFile(deps, leased, { isAnswer: true }));
   if (failed > 0) files.push(await resultFile(deps, leased, { isAnswer: false }));
@@ -25,7 +26,8 @@ export async function finishBatch(
     output_file_id: completed > 0 ? leased.body.outputFileId : null,
     error_file_id: failed > 0 ? leased.body.errorFileId : null,
   };
-  const change = (body: BatchBody) => withBatch(ended(body, end, deps.clock.now()), fileIds);
+  const change = (body: BatchBody) =>
+    withBatch(ended(body, end, deps.clock.now()), { ...fileIds, ...(end === "failed" ? {} : { errors: null }) });
   await leased.write(change, { more: files, isDone: isOver, isEnd: true });
   await removeParts(deps, leased, owner).catch((error: unknown) => {
     deps.logger.warn({ batch: leased.id, error: String(error) }, "parts of an ended batch could not be removed; they expire");

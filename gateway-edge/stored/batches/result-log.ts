@@ -95,7 +95,7 @@ export class ResultLog {
     const [first] = results;
     let body: BatchPart = { lines: results };
     if (results.length === 1 && first && first.text.length > RECORD_CHARACTERS_MAX) {
-      await this.#deps.records.putContent(this.#leased.teamId, id, onePiece(first.text));
+      await this.#deps.records.putContent(this.#leased.teamId, id, onePiece(first.text), { isTemporary: true });
       body = { contentIsAnswer: first.isAnswer };
     }
     const nowMs = this.#deps.clock.now();

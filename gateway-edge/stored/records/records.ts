@@ -85,6 +85,14 @@ export interface Claimed<Body = unknown> {
   readonly caller: Caller | undefined;
 }
 
+/** How content is counted for its organization. */
+export interface ContentOptions {
+  /** The size, if it is known: it is reserved before the content is sent. */
+  readonly bytes?: number | undefined;
+  /** Counts, but is not refused: results of calls that are paid for. */
+  readonly isTemporary?: boolean;
+}
+
 /** The port to stored records. Adapters: rpc-records.ts, and memory-records-fixture.ts for tests. records-contract.ts is their contract suite. */
 export interface RecordStore {
   /** Undefined if it does not exist or belongs to another team. */
@@ -100,8 +108,16 @@ export interface RecordStore {
   claim(kinds: readonly RecordKind[], options: { claim: string; leaseMs: number; limit: number }): Promise<Claimed[]>;
   /** Undefined if the claim is lost: another edge has claimed the record, or it was removed. */
   renew<Body>(record: { kind: RecordKind; id: string; claim: string }, leaseMs: number): Promise<Claimed<Body> | undefined>;
-  /** Stores the bytes of a record; they become visible with the record. */
-  putContent(teamId: string, id: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>;
+  /**
+   * Stores the bytes of a record; they become visible with the record. Throws PAYLOAD_TOO_LARGE if the organization's files would exceed
+   * its limit, except for temporary parts.
+   */
+  putContent(
+    teamId: string,
+    id: string,
+    content: AsyncIterable<Uint8Array>,
+    options?: ContentOptions,
+  ): Promise<{ bytes: number; sha256: string }>;
   /** Undefined if it does not exist or belongs to another team. */
   getContent(teamId: string, id: string, offset?: number): Promise<AsyncIterable<Uint8Array> | undefined>;
 }

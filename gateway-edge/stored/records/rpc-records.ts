@@ -5,7 +5,7 @@ import type {
   RecordWrite as WriteMessage,
 } from "../../../proto/gen/tributary/records/v1/records.ts";
 import type { RecordsClient } from "../../access/clients/control-plane.ts";
-import type { Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
+import type { ContentOptions, Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
 const ASK = { deadlineMs: 5000 };
 /** Files may be large and clients slow. */
@@ -36,8 +36,8 @@ export function createRpcRecords(client: RecordsClient): RecordStore {
       const { record, caller } = await client.renewClaim({ ...held, leaseMs: BigInt(leaseMs) }, ASK);
       return record && { record: recordOf<Body>(record), caller };
     },
-    putContent: async (teamId, id, content) => {
-      const { bytes, sha256 } = await client.putContent(contentMessages(teamId, id, content), CONTENT);
+    putContent: async (teamId, id, content, options = {}) => {
+      const { bytes, sha256 } = await client.putContent(contentMessages({ teamId, id, ...options }, content), CONTENT);
       return { bytes: Number(bytes), sha256 };
     },
     getContent: async (teamId, id, offset = 0) => {
@@ -103,13 +103,18 @@ function bodyOf(write: RecordWrite | undefined): unknown {
   return write && write.type !== "remove" ? (JSON.parse(JSON.stringify(write.body)) as unknown) : undefined;
 }
 
+const REST = { teamId: "", id: "", bytes: 0n, isTemporary: false };
+
 /** The first message names the content, the others contain its bytes. */
-async function* contentMessages(teamId: string, id: string, content: AsyncIterable<Uint8Array>): AsyncGenerator<PutContentRequest> {
-  yield { teamId, id, chunk: Buffer.alloc(0) };
+async function* contentMessages(
+  { teamId, id, bytes: size = 0, isTemporary = false }: { teamId: string; id: string } & ContentOptions,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<PutContentRequest> {
+  yield { teamId, id, chunk: Buffer.alloc(0), bytes: BigInt(size), isTemporary };
   for await (const bytes of content) {
     for (let start = 0; start < bytes.length; start += CHUNK_BYTES_MAX) {
       const length = Math.min(CHUNK_BYTES_MAX, bytes.length - start);
-      yield { teamId: "", id: "", chunk: Buffer.from(bytes.buffer, bytes.byteOffset + start, length) };
+      yield { ...REST, chunk: Buffer.from(bytes.buffer, bytes.byteOffset + start, length) };
     }
   }
 }

@@ -83,7 +83,7 @@ function uploadHandler(deps: FilesDeps): RequestHandler {
       if (!file) throw new AppError("INVALID_REQUEST", "file: a file is required", { param: "file" });
       const caller = callerOf(response);
       const id = newFileId(deps);
-      const { bytes } = await deps.records.putContent(caller.teamId, id, file.content);
+      const { bytes } = await deps.records.putContent(caller.teamId, id, file.content, { bytes: file.size });
       const write = fileWrite({
         ...{ id, filename: file.name, purpose: fields.purpose, bytes, createdAtMs: deps.clock.now() },
         expiresAfterSeconds: fields["expires_after[seconds]"],
@@ -127,7 +127,7 @@ const UPLOAD: GatewayOperation["description"] = {
     200: { description: "The file.", schema: fileObject },
     400: failure("No file was sent, or the form is not valid."),
     401: failure("No valid API key."),
-    413: failure("The file is too large."),
+    413: failure("The file is too large, or the files of the organization would exceed their limit."),
     415: failure("The body is not multipart/form-data."),
     422: failure("A field is not valid; `detail` lists all errors."),
     503: failure("The control plane cannot be reached."),

@@ -1,0 +1,49 @@
+import { AppError } from "../../common/errors.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
+
+/**
+ * Changes the sum of an organization's bytes in the transaction that changes the row of a content, so that the sum is exact at any time.
+ * With a limit, growth beyond it is refused.
+ */
+export async function countBytes(
+  tx: Transaction,
+  { teamId, before, after }: { teamId: string; before: number; after: number },
+  limit = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const organizationId = await organizationOf(tx, teamId);
+  // The sum of an organization without one is read before its row changes.
+  const used = await fileBytes(tx, organizationId);
+  if (after > before && used - before + after > limit) throw storageFull({ used: used - before, limit });
+  await tx.put("storage", { id: organizationId, fileBytes: used - before + after });
+}
+
+/** The bytes of all files of an organization, of batches' results and of uploads that are under way. */
+export async function fileBytes(reader: Reader, organizationId: string): Promise<number> {
+  const known = await reader.get("storage", organizationId);
+  if (known) return known.fileBytes;
+  // An organization whose files are older than the sum: they are added up once.
+  let sum = 0;
+  for (const teamId of [organizationId, ...(await teamsOf(reader, organizationId))]) {
+    // "0" follows the slash between team and record.
+    for await (const { bytes } of reader.scan("contents", { from: `${teamId}/`, before: `${teamId}0` })) sum += bytes;
+  }
+  return sum;
+}
+
+/** Records of a team that is not stored count for the team itself. */
+async function organizationOf(reader: Reader, teamId: string): Promise<string> {
+  return (await reader.get("teams", teamId))?.organizationId ?? teamId;
+}
+
+async function teamsOf(reader: Reader, organizationId: string): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of reader.scan("teams", { index: "byOrganization", equals: [organizationId] })) ids.push(id);
+  return ids;
+}
+
+function storageFull({ used, limit }: { used: number; limit: number }): AppError {
+  return new AppError(
+    "PAYLOAD_TOO_LARGE",
+    `Your organization has ${used} bytes of files, and this one would exceed the limit of ${limit} (FILES_BYTES_MAX_PER_ORGANIZATION). Delete files that you do not need (DELETE /v1/files/{file_id}), or ask the operator for more.`,
+  );
+}
