@@ -61,6 +61,25 @@ const operations: readonly OperationSpec[] = [
     view: organizationView,
   },
   {
+    name: "storage",
+    summary: "Show the bytes of files and blobs of the active organization, and their limits",
+    method: "GET",
+    path: "/api/gw/storage",
+    auth: "user",
+    view: {
+      kind: "record",
+      at: "storage",
+      fields: [
+        { title: "files, bytes", at: "files.used", as: "count" },
+        { title: "limit", at: "files.limit", as: "count" },
+        { title: "blobs, bytes", at: "blobs.used", as: "count" },
+        { title: "limit", at: "blobs.limit", as: "count" },
+        { title: "places", at: "blobs.places", as: "list" },
+      ],
+      id: "storage.files.used",
+    },
+  },
+  {
     name: "use",
     summary: "Switch to an organization",
     method: "PUT",

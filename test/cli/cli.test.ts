@@ -149,6 +149,7 @@ test("teams and organizations", async () => {
     lowBalanceThreshold: 250_000_000,
   });
   expect((await json(`orgs use ${organization.id}`)).organization.isActive).toBe(true);
+  expect((await json("orgs storage")).storage.files).toMatchObject({ used: 0, limit: 10 * 1024 ** 3 });
   const [entry] = (await json("orgs audit --action organization.update --page-size 1")).data;
   expect(entry).toMatchObject({ target: organization.id, organizationId: organization.id });
   expect((await gw("orgs audit --jsonl --action organization.update")).out).toContain(JSON.stringify(entry.hash));

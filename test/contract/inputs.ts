@@ -181,6 +181,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   },
   "get /api/admin/audit/verify": none(),
   "get /api/gw/organizations/audit": none(),
+  "get /api/gw/storage": none(),
   "get /api/admin/models": none(),
   "get /api/admin/providers": none(),
   "post /api/admin/models": {

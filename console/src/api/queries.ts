@@ -10,6 +10,7 @@ import type {
   Organization,
   Purchase,
   Quota,
+  Storage,
   Team,
   TeamDetail,
   Totals,
@@ -66,6 +67,11 @@ export const keysQuery = (query: Query = { pageSize: 100 }) =>
 export const organizationsQuery = queryOptions({
   queryKey: ["organizations"],
   queryFn: ({ signal }) => get<List<Organization>>("/api/gw/organizations/list", { pageSize: 100 }, signal),
+});
+
+export const storageQuery = queryOptions({
+  queryKey: ["storage"],
+  queryFn: async ({ signal }) => (await get<{ storage: Storage }>("/api/gw/storage", undefined, signal)).storage,
 });
 
 export const invitationsQuery = queryOptions({

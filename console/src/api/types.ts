@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type * as proof from "../../../gateway-edge/schemas/platform/proof.ts";
+import type { storageAnswer } from "../../../gateway-edge/schemas/platform/storage.ts";
 import type { StrategyRecord } from "../../../gateway-edge/schemas/platform/strategies.ts";
 import type * as trained from "../../../gateway-edge/schemas/platform/trained-models.ts";
 import type * as training from "../../../gateway-edge/schemas/platform/training.ts";
@@ -30,6 +31,7 @@ export type ApiKey = RecordOf<typeof records.apiKeyRecord>;
 export type Model = RecordOf<typeof records.modelRecord>;
 export type AdminModel = RecordOf<typeof records.adminModelRecord>;
 export type Quota = RecordOf<typeof records.quotaRecord>;
+export type Storage = RecordOf<typeof storageAnswer>["storage"];
 export type UsageLog = RecordOf<typeof records.usageLogRecord>;
 export type UsageBucket = RecordOf<typeof records.usageBucketRecord>;
 export type Totals = RecordOf<typeof records.totalsRecord>;

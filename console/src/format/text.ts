@@ -42,5 +42,7 @@ export function formatMs(ms: number): string {
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1024) return count(bytes, "byte");
-  return bytes < 1_048_576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MiB`;
+  if (bytes < 1_048_576) return `${(bytes / 1024).toFixed(1)} KiB`;
+  const mib = bytes / 1_048_576;
+  return mib < 1024 ? `${mib.toFixed(mib < 10 ? 1 : 0)} MiB` : `${(mib / 1024).toFixed(mib < 10_240 ? 1 : 0)} GiB`;
 }

@@ -11,6 +11,7 @@ import { Page } from "../components/page.tsx";
 import { nanoNumber, readUsd, usdOf } from "../format/money.ts";
 import { count } from "../format/text.ts";
 import { OrganizationList } from "./organization/organization-list.tsx";
+import { Storage } from "./organization/storage.tsx";
 import { Webhooks } from "./organization/webhooks.tsx";
 
 export function Screen() {
@@ -28,6 +29,7 @@ export function Screen() {
         <Card title="Your organizations" about="All screens show data of the active organization.">
           <OrganizationList />
         </Card>
+        <Storage />
       </SimpleGrid>
       <Webhooks />
     </Page>

@@ -17,6 +17,7 @@ import { keyOperations } from "./keys.ts";
 import { organizationOperations } from "./organizations.ts";
 import { receiptOperations } from "./receipts.ts";
 import { sessionOperations } from "./sessions.ts";
+import { storageOperations } from "./storage.ts";
 import { teamOperations } from "./teams.ts";
 import { totpOperations } from "./totp.ts";
 import { usageOperations } from "./usage.ts";
@@ -30,6 +31,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...sessionOperations(deps),
     ...totpOperations(deps),
     ...organizationOperations(deps),
+    ...storageOperations(deps),
     ...teamOperations(deps),
     ...invitationOperations(deps),
     ...keyOperations(deps),

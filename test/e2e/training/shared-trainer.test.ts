@@ -8,11 +8,12 @@ import { federationWhen, startTrainer } from "../../helpers/federations.ts";
 import { type System, startSystem, TRAINER_TOKEN } from "../../helpers/system.ts";
 
 const LIMIT = 20_000;
+const LIMITS = { BLOBS_BYTES_MAX_PER_ORGANIZATION: String(LIMIT), FILES_BYTES_MAX_PER_ORGANIZATION: "10000" };
 let system: System;
 let ann: Tenant;
 let bob: Tenant;
 beforeAll(async () => {
-  system = await startSystem({ trainer: true, coordinator: true, env: { BLOBS_BYTES_MAX_PER_ORGANIZATION: String(LIMIT) } });
+  system = await startSystem({ trainer: true, coordinator: true, env: LIMITS });
   [ann, bob] = [await newTenant(system), await newTenant(system)];
 });
 let participant: Server | undefined;
@@ -245,5 +246,35 @@ describe("blobs at the coordinator", () => {
       expect(body.error).toMatch(/Your organization has \d+ bytes of blobs here, and this one would exceed the limit of 20000/);
     }
     expect((await put(dora, "dora's")).status).toBe(201);
+    const { body } = await call(system.url, "GET", "/api/gw/storage", { token: carl.token });
+    expect(body.storage.blobs).toEqual({
+      ...{ used: 40_000, limit: 40_000 },
+      places: ["coordinator", "node_local"].map((place) => ({ place, used: LIMIT, limit: LIMIT })),
+    });
   });
+});
+
+test("parallel uploads of files stay within an organization's limit, and a deletion makes room", async () => {
+  const eve = await newTenant(system);
+  const upload = async () => {
+    const body = new FormData();
+    body.append("purpose", "assistants");
+    body.append("file", new Blob(["x".repeat(4000)]), "notes.txt");
+    const answer = await fetch(`${system.url}/v1/files`, { method: "POST", headers: { "x-gw-api-key": eve.key }, body });
+    return { status: answer.status, body: (await answer.json()) as ReturnType<typeof JSON.parse> };
+  };
+  const used = async () => (await call(system.url, "GET", "/api/gw/storage", { token: eve.token })).body.storage.files;
+  const answers = await Promise.all(Array.from({ length: 6 }, upload));
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 413, 413, 413, 413]);
+  expect(answers.find(({ status }) => status === 413)?.body.error).toMatchObject({
+    ...{ type: "invalid_request_error", code: "request_too_large" },
+    message: expect.stringMatching(
+      /^Your organization has \d+ bytes of files, and this one would exceed the limit of 10000 .*DELETE \/v1\/files/,
+    ),
+  });
+  expect(await used()).toEqual({ used: 8000, limit: 10_000 });
+  const { id } = answers.find(({ status }) => status === 200)?.body ?? {};
+  expect((await call(system.url, "DELETE", `/v1/files/${id}`, { key: eve.key })).status).toBe(200);
+  expect(await used()).toEqual({ used: 4000, limit: 10_000 });
+  expect((await upload()).status).toBe(200);
 });

@@ -1,7 +1,7 @@
 import { AppError, asAppError } from "../../../../common/errors.ts";
 import { operatorFetch } from "../../../../common/operator-fetch.ts";
 import type { BlobNode, FindBlobResponse } from "../../../../proto/gen/tributary/training/v1/blobs.ts";
-import { connectCoordinator } from "../../../access/clients/coordinator.ts";
+import { type BlobStorage, connectCoordinator } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationCall } from "../../middleware/operation.ts";
 
@@ -32,6 +32,14 @@ export async function requireOwnBlob({ control, config }: EdgeDeps, given: strin
 
 function nodeLooks({ nodes }: FindBlobResponse, { blob, tenant }: { blob: string; tenant: string }): Promise<boolean>[] {
   return nodes.map(async (node) => (await askNode(node, `/v1/blobs/${blob}`, { method: "HEAD", tenant })).status === 200);
+}
+
+/** The bytes that a tenant has on a node of the operator. */
+export async function nodeStorage(node: BlobNode, tenant: string): Promise<BlobStorage> {
+  const answer = await askNode(node, "/v1/storage", { method: "GET", tenant });
+  if (!answer.ok) throw new Error(`${node.id} answered ${answer.status}`);
+  const { used_bytes: used, limit_bytes: limit } = (await answer.json()) as { used_bytes: number; limit_bytes: number | null };
+  return { used, limit };
 }
 
 /** Calls a node of the operator in the name of a tenant, or of the operator with "". */
