@@ -16,8 +16,15 @@ export interface Actor {
   organizationRole: Role;
 }
 
-/** Verifies the token of the call. User, session and role are read for every call, so that a revocation applies at once. */
-export async function requireActor(deps: ControlDeps, context: CallContext): Promise<Actor> {
+/**
+ * Verifies the token of the call. User, session and role are read for every call, so that a revocation applies at once. A replaced token ends
+ * the session, unless `isRepeated` says that the call is only the repetition of the one that replaced it.
+ */
+export async function requireActor(
+  deps: ControlDeps,
+  context: CallContext,
+  isRepeated: () => Promise<boolean> = async () => false,
+): Promise<Actor> {
   const token = context.metadata["authorization"];
   if (!token) throw new AppError("UNAUTHORIZED", "Log in first: this operation needs a token.");
   const masterSha256 = MASTER.exec(token)?.[1];
@@ -26,7 +33,8 @@ export async function requireActor(deps: ControlDeps, context: CallContext): Pro
   const [session, user] = await Promise.all([deps.store.get("sessions", sessionId), deps.store.get("users", userId)]);
   const alive = session && session.userId === userId && isAlive(session, deps.clock.now());
   if (!alive || !user) throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
-  if (isReplaced(session, generation) && !isInFlight(deps, context, session, generation)) await endReusedSession(deps, context, session);
+  const isReused = isReplaced(session, generation) && !isInFlight(deps, context, session, generation) && !(await isRepeated());
+  if (isReused) await endReusedSession(deps, context, session);
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
 }
 

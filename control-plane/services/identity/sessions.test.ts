@@ -1,3 +1,4 @@
+import type { Store } from "../../stores/store.ts";
 import { openPlatform, outcomeOf, PASSWORD, type Platform } from "../platform-fixture.ts";
 import { identityHandlers } from "./service.ts";
 
@@ -89,6 +90,26 @@ test("after a password change the session goes on with the new token, and its re
   const second = await refresh(changed);
   expect(await me(second)).toBe("ok");
   expect(await me(first)).toBe("UNAUTHORIZED");
+});
+
+test("a repeated refresh that arrives while the first one is written gets the same token", async () => {
+  const first = await logIn();
+  let answered: string | undefined;
+  // Between the reads of the repeated refresh, the first one is done.
+  const get: Store["get"] = async (collection, id) => {
+    const read = await platform.deps.store.get(collection, id);
+    if (collection === "sessions") answered ??= await refresh(first, key("parallel"));
+    return read;
+  };
+  const store = new Proxy(platform.deps.store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      return name === "get" ? get : typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const repeated = await identityHandlers({ ...platform.deps, store }).refreshToken({}, withToken(first, key("parallel")));
+  expect(repeated.token).toBe(answered);
+  expect(await me(repeated.token)).toBe("ok");
 });
 
 const list = async (token: string) => (await identity().listSessions({ page: undefined }, withToken(token))).sessions;
