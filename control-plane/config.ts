@@ -12,6 +12,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { controlHostSetting, isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
@@ -20,6 +21,7 @@ import type { StripeSettings } from "./payments/stripe.ts";
 export const controlSettings = {
   ...openingSettings,
   ...filesLimitSettings,
+  ...controlTokenSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: controlHostSetting,
   DATA_DIR: dataDirSetting,

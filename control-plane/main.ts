@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { systemClock as clock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
+import { acceptedTokens } from "../common/peers/control-token.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { bootstrap, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
@@ -26,6 +27,7 @@ import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
 import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
+import { admitByToken } from "./peers/admission.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
@@ -90,7 +92,10 @@ await runMain("tributary control-plane", async () => {
   await publishBuiltInModels(deps);
   await publishReceiptKey(store, deps.receipts, clock.now());
   await deps.feed.start();
-  const server = await startServer(deps, await masterKeyOf(deps));
+  const server = await startServer(deps, {
+    master: await masterKeyOf(deps),
+    admit: admitByToken(acceptedTokens(config, random)),
+  });
   const stopJobs = startJobs(deps);
   process.on("SIGHUP", () => {
     gateway

@@ -4,7 +4,7 @@ import { loadSync } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 import { isExposed } from "../common/exposed.ts";
-import { addService, createGrpcServer, listen, shutDown } from "../common/grpc/server.ts";
+import { type Admit, addService, createGrpcServer, guarded, listen, shutDown } from "../common/grpc/server.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -63,27 +63,28 @@ export interface RunningServer {
 }
 
 /** Serves every service of the control plane on one port, with gRPC health checking and, unless it is exposed, reflection. */
-export async function startServer(deps: ControlDeps, master: MasterKey): Promise<RunningServer> {
+export async function startServer(deps: ControlDeps, { master, admit }: { master: MasterKey; admit: Admit }): Promise<RunningServer> {
   const server = createGrpcServer();
-  const { logger } = deps;
-  addService(server, AccessServiceService, accessHandlers(deps, master), logger);
-  addService(server, AuditServiceService, auditHandlers(deps), logger);
-  addService(server, CatalogServiceService, catalogHandlers(deps), logger);
-  addService(server, IdentityServiceService, identityHandlers(deps), logger);
-  addService(server, KeysServiceService, keysHandlers(deps), logger);
-  addService(server, LedgerServiceService, ledgerHandlers(deps), logger);
-  addService(server, OrganizationsServiceService, organizationsHandlers(deps), logger);
-  addService(server, ProofServiceService, proofHandlers(deps), logger);
-  addService(server, RecordsServiceService, recordsHandlers(deps), logger);
-  addService(server, SystemServiceService, systemHandlers(deps), logger);
-  addService(server, TeamsServiceService, teamsHandlers(deps), logger);
-  addService(server, TrainedModelServiceService, trainedModelHandlers(deps), logger);
-  addService(server, TrainingServiceService, trainingHandlers(deps), logger);
-  addService(server, UsageServiceService, usageHandlers(deps), logger);
-  addService(server, WebhooksServiceService, webhooksHandlers(deps), logger);
-  if (!isExposed(deps.config)) addReflection(server);
+  const admitted = { logger: deps.logger, admit };
+  addService(server, AccessServiceService, accessHandlers(deps, master), admitted);
+  addService(server, AuditServiceService, auditHandlers(deps), admitted);
+  addService(server, CatalogServiceService, catalogHandlers(deps), admitted);
+  addService(server, IdentityServiceService, identityHandlers(deps), admitted);
+  addService(server, KeysServiceService, keysHandlers(deps), admitted);
+  addService(server, LedgerServiceService, ledgerHandlers(deps), admitted);
+  addService(server, OrganizationsServiceService, organizationsHandlers(deps), admitted);
+  addService(server, ProofServiceService, proofHandlers(deps), admitted);
+  addService(server, RecordsServiceService, recordsHandlers(deps), admitted);
+  addService(server, SystemServiceService, systemHandlers(deps), admitted);
+  addService(server, TeamsServiceService, teamsHandlers(deps), admitted);
+  addService(server, TrainedModelServiceService, trainedModelHandlers(deps), admitted);
+  addService(server, TrainingServiceService, trainingHandlers(deps), admitted);
+  addService(server, UsageServiceService, usageHandlers(deps), admitted);
+  addService(server, WebhooksServiceService, webhooksHandlers(deps), admitted);
+  const libraries = guarded(server, admit);
+  if (!isExposed(deps.config)) addReflection(libraries);
   const health = new HealthImplementation({ "": "SERVING" });
-  health.addToServer(server);
+  health.addToServer(libraries);
   const { controlHost: host, controlPort } = deps.config;
   const address = `${host.includes(":") ? `[${host}]` : host}:${controlPort}`;
   const port = await listen(server, address, ServerCredentials.createInsecure());

@@ -13,6 +13,7 @@ import {
   readConfig,
 } from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
+import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
 /** The settings of an edge; docs/settings.md is printed from them. */
@@ -31,6 +32,7 @@ export const edgeSettings = {
     .default("gateway")
     .describe("`gateway` takes API keys in every header that OpenAI's and Anthropic's clients use, `hosted` in `x-gw-api-key` only."),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100").describe("Host and port of the control plane. `make run` sets it."),
+  ...controlTokenSettings,
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .default("http://127.0.0.1:5100")

@@ -1,5 +1,6 @@
 import { systemClock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
+import { presentedToken } from "../common/peers/control-token.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { VERSION } from "../common/version.ts";
@@ -22,7 +23,7 @@ import { startWork } from "./stored/start-work.ts";
 await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);
   const logger = createLogger("edge", config.logLevel);
-  const control = connectControlPlane(config.controlAddress);
+  const control = connectControlPlane(config.controlAddress, { token: presentedToken(config, systemRandom) });
   const records = createRpcRecords(control.records);
   const openCalls = new OpenCalls();
   const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger, openCalls };

@@ -86,6 +86,7 @@ function childSpecs(
     BLOB_SOURCE_TOKEN: coordinatorToken,
     ...environment,
     COORDINATOR_TOKEN: coordinatorToken,
+    CONTROL_TOKEN: environment["CONTROL_TOKEN"] || randomBytes(32).toString("hex"),
     ...(needsToken ? { TRAINER_TOKEN: randomBytes(32).toString("hex") } : {}),
     TRAINER_ANONYMOUS: String(settings.trainerAnonymous),
     HOST: settings.host,

@@ -1,13 +1,6 @@
-import {
-  type ChannelCredentials,
-  Client,
-  type ClientReadableStream,
-  credentials,
-  Metadata,
-  type MethodDefinition,
-  type ServiceError,
-} from "@grpc/grpc-js";
+import { Client, type ClientReadableStream, credentials, Metadata, type MethodDefinition, type ServiceError } from "@grpc/grpc-js";
 import { ignore } from "../ignore.ts";
+import { CONTROL_TOKEN_KEY } from "../peers/control-token.ts";
 import { fromGrpcError } from "./status.ts";
 
 /** Options of every call. There is no default deadline, because a peer that accepts a call and never responds would block it forever. */
@@ -87,7 +80,13 @@ const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
  */
 const KEEPALIVE = { "grpc.keepalive_time_ms": 20_000, "grpc.keepalive_timeout_ms": 10_000, "grpc.keepalive_permit_without_calls": 1 };
 
-export function openChannel(address: string, security: ChannelCredentials = credentials.createInsecure()): Channel {
+/** How a process proves itself to the control plane. */
+export interface Proof {
+  readonly token?: string | undefined;
+}
+
+export function openChannel(address: string, { token }: Proof = {}): Channel {
+  const security = credentials.createInsecure();
   const connect = () =>
     new Client(address, security, {
       ...KEEPALIVE,
@@ -100,36 +99,47 @@ export function openChannel(address: string, security: ChannelCredentials = cred
       "grpc.max_reconnect_backoff_ms": 300,
       "grpc.min_reconnect_backoff_ms": 100,
     });
-  let client = connect();
+  const sender: Sender = { client: connect(), token };
   const stream: Channel["stream"] = (method, request, options) =>
-    client.makeServerStreamRequest(method.path, method.requestSerialize, method.responseDeserialize, request, toMetadata(options), {
-      deadline: deadlineOf(options),
-    });
+    sender.client.makeServerStreamRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      toMetadata(sender, options),
+      { deadline: deadlineOf(options) },
+    );
   return {
-    service: (definition) => clientOf(() => client, definition),
+    service: (definition) => clientOf(sender, definition),
     stream,
     download: (method, request, options) => readAll(stream(method, request, options)),
-    upload: (method, messages, options) => callUpload(client, method, messages, options),
+    upload: (method, messages, options) => callUpload(sender, method, messages, options),
     reconnect() {
-      const old = client;
-      client = connect();
+      const old = sender.client;
+      sender.client = connect();
       old.close();
     },
-    close: () => client.close(),
+    close: () => sender.client.close(),
   };
 }
 
-function clientOf<Definition extends AnyDefinition>(client: () => Client, definition: Definition): ServiceClient<Definition> {
+/** The current connection of a channel, and the token of its calls. */
+interface Sender {
+  client: Client;
+  readonly token: string | undefined;
+}
+
+function clientOf<Definition extends AnyDefinition>(sender: Sender, definition: Definition): ServiceClient<Definition> {
   const methods: Record<string, (request: unknown, options: CallOptions) => Promise<unknown>> = {};
   for (const [name, method] of Object.entries(definition)) {
     if (method.requestStream || method.responseStream) continue;
-    methods[name] = (request, options) => callUnary(client(), method, request, options);
+    methods[name] = (request, options) => callUnary(sender, method, request, options);
   }
   return methods as unknown as ServiceClient<Definition>;
 }
 
 function callUnary(
-  client: Client,
+  sender: Sender,
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   method: MethodDefinition<any, any>,
   request: unknown,
@@ -137,12 +147,12 @@ function callUnary(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const deadline = deadlineOf(options);
-    const call = client.makeUnaryRequest(
+    const call = sender.client.makeUnaryRequest(
       method.path,
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      toMetadata(options),
+      toMetadata(sender, options),
       { deadline },
       (error: ServiceError | null, response: unknown) => {
         options.signal?.removeEventListener("abort", cancel);
@@ -171,18 +181,18 @@ async function* readAll<Response>(stream: ClientReadableStream<Response>): Async
 }
 
 async function callUpload<Request, Response>(
-  client: Client,
+  sender: Sender,
   method: { path: string; requestSerialize: (value: Request) => Buffer; responseDeserialize: (value: Buffer) => Response },
   messages: AsyncIterable<Request>,
   options: CallOptions,
 ): Promise<Response> {
   const { promise: answer, resolve, reject } = Promise.withResolvers<Response>();
   const answered = new AbortController();
-  const call = client.makeClientStreamRequest(
+  const call = sender.client.makeClientStreamRequest(
     method.path,
     method.requestSerialize,
     method.responseDeserialize,
-    toMetadata(options),
+    toMetadata(sender, options),
     { deadline: deadlineOf(options) },
     (error: ServiceError | null, response?: Response) => {
       answered.abort();
@@ -228,8 +238,9 @@ function deadlineOf(options: CallOptions): number {
   return Date.now() + deadlineMs;
 }
 
-function toMetadata(options: CallOptions): Metadata {
+function toMetadata({ token }: Sender, options: CallOptions): Metadata {
   const metadata = new Metadata();
+  if (token !== undefined) metadata.set(CONTROL_TOKEN_KEY, token);
   for (const [name, value] of Object.entries(options.metadata ?? {})) if (value !== undefined) metadata.set(name, value);
   return metadata;
 }

@@ -37,7 +37,7 @@ async function withService<T>(
     grantCredits: refuse,
     verifyLedger: refuse,
   };
-  addService(server, LedgerServiceService, handlers as Handlers, silentLogger);
+  addService(server, LedgerServiceService, handlers as Handlers, { logger: silentLogger });
   const port = await listen(server, "127.0.0.1:0", ServerCredentials.createInsecure());
   const channel = openChannel(`127.0.0.1:${port}`);
   try {

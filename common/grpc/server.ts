@@ -6,12 +6,19 @@ import {
   type ServerReadableStream,
   type ServerUnaryCall,
   type ServerWritableStream,
+  type ServiceDefinition,
   type sendUnaryData,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { asAppError } from "../errors.ts";
+import { type AppError, asAppError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
-import { toGrpcStatus } from "./status.ts";
+import { toGrpcStatus, toRefusal } from "./status.ts";
+
+/** A call as its admission sees it. */
+export type IncomingCall = Pick<ServerUnaryCall<unknown, unknown>, "metadata" | "getAuthContext">;
+
+/** Decides before the handler runs whether a process may make a call: nothing, or why not. `request` is absent for streams of messages. */
+export type Admit = (path: string, call: IncomingCall, request: unknown) => AppError | Promise<AppError> | undefined;
 
 /** Context of a call besides its message. */
 export interface CallContext {
@@ -78,16 +85,39 @@ export function addService<Definition extends AnyDefinition>(
   server: Server,
   definition: Definition,
   handlers: ServiceHandlers<Definition>,
-  logger: Logger,
+  { logger, admit = () => undefined }: { logger: Logger; admit?: Admit },
 ): void {
   const implementation: UntypedServiceImplementation = {};
   for (const [name, method] of Object.entries(definition)) {
     const handler = (handlers as Record<string, unknown>)[name];
     implementation[name] = method.responseStream
-      ? streamImplementation(handler as (request: unknown, stream: ServerStream<unknown>) => void)
-      : singleImplementation(method, handler as (request: unknown, context: CallContext) => Promise<unknown>, logger);
+      ? streamImplementation(method, handler as (request: unknown, stream: ServerStream<unknown>) => void, admit)
+      : singleImplementation(method, handler as (request: unknown, context: CallContext) => Promise<unknown>, { logger, admit });
   }
   server.addService(definition, implementation);
+}
+
+/** Where services of libraries add themselves, so that they are admitted like ours. */
+export function guarded(server: Server, admit: Admit): Server {
+  const addService = (definition: ServiceDefinition, implementation: UntypedServiceImplementation): void => {
+    const admitted = Object.entries(definition).flatMap(([name, { path, originalName }]) => {
+      const handler = (implementation[name] ?? implementation[originalName ?? name]) as RawHandler | undefined;
+      return handler === undefined ? [] : [[name, admittedHandler(path, handler.bind(implementation), admit)]];
+    });
+    server.addService(definition, Object.fromEntries(admitted) as UntypedServiceImplementation);
+  };
+  return { addService } as unknown as Server;
+}
+
+type RawCall = IncomingCall & { emit(event: "error", status: unknown): unknown };
+type RawHandler = (call: RawCall, callback?: sendUnaryData<unknown>) => void;
+
+function admittedHandler(path: string, handler: RawHandler, admit: Admit): RawHandler {
+  return (call, callback) => {
+    const refusal = admit(path, call, undefined);
+    if (refusal === undefined) return handler(call, callback);
+    void Promise.resolve(refusal).then((error) => (callback ? callback(toRefusal(error)) : call.emit("error", toRefusal(error))));
+  };
 }
 
 export function listen(server: Server, address: string, security: ServerCredentials): Promise<number> {
@@ -114,10 +144,13 @@ export async function shutDown(server: Server, graceMs: number): Promise<void> {
 function singleImplementation(
   { path, requestStream }: { path: string; requestStream: boolean },
   handler: (request: unknown, context: CallContext) => Promise<unknown>,
-  logger: Logger,
+  { logger, admit }: { logger: Logger; admit: Admit },
 ) {
   type Call = ServerUnaryCall<unknown, unknown> | ServerReadableStream<unknown, unknown>;
   return async (call: Call, callback: sendUnaryData<unknown>): Promise<void> => {
+    const request = requestStream ? undefined : (call as ServerUnaryCall<unknown, unknown>).request;
+    const refusal = admit(path, call, request);
+    if (refusal !== undefined) return callback(toRefusal(await refusal));
     const abort = new AbortController();
     call.on("cancelled", () => abort.abort(new Error("the caller left")));
     const header = new Metadata();
@@ -127,7 +160,7 @@ function singleImplementation(
       setHeader: (name, value) => header.set(name, value),
     };
     try {
-      const response = await handler(requestStream ? call : (call as ServerUnaryCall<unknown, unknown>).request, context);
+      const response = await handler(requestStream ? call : request, context);
       call.sendMetadata(header);
       callback(null, response);
     } catch (thrown) {
@@ -140,8 +173,14 @@ function singleImplementation(
   };
 }
 
-function streamImplementation(handler: (request: unknown, stream: ServerStream<unknown>) => void) {
+function streamImplementation(
+  { path }: { path: string },
+  handler: (request: unknown, stream: ServerStream<unknown>) => void,
+  admit: Admit,
+) {
   return (call: ServerWritableStream<unknown, unknown>): void => {
+    const refusal = admit(path, call, call.request);
+    if (refusal !== undefined) return void Promise.resolve(refusal).then((error) => call.emit("error", toRefusal(error)));
     const abort = new AbortController();
     call.on("cancelled", () => abort.abort());
     call.on("error", () => abort.abort());

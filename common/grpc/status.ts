@@ -45,6 +45,14 @@ export function toGrpcStatus(error: AppError): Partial<StatusObject> {
   return { code: STATUS[error.code], details: error.message, metadata };
 }
 
+/**
+ * The status of a call that another process must not make. It has no coded error: the edge's users did nothing wrong, so for them the
+ * control plane cannot be reached.
+ */
+export function toRefusal(error: AppError): Partial<StatusObject> {
+  return { code: STATUS[error.code], details: error.message };
+}
+
 /** The public part of an error, for messages. */
 export function toErrorInfo(error: AppError): ErrorInfo {
   return {
@@ -81,6 +89,9 @@ export function fromGrpcError(error: ServiceError): AppError {
         retryAfterSeconds: 1,
         cause: error,
       });
+    // Refused before it was handled, see toRefusal.
+    case Status.UNAUTHENTICATED:
+    case Status.PERMISSION_DENIED:
     case Status.UNAVAILABLE:
     case Status.CANCELLED:
       return new AppError("UNAVAILABLE", "The control plane cannot be reached right now. Try again shortly.", {

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
+import { asAppError } from "../../common/errors.ts";
 import { ignore } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
@@ -94,7 +95,7 @@ async function fetchSnapshot({ access, clock, logger, signal }: CatalogDeps): Pr
     try {
       return await access.getSnapshot({}, { deadlineMs: SNAPSHOT_MS, signal });
     } catch (error) {
-      logger.warn({ error: String(error) }, "the catalog could not be loaded; trying again");
+      logger.warn({ error: String(error), internal: asAppError(error).internal }, "the catalog could not be loaded; trying again");
       await clock.sleep(delay, signal);
     }
   }

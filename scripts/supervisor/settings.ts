@@ -30,6 +30,7 @@ export const runSettings = {
   TRAINER_TOKEN: z.string().optional(),
   TRAINER_SECRET: z.string().optional(),
   TRAINER_ANONYMOUS: developerFlag,
+  CONTROL_TOKEN: z.string().optional(),
   COORDINATOR_HOST: z.string().optional(),
   COORDINATOR_TOKEN: z.string().optional(),
   // Absolute, because children must not depend on the working directory.

@@ -11,6 +11,7 @@ import {
   readConfig,
 } from "../../common/config.ts";
 import { isExposed, isLoopbackHost, isOpen } from "../../common/exposed.ts";
+import { controlTokenSettings } from "../../common/peers/control-token.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
 
 /** The settings of the coordinator; docs/settings.md is printed from them. */
@@ -23,6 +24,7 @@ export const coordinatorSettings = {
     shownDefault: "`HOST`",
   }),
   CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
+  ...controlTokenSettings,
   DATA_DIR: dataDirSetting,
   COORDINATOR_FEDERATIONS_MAX: countSetting(16, { min: 1, max: 1000 }).describe("Most federations that run at the same time."),
   COORDINATOR_CALLS_MAX: countSetting(64, { min: 1, max: 10_000 }).describe("Most concurrent calls to participants, for each federation."),

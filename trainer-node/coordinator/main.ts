@@ -1,6 +1,7 @@
 import { systemClock as clock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
 import { createLogger } from "../../common/logger.ts";
+import { presentedToken } from "../../common/peers/control-token.ts";
 import { onShutdown, report, runMain } from "../../common/process.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -26,7 +27,7 @@ const STOP_GRACE_MS = 5000;
 await runMain("tributary coordinator", async () => {
   const config = readCoordinatorConfig(process.env);
   const logger = createLogger("coordinator", config.logLevel);
-  const channel = openChannel(config.controlAddress);
+  const channel = openChannel(config.controlAddress, { token: presentedToken(config, random) });
   const client = channel.service(TrainingServiceService);
   const blobs = openBlobFolder({
     folder: config.blobFolder,

@@ -1,5 +1,5 @@
 import type { ClientReadableStream } from "@grpc/grpc-js";
-import { type CallOptions, openChannel, type ServiceClient } from "../../../common/grpc/client.ts";
+import { type CallOptions, openChannel, type Proof, type ServiceClient } from "../../../common/grpc/client.ts";
 import { AccessServiceService, type WatchRequest, type WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -58,8 +58,8 @@ const accessService = {
   settle: { ...AccessServiceService.settle, requestSerialize: encodeSettleRequest },
 } as const;
 
-export function connectControlPlane(address: string): ControlPlane {
-  const channel = openChannel(address);
+export function connectControlPlane(address: string, proof: Proof = {}): ControlPlane {
+  const channel = openChannel(address, proof);
   return {
     access: channel.service(accessService),
     audit: channel.service(AuditServiceService),

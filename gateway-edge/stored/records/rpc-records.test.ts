@@ -43,7 +43,7 @@ async function open(): Promise<RecordsUnderTest> {
   await addKeys(store);
   const server = createGrpcServer();
   const deps = { store, clock, config: { filesBytesMax: 1e9 }, logger: silentLogger } as unknown as ControlDeps;
-  addService(server, RecordsServiceService, recordsHandlers(deps), silentLogger);
+  addService(server, RecordsServiceService, recordsHandlers(deps), { logger: silentLogger });
   const port = await listen(server, "127.0.0.1:0", ServerCredentials.createInsecure());
   const control = connectControlPlane(`127.0.0.1:${port}`);
   return {

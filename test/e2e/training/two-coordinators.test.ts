@@ -18,7 +18,8 @@ const timing = { COORDINATOR_LEASE_MS: "600", COORDINATOR_POLL_MS: "50" };
 
 beforeAll(async () => {
   const controlPort = String(await freePort());
-  control = { CONTROL_PORT: controlPort, CONTROL_ADDRESS: `127.0.0.1:${controlPort}` };
+  // The second coordinator has its own folder, so it cannot find the token there.
+  control = { CONTROL_PORT: controlPort, CONTROL_ADDRESS: `127.0.0.1:${controlPort}`, CONTROL_TOKEN: "the-token-of-both-coordinators" };
   system = await startSystem({ coordinator: true, env: { ...timing, ...control } });
   node = await startTrainer({ TRAINER_THREADS: "2" });
   for (let index = 0; index < 2; index++) proxies.push(await openCountingProxy(node.url));
