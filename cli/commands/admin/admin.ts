@@ -8,6 +8,7 @@ import { type Column, valueAt } from "../../output/values.ts";
 import { teamView } from "../teams.ts";
 import { registerAdminAudit } from "./admin-audit.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
+import { registerAdminCerts } from "./admin-certs.ts";
 import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
 import { adminOrganizations } from "./admin-organizations.ts";
@@ -107,10 +108,13 @@ const teams: Group = {
 export function registerAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
-    .description("Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, system");
+    .description(
+      "Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, certificates, system",
+    );
   for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
   for (const operation of [adminRouting, adminGuardrails]) registerOperation(admin, io, operation);
   registerAdminAudit(admin, io);
   registerAdminLedger(admin, io);
+  registerAdminCerts(admin, io);
   registerAdminSystem(admin, io);
 }
