@@ -97,16 +97,6 @@ export function openingsOf(settings: Partial<Settings<typeof openingSettings>>):
   };
 }
 
-/** The address on which gRPC listens. It must be loopback, because gRPC has neither TLS nor authentication yet. */
-export const controlHostSetting = z
-  .string()
-  .default("127.0.0.1")
-  .refine(
-    isLoopbackHost,
-    "must be a loopback address: the control plane has no TLS yet. Keep it on 127.0.0.1 and reach it from other machines through a tunnel, such as ssh -L; certificates come with a later release",
-  )
-  .describe("Address that the control plane listens on: loopback only, as it has no TLS yet.");
-
 /** 127.0.0.0/8, ::1 and localhost, in every spelling. 0.0.0.0 and :: mean all interfaces, so they are not loopback. */
 export function isLoopbackHost(host: string): boolean {
   const plain = host

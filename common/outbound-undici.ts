@@ -28,9 +28,9 @@ export function guardedDispatcher(guard: Guard, { connect, ...options }: Agent.O
   return new Agent({ ...options, connect: guardedConnector(() => guard, connect ?? {}) });
 }
 
-/** `fetch` over guarded connections. */
-export function guardedFetch(guard: Guard): typeof globalThis.fetch {
-  const dispatcher = guardedDispatcher(guard, { connect: { allowH2: false } });
+/** `fetch` over guarded connections, which may present a certificate. */
+export function guardedFetch(guard: Guard, tls: buildConnector.BuildOptions = {}): typeof globalThis.fetch {
+  const dispatcher = guardedDispatcher(guard, { connect: { ...tls, allowH2: false } });
   const fetchWith = undiciFetch as unknown as (input: unknown, init: object) => Promise<Response>;
   return (input, init) => fetchWith(input, { ...init, dispatcher });
 }

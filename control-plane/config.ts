@@ -11,8 +11,9 @@ import {
   readConfig,
   type Settings,
 } from "../common/config.ts";
-import { controlHostSetting, isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import { isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
+import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
@@ -22,8 +23,12 @@ export const controlSettings = {
   ...openingSettings,
   ...filesLimitSettings,
   ...controlTokenSettings,
+  ...tlsSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
-  CONTROL_HOST: controlHostSetting,
+  CONTROL_HOST: z
+    .string()
+    .default("127.0.0.1")
+    .describe("Address that the control plane listens on. Beyond loopback it starts only with `TLS_CERT`."),
   DATA_DIR: dataDirSetting,
   MONGODB_URI: z
     .string()
@@ -137,6 +142,8 @@ export function readControlConfig(environment: Environment) {
   const settings = readConfig(controlSettings, environment);
   const production = settings.nodeEnv === "production";
   if (production) requireProductionSecrets(settings);
+  const tls = readPeerTls(settings, "control-plane");
+  requireTls(tls, { variable: "CONTROL_HOST", host: settings.controlHost });
   return {
     ...settings,
     // Shared trainers give unpaid compute to every tenant, so an exposed platform has to opt in.
@@ -154,6 +161,8 @@ export function readControlConfig(environment: Environment) {
     stripe: stripeSettings(settings),
     /** Absent: sign-in by OpenID Connect is off. */
     oidc: oidcSettings(settings),
+    /** Absent: peers present a token. */
+    tls,
     production,
     exposed: isExposed(settings),
     /** Most bytes of an organization's files. */

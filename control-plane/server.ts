@@ -5,6 +5,7 @@ import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 import { isExposed } from "../common/exposed.ts";
 import { type Admit, addService, createGrpcServer, guarded, listen, shutDown } from "../common/grpc/server.ts";
+import type { PeerTls } from "../common/peers/tls.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -85,9 +86,9 @@ export async function startServer(deps: ControlDeps, { master, admit }: { master
   if (!isExposed(deps.config)) addReflection(libraries);
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(libraries);
-  const { controlHost: host, controlPort } = deps.config;
+  const { controlHost: host, controlPort, tls } = deps.config;
   const address = `${host.includes(":") ? `[${host}]` : host}:${controlPort}`;
-  const port = await listen(server, address, ServerCredentials.createInsecure());
+  const port = await listen(server, address, credentialsOf(tls));
   return {
     port,
     async stop() {
@@ -95,6 +96,12 @@ export async function startServer(deps: ControlDeps, { master, admit }: { master
       await shutDown(server, STOP_GRACE_MS);
     },
   };
+}
+
+/** With TLS a client without a certificate of our authority does not get past the handshake. */
+function credentialsOf(tls: PeerTls | undefined): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  return ServerCredentials.createSsl(tls.ca, [{ private_key: tls.key, cert_chain: tls.cert }], true);
 }
 
 function addReflection(server: Server): void {

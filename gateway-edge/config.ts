@@ -13,7 +13,7 @@ import {
   readConfig,
 } from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
-import { controlTokenSettings } from "../common/peers/control-token.ts";
+import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
 /** The settings of an edge; docs/settings.md is printed from them. */
@@ -31,8 +31,7 @@ export const edgeSettings = {
     .enum(["gateway", "hosted"])
     .default("gateway")
     .describe("`gateway` takes API keys in every header that OpenAI's and Anthropic's clients use, `hosted` in `x-gw-api-key` only."),
-  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100").describe("Host and port of the control plane. `make run` sets it."),
-  ...controlTokenSettings,
+  ...controlClientSettings,
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .default("http://127.0.0.1:5100")
@@ -91,6 +90,7 @@ export function readEdgeConfig(environment: Environment) {
   const exposed = isExposed(settings);
   return {
     ...settings,
+    tls: readClientTls(settings, "edge"),
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
     allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
     /** The variable of the environment that names a proxy; only the undici transport uses it. */

@@ -1,6 +1,7 @@
 import { systemClock } from "../common/clock.ts";
 import { createLogger } from "../common/logger.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
+import { trustOperator } from "../common/peers/tls.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { VERSION } from "../common/version.ts";
@@ -23,7 +24,11 @@ import { startWork } from "./stored/start-work.ts";
 await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);
   const logger = createLogger("edge", config.logLevel);
-  const control = connectControlPlane(config.controlAddress, { token: presentedToken(config, systemRandom) });
+  if (config.tls) trustOperator(config.tls);
+  const control = connectControlPlane(
+    config.controlAddress,
+    config.tls ? { tls: config.tls } : { token: presentedToken(config, systemRandom) },
+  );
   const records = createRpcRecords(control.records);
   const openCalls = new OpenCalls();
   const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger, openCalls };

@@ -14,6 +14,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
+import { readTls, type Tls, tlsSettings } from "../common/peers/tls.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";
 
 const MIB = 1024 * 1024;
@@ -51,9 +52,10 @@ export const trainerSettings = {
   ...drainSettings,
   TRAINER_PORT: portSetting(5000).describe("Port of the participant API."),
   ...blobsLimitSettings,
+  ...tlsSettings,
   TRAINER_HOST: z.string().optional().meta({
     description:
-      "Address that the trainer node listens on. Beyond loopback it starts only with `TRAINER_TOKEN` or `TRAINER_SECRET`; without one `make run` leaves it on 127.0.0.1.",
+      "Address that the trainer node listens on. Beyond loopback it starts only with `TRAINER_TOKEN`, `TRAINER_SECRET` or `TLS_CERT`; without a token or secret `make run` leaves it on 127.0.0.1.",
     shownDefault: "`HOST`",
   }),
   TRAINER_AUTH: z
@@ -152,9 +154,10 @@ export function readTrainerConfig(environment: Environment) {
   const settings = readConfig(trainerSettings, environment);
   checkJoining(settings);
   const host = settings.trainerHost ?? settings.host;
-  const config = { ...settings, host, blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }) };
+  const config = { ...settings, host, tls: readTls(settings), blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }) };
   checkReach(config);
   checkAnonymous(config);
+  checkTls(config);
   if (settings.trainerBytesBudget < settings.trainerBodyBytesMax) {
     throw new ConfigError([
       "TRAINER_BYTES_BUDGET: must be at least TRAINER_BODY_BYTES_MAX, or a body of the largest allowed size could never be accepted",
@@ -163,11 +166,12 @@ export function readTrainerConfig(environment: Environment) {
   return config;
 }
 
-/** TRAINER_AUTH=none opens the node without identifying callers, so a node that other machines can reach needs a token or a secret. */
-function checkReach({ host, trainerToken, trainerSecret }: ReadSettings): void {
-  if (isLoopbackHost(host) || trainerToken !== undefined || trainerSecret !== undefined) return;
+/** TRAINER_AUTH=none opens the node without identifying callers, so a node that other machines can reach needs something that does. */
+function checkReach({ host, trainerToken, trainerSecret, trainerAuth, tls }: ReadSettings & { tls: Tls | undefined }): void {
+  const identifies = trainerToken !== undefined || trainerSecret !== undefined || (tls !== undefined && trainerAuth !== "none");
+  if (isLoopbackHost(host) || identifies) return;
   throw new ConfigError([
-    `TRAINER_TOKEN or TRAINER_SECRET: one must be set, as ${host} can be reached from other machines; or set TRAINER_HOST=127.0.0.1 to accept calls from this machine only`,
+    `TRAINER_TOKEN or TRAINER_SECRET: one must be set, or TLS_CERT, TLS_KEY and TLS_CA with TRAINER_AUTH=loopback, as ${host} can be reached from other machines; or set TRAINER_HOST=127.0.0.1 to accept calls from this machine only`,
   ]);
 }
 
@@ -182,6 +186,13 @@ function isPrefix(text: string): boolean {
   if (text.startsWith("file:///")) return true;
   const address = URL.parse(text);
   return address?.protocol === "https:" && address.href === text && text.endsWith("/") && address.username === "" && address.search === "";
+}
+
+function checkTls({ tls, trainerJoinUrl }: ReadSettings & { tls: Tls | undefined }): void {
+  if (tls === undefined || trainerJoinUrl === undefined) return;
+  throw new ConfigError([
+    "TLS_CERT: cannot be set together with TRAINER_JOIN_URL: a node that joins is called by nobody but itself, on 127.0.0.1",
+  ]);
 }
 
 function checkJoining({ trainerJoinUrl, trainerJoinToken, trainerSecret }: ReadSettings): void {

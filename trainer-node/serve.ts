@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
+import { peerFetch } from "../common/peers/peer-fetch.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { CAPABILITIES } from "../common/training/capabilities.ts";
@@ -77,6 +78,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
         blobs,
         urls: config.blobSourceUrl,
         token: config.blobSourceToken,
+        fetch: peerFetch(config.tls, "coordinator", "trainer"),
         timeoutMs: config.blobSourceTimeoutMs,
         logger,
       }),
@@ -87,7 +89,12 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       settings: settingsOf(config),
       state: () => state,
     });
-    const server = await startServer(app, { host: config.host, port: config.trainerPort, clock: systemClock });
+    const server = await startServer(app, {
+      host: config.host,
+      port: config.trainerPort,
+      clock: systemClock,
+      tls: config.tls && { ...config.tls, clients: "optional" },
+    });
     let joining: ReturnType<typeof startJoining> | undefined;
     const stop = async ({ isOrphan }: { isOrphan: boolean }) => {
       const { drainDelayMs, drainMs } = drainTimes(config, { isOrphan });

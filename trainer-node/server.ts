@@ -1,7 +1,9 @@
 import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Clock, pause } from "../common/clock.ts";
 import { hasSeveralHosts } from "../common/host-header.ts";
+import type { Tls } from "../common/peers/tls.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";
 
 /** A listening HTTP server. */
@@ -16,8 +18,16 @@ const KEEP_ALIVE_MS = 75_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const CHECK_INTERVAL_MS = 5000;
 
-/** Starts an HTTP server for an app. */
-export async function startServer(app: RequestListener, options: { host: string; port: number; clock: Clock }): Promise<RunningServer> {
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly clock: Clock;
+  /** HTTPS. Whether clients need a certificate of TLS_CA, or may have one. */
+  readonly tls?: (Tls & { readonly clients: "required" | "optional" }) | undefined;
+}
+
+/** Starts an HTTP or HTTPS server for an app. */
+export async function startServer(app: RequestListener, options: ServerOptions): Promise<RunningServer> {
   const answer: RequestListener = (request, response) => {
     boundUnreadBody(request, response);
     response.setHeader("x-content-type-options", "nosniff");
@@ -25,7 +35,11 @@ export async function startServer(app: RequestListener, options: { host: string;
     response.writeHead(400, { "content-type": "application/json; charset=utf-8", connection: "close" });
     response.end(JSON.stringify({ error: "The request has more than one Host header.", code: "VALIDATION_ERROR" }));
   };
-  const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS }, answer);
+  const { tls } = options;
+  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS };
+  const server = tls
+    ? createTlsServer({ ...limits, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.clients === "required" }, answer)
+    : createServer(limits, answer);
   // No fixed time fits the upload of a large model. read-body.ts ends bodies whose sender pauses for too long instead.
   server.requestTimeout = 0;
   // Longer than the keep-alive of common proxies and clients, so that the caller closes idle connections: a server that closes first may do

@@ -1,6 +1,15 @@
-import { Client, type ClientReadableStream, credentials, Metadata, type MethodDefinition, type ServiceError } from "@grpc/grpc-js";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+  type MethodDefinition,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { ignore } from "../ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../peers/control-token.ts";
+import { type PeerTls, serverOf } from "../peers/tls.ts";
 import { fromGrpcError } from "./status.ts";
 
 /** Options of every call. There is no default deadline, because a peer that accepts a call and never responds would block it forever. */
@@ -83,10 +92,12 @@ const KEEPALIVE = { "grpc.keepalive_time_ms": 20_000, "grpc.keepalive_timeout_ms
 /** How a process proves itself to the control plane. */
 export interface Proof {
   readonly token?: string | undefined;
+  /** Replaces the token: the certificate says who this process is. */
+  readonly tls?: PeerTls | undefined;
 }
 
-export function openChannel(address: string, { token }: Proof = {}): Channel {
-  const security = credentials.createInsecure();
+export function openChannel(address: string, { token, tls }: Proof = {}): Channel {
+  const security = tls === undefined ? credentials.createInsecure() : tlsCredentials(tls);
   const connect = () =>
     new Client(address, security, {
       ...KEEPALIVE,
@@ -121,6 +132,10 @@ export function openChannel(address: string, { token }: Proof = {}): Channel {
     },
     close: () => sender.client.close(),
   };
+}
+
+function tlsCredentials({ ca, key, cert }: PeerTls): ChannelCredentials {
+  return credentials.createSsl(ca, key, cert, { checkServerIdentity: serverOf("control-plane") });
 }
 
 /** The current connection of a channel, and the token of its calls. */

@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import type { Admit } from "../../common/grpc/server.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
+import { peerOf } from "../../common/peers/peer.ts";
 
 /** Probes of load balancers know no token, and the answer is only whether this process serves. */
 const OPEN_METHOD = "/grpc.health.v1.Health/Check";
@@ -20,6 +21,15 @@ export function admitByToken(tokens: readonly string[]): Admit {
   };
 }
 
-const ADVICE = "Set the same CONTROL_TOKEN for the control plane and this process, or let them use the same DATA_DIR.";
+/** Admits calls of processes whose certificate says who they are. The handshake has checked that our authority issued it. */
+export function admitByCertificate(): Admit {
+  return (_path, call) => {
+    const peer = peerOf(call.getAuthContext().sslPeerCertificate?.subjectaltname);
+    return peer === undefined ? new AppError("UNAUTHORIZED", "The certificate names no role (tributary://role/name).") : undefined;
+  };
+}
+
+const ADVICE =
+  "Set the same CONTROL_TOKEN for the control plane and this process, let them use the same DATA_DIR, or use certificates (TLS_CERT).";
 
 const refusal = (reason: string): AppError => new AppError("UNAUTHORIZED", `${reason} ${ADVICE}`);

@@ -13,10 +13,12 @@ import {
   portSetting,
   readConfig,
 } from "../../common/config.ts";
-import { controlHostSetting, isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
+import { isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
 
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
+
+const APART = "start each process by itself with a certificate of its own, as gw admin certs makes them (docs/operations.md)";
 
 /** What the supervisor itself reads; every other variable is passed on to the processes untouched. docs/settings.md is printed from it. */
 export const runSettings = {
@@ -25,7 +27,13 @@ export const runSettings = {
   TRAINER_PORT: fixedPort(5000),
   CONTROL_PORT: fixedPort(4100),
   COORDINATOR_PORT: fixedPort(5100),
-  CONTROL_HOST: controlHostSetting,
+  CONTROL_HOST: z
+    .string()
+    .default("127.0.0.1")
+    .refine(
+      isLoopbackHost,
+      `must be a loopback address with make run, which has no certificates: ${APART}, or reach it through a tunnel, such as ssh -L`,
+    ),
   TRAINER_HOST: z.string().optional(),
   TRAINER_TOKEN: z.string().optional(),
   TRAINER_SECRET: z.string().optional(),
@@ -53,6 +61,8 @@ export type RunSettings = ReturnType<typeof readSettings>;
 
 export function readSettings(environment: Environment) {
   const settings = readConfig(runSettings, environment);
+  if (environment["TLS_CERT"])
+    throw new ConfigError([`TLS_CERT: cannot be set for make run, whose processes have several roles: ${APART}`]);
   const { host } = settings;
   const ports = [settings.port, settings.trainerPort, settings.controlPort, settings.coordinatorPort];
   if (new Set(ports).size < ports.length)
@@ -63,9 +73,9 @@ export function readSettings(environment: Environment) {
     ...settings,
     /** Whether callers of this machine may use the trainer without its token. A token or secret that the operator set is required. */
     trainerAnonymous: isOpen(settings.trainerAnonymous, isTrainerGuarded || exposed),
-    /** The trainer and the coordinator listen beyond this machine only with something that callers have to know. */
+    /** The trainer listens beyond this machine only with something that callers have to know, the coordinator only with a certificate. */
     trainerHost: settings.trainerHost ?? (isTrainerGuarded ? host : ownHost(host)),
-    coordinatorHost: settings.coordinatorHost ?? (isGuarded(settings.coordinatorToken) ? host : ownHost(host)),
+    coordinatorHost: settings.coordinatorHost ?? ownHost(host),
     /** What every account may use, for the banner. */
     openings: openingsOf(settings),
     exposed,

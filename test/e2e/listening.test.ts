@@ -26,17 +26,20 @@ async function start({ entry, env }: Start) {
 }
 
 const CONTROL = "control-plane/main.ts";
+const EDGE = "gateway-edge/main.ts";
 const TRAINER = "trainer-node/main.ts";
 const COORDINATOR = "trainer-node/coordinator/main.ts";
-const EDGE = "gateway-edge/main.ts";
 
 test.each([
-  [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "0.0.0.0" }, "ssh -L"],
-  [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "0.0.0.0", NODE_ENV: "production", ...SECRETS }, "ssh -L"],
+  [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "0.0.0.0" }, "gw admin certs"],
+  [CONTROL, { CONTROL_PORT: "0", CONTROL_HOST: "0.0.0.0", CONTROL_TOKEN: TOKEN, NODE_ENV: "production", ...SECRETS }, "gw admin certs"],
+  [EDGE, { PORT: "0", CONTROL_ADDRESS: "control.example.org:4100" }, "gw admin certs"],
   [TRAINER, { TRAINER_PORT: "0", HOST: "0.0.0.0" }, "TRAINER_TOKEN or TRAINER_SECRET"],
   [TRAINER, { TRAINER_PORT: "0", TRAINER_HOST: "0.0.0.0", TRAINER_AUTH: "none" }, "TRAINER_TOKEN or TRAINER_SECRET"],
-  [COORDINATOR, { COORDINATOR_PORT: "0", HOST: "0.0.0.0" }, "COORDINATOR_TOKEN"],
-] as const)("%s refuses to listen beyond loopback with %j, and says how to do it", async (entry, env, advice) => {
+  [COORDINATOR, { COORDINATOR_PORT: "0", HOST: "0.0.0.0" }, "gw admin certs"],
+  [COORDINATOR, { COORDINATOR_PORT: "0", HOST: "0.0.0.0", COORDINATOR_TOKEN: TOKEN }, "gw admin certs"],
+  [COORDINATOR, { COORDINATOR_PORT: "0", CONTROL_ADDRESS: "10.0.0.7:4100" }, "gw admin certs"],
+] as const)("%s refuses to go beyond loopback with %j, and says how to do it", async (entry, env, advice) => {
   const refused = await start({ entry, env });
   expect(refused).toEqual({ code: 78, text: expect.stringContaining(advice) });
 });
@@ -56,7 +59,7 @@ test.each([
   [TRAINER, { TRAINER_PORT: "0", TRAINER_HOST: "127.0.0.3", HOST: "0.0.0.0", TRAINER_THREADS: "1" }],
   [TRAINER, { TRAINER_PORT: "0", HOST: "0.0.0.0", TRAINER_TOKEN: TOKEN, TRAINER_THREADS: "1" }],
   [TRAINER, { TRAINER_PORT: "0", HOST: "0.0.0.0", TRAINER_SECRET: TOKEN, TRAINER_THREADS: "1" }],
-  [COORDINATOR, { COORDINATOR_PORT: "0", HOST: "0.0.0.0", COORDINATOR_TOKEN: TOKEN }],
+  [COORDINATOR, { COORDINATOR_PORT: "0", COORDINATOR_HOST: "127.0.0.2", HOST: "0.0.0.0" }],
 ] as const)("%s starts with %j", async (entry, env) => {
   expect(await start({ entry, env })).toEqual({ code: 0, text: "ready" });
 });

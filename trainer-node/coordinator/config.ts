@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
 import {
-  ConfigError,
   countSetting,
   dataDirSetting,
   developerFlag,
@@ -10,8 +9,9 @@ import {
   portSetting,
   readConfig,
 } from "../../common/config.ts";
-import { isExposed, isLoopbackHost, isOpen } from "../../common/exposed.ts";
-import { controlTokenSettings } from "../../common/peers/control-token.ts";
+import { isExposed, isOpen } from "../../common/exposed.ts";
+import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
+import { requireTls } from "../../common/peers/tls.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
 
 /** The settings of the coordinator; docs/settings.md is printed from them. */
@@ -20,11 +20,10 @@ export const coordinatorSettings = {
   COORDINATOR_PORT: portSetting(5100).describe("Port of the coordinator's HTTP API, which serves trained parameters by their hash."),
   COORDINATOR_HOST: z.string().optional().meta({
     description:
-      "Address that the coordinator listens on. Beyond loopback it starts only with `COORDINATOR_TOKEN`; without one `make run` leaves it on 127.0.0.1.",
+      "Address that the coordinator listens on. Beyond loopback it starts only with `TLS_CERT`, and callers need a certificate; `make run` leaves it on 127.0.0.1.",
     shownDefault: "`HOST`",
   }),
-  CONTROL_ADDRESS: z.string().default("127.0.0.1:4100"),
-  ...controlTokenSettings,
+  ...controlClientSettings,
   DATA_DIR: dataDirSetting,
   COORDINATOR_FEDERATIONS_MAX: countSetting(16, { min: 1, max: 1000 }).describe("Most federations that run at the same time."),
   COORDINATOR_CALLS_MAX: countSetting(64, { min: 1, max: 10_000 }).describe("Most concurrent calls to participants, for each federation."),
@@ -44,7 +43,7 @@ export const coordinatorSettings = {
   TRAINER_RECORD_BYTES: countSetting(64 * 1024 * 1024, { min: 0, max: Number.MAX_SAFE_INTEGER }),
   COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional().meta({
     description:
-      "Secret that edges and trainer nodes present to the coordinator, 16 or more characters; without it the coordinator answers its own machine only.",
+      "Secret that edges and trainer nodes present to the coordinator, 16 or more characters; without it the coordinator answers its own machine only, or with TLS callers with a certificate.",
     shownDefault: "made by `make run` at every start",
   }),
   COORDINATOR_SWEEP_MS: countSetting(600_000, { min: 50, max: 86_400_000 }).describe("Interval of sweeps for unreferenced blobs."),
@@ -59,14 +58,12 @@ export const coordinatorSettings = {
 export function readCoordinatorConfig(environment: Environment) {
   const settings = readConfig(coordinatorSettings, environment);
   const host = settings.coordinatorHost ?? settings.host;
-  if (!isLoopbackHost(host) && settings.coordinatorToken === undefined) {
-    throw new ConfigError([
-      `COORDINATOR_TOKEN: must be set, as ${host} can be reached from other machines; or set COORDINATOR_HOST=127.0.0.1 to accept calls from this machine only`,
-    ]);
-  }
+  const tls = readClientTls(settings, "coordinator");
+  requireTls(tls, { variable: "COORDINATOR_HOST", host });
   return {
     ...settings,
     host,
+    tls,
     blobFolder: resolve(settings.dataDir, "coordinator-blobs"),
     blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }),
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),

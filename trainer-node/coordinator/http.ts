@@ -1,10 +1,11 @@
-import express, { type Express } from "express";
+import express, { type Express, type RequestHandler } from "express";
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 import { requireAccess } from "../http/access.ts";
 import { errorResponse } from "../http/error-response.ts";
+import { callingPeer } from "../http/peer.ts";
 import { requestIds } from "../http/request-id.ts";
 import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
@@ -50,8 +51,9 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
     const report = health();
     response.status(report.status === "ok" ? 200 : 503).json(report);
   });
-  // The routes below give access to updates and models, so they require the token.
-  app.use(requireAccess({ auth: "loopback", token }));
+  // The routes below give access to updates and models, so they require the token, or with TLS a certificate.
+  app.use(requireAccess({ auth: "loopback", token, peers: ["edge", "trainer", "operator"] }));
+  app.use(keepTrainersToBlobs);
   app.use(blobRoutes(blobs));
   app.get("/v1/federations/:id/verify", async (request, response) => {
     const left = new AbortController();
@@ -73,3 +75,11 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   app.use(errorResponse(logger));
   return app;
 }
+
+/** A trainer node fetches parameters; everything else is for edges. */
+const keepTrainersToBlobs: RequestHandler = (request, _response, next) => {
+  const isBlob = (request.method === "GET" || request.method === "HEAD") && request.path.startsWith("/v1/blobs/");
+  if (!isBlob && callingPeer(request)?.role === "trainer")
+    throw new TrainerError("FORBIDDEN", "A trainer node's certificate allows nothing but fetching parameters.");
+  next();
+};

@@ -2,6 +2,7 @@ import { systemClock as clock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
 import { createLogger } from "../../common/logger.ts";
 import { presentedToken } from "../../common/peers/control-token.ts";
+import { trustOperator } from "../../common/peers/tls.ts";
 import { onShutdown, report, runMain } from "../../common/process.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -27,7 +28,8 @@ const STOP_GRACE_MS = 5000;
 await runMain("tributary coordinator", async () => {
   const config = readCoordinatorConfig(process.env);
   const logger = createLogger("coordinator", config.logLevel);
-  const channel = openChannel(config.controlAddress, { token: presentedToken(config, random) });
+  if (config.tls) trustOperator(config.tls);
+  const channel = openChannel(config.controlAddress, config.tls ? { tls: config.tls } : { token: presentedToken(config, random) });
   const client = channel.service(TrainingServiceService);
   const blobs = openBlobFolder({
     folder: config.blobFolder,
@@ -55,7 +57,12 @@ await runMain("tributary coordinator", async () => {
     participants,
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
-  const server = await startServer(app, { host: config.host, port: config.coordinatorPort, clock });
+  const server = await startServer(app, {
+    host: config.host,
+    port: config.coordinatorPort,
+    clock,
+    tls: config.tls && { ...config.tls, clients: "required" },
+  });
   const coordinator = startCoordinator(deps, {
     client,
     health,

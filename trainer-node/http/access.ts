@@ -3,18 +3,23 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIPv4 } from "node:net";
 import type { RequestHandler } from "express";
 import { isLoopbackHost } from "../../common/exposed.ts";
+import type { PeerRole } from "../../common/peers/peer.ts";
 import type { TrainerSettings } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
+import { callingPeer } from "./peer.ts";
 import { setAnonymous } from "./tenant.ts";
 
-type AccessSettings = Pick<TrainerSettings, "auth" | "token" | "secret" | "anonymous" | "hostNames">;
+/** Processes whose certificates count like being on this machine. */
+const PEERS: readonly PeerRole[] = ["edge", "coordinator", "operator"];
+
+type AccessSettings = Pick<TrainerSettings, "auth" | "token" | "secret" | "anonymous" | "hostNames"> & { peers?: readonly PeerRole[] };
 
 /**
  * Refuses callers without access: with a token every caller must present it, and with `anonymous` only callers of other machines; without
- * one only this machine may call, unless TRAINER_AUTH=none. Web pages are refused, and calls that need neither token nor signature also if
- * they are to a name that may be a web page's.
+ * one only this machine may call, and processes with a certificate of TLS_CA, unless TRAINER_AUTH=none. Web pages are refused, and calls that
+ * need neither token, certificate nor signature also if they are to a name that may be a web page's.
  */
-export function requireAccess({ auth, token, secret, anonymous = false, hostNames = [] }: AccessSettings): RequestHandler {
+export function requireAccess({ auth, token, secret, anonymous = false, hostNames = [], peers = PEERS }: AccessSettings): RequestHandler {
   const ownNames = new Set(hostNames.map((name) => name.toLowerCase()));
   const isOpenTo = (address: string | undefined) => isLoopback(address) || (token === undefined && auth === "none");
   return (request, _response, next) => {
@@ -25,11 +30,13 @@ export function requireAccess({ auth, token, secret, anonymous = false, hostName
         "UNAUTHORIZED",
         "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
       );
+    const role = token === undefined ? callingPeer(request)?.role : undefined;
+    if (role !== undefined && peers.includes(role)) return next();
     if (secret === undefined) refuseOtherNames(request.headers, ownNames);
     if (!isOpenTo(request.socket.remoteAddress))
       throw new TrainerError(
         "UNAUTHORIZED",
-        "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN to allow others.",
+        "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN, or TLS_CERT and TLS_CA, to allow others.",
       );
     // Tenants of the gateway can call this machine too, by the address of a node, so loopback does not prove that a caller is the operator.
     if (token !== undefined) setAnonymous(request);

@@ -12,6 +12,8 @@ export interface SourceOptions {
   readonly urls: readonly string[];
   /** The token that those addresses require. */
   readonly token?: string | undefined;
+  /** Presents this node's certificate, if it has one; the plain one if absent. */
+  readonly fetch?: typeof fetch;
   readonly timeoutMs: number;
   readonly logger: Logger;
 }
@@ -20,14 +22,15 @@ export interface SourceOptions {
  * Downloads a model's parameters unless this node has them, and checks their hash. They become the operator's: the gateway calls for all
  * tenants that may use the model. A tenant that calls through the node proxy can name only parameters that it stored here.
  */
-export function createParametersSource({ blobs, urls, token, timeoutMs, logger }: SourceOptions): TrainerDeps["fetchParameters"] {
+export function createParametersSource(options: SourceOptions): TrainerDeps["fetchParameters"] {
+  const { blobs, urls, token, timeoutMs, logger, fetch: request = operatorFetch } = options;
   const underWay = new Map<string, Promise<void>>();
 
   async function pull(digest: string): Promise<void> {
     for (const url of urls) {
       try {
         const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-        const response = await operatorFetch(`${url}/v1/blobs/${digest}`, { headers, signal: AbortSignal.timeout(timeoutMs) });
+        const response = await request(`${url}/v1/blobs/${digest}`, { headers, signal: AbortSignal.timeout(timeoutMs) });
         if (response.ok && response.body) {
           await blobs.put(digest, chunksOf(response.body));
           return;

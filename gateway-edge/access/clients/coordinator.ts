@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import { operatorFetch } from "../../../common/operator-fetch.ts";
+import { peerFetch } from "../../../common/peers/peer-fetch.ts";
+import type { PeerTls } from "../../../common/peers/tls.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
 
 /** The result of a federation's verification. */
@@ -67,9 +68,20 @@ export interface CoordinatorClient {
 interface CoordinatorAddress {
   readonly coordinatorUrl: string;
   readonly coordinatorToken: string | undefined;
+  readonly tls?: PeerTls | undefined;
 }
 
-export function connectCoordinator({ coordinatorUrl, coordinatorToken }: CoordinatorAddress): CoordinatorClient {
+const clients = new WeakMap<CoordinatorAddress, CoordinatorClient>();
+
+/** The client of an address, one for all requests of an edge, because with TLS it has its own connections. */
+export function connectCoordinator(address: CoordinatorAddress): CoordinatorClient {
+  const client = clients.get(address) ?? createClient(address);
+  clients.set(address, client);
+  return client;
+}
+
+function createClient({ coordinatorUrl, coordinatorToken, tls }: CoordinatorAddress): CoordinatorClient {
+  const send = peerFetch(tls, "coordinator");
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
   const ask = async (
     path: string,
@@ -77,7 +89,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     { method, body, tenant = "" }: { method: string; body?: object; tenant?: string },
   ) => {
     try {
-      const answer = await operatorFetch(coordinatorUrl + path, {
+      const answer = await send(coordinatorUrl + path, {
         method,
         headers: { ...authorization, ...tenantHeader(tenant), ...(body ? { "content-type": "application/json" } : {}) },
         body: body ? JSON.stringify(body) : null,
@@ -108,7 +120,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     parameters: async ({ sha256, format, ifNoneMatch, method }, { deadlineMs, signal }) => {
       const query = format === undefined ? "" : `?format=${format}`;
       try {
-        return await operatorFetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
+        return await send(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
           method,
           headers: { ...authorization, ...(ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch }) },
           signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
@@ -119,7 +131,7 @@ export function connectCoordinator({ coordinatorUrl, coordinatorToken }: Coordin
     },
     blob: async ({ sha256, tenant, method, body, bytes }, { deadlineMs, signal }) => {
       try {
-        return await operatorFetch(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}`, {
+        return await send(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}`, {
           method,
           headers: { ...authorization, ...tenantHeader(tenant), ...(bytes === undefined ? {} : { "content-length": bytes }) },
           ...(body ? { body, duplex: "half" } : {}),

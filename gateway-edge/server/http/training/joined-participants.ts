@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
+import { Agent } from "node:https";
 import { type Request, type Response, Router } from "express";
 import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
+import { type PeerTls, serverOf } from "../../../../common/peers/tls.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { callMetadata } from "../../middleware/authenticate-user.ts";
@@ -33,6 +35,7 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
   const targets = new WeakMap<IncomingMessage, JoinedTarget>();
   const forward = createForward({
     target: config.coordinatorUrl,
+    ...(config.tls && config.coordinatorUrl.startsWith("https:") ? { agent: coordinatorAgent(config.tls) } : {}),
     proxyTimeout: CALL_MS_MAX,
     pathRewrite: (_path, request) => targets.get(request)?.path ?? "/",
     onSend: (sent, request) => {
@@ -72,6 +75,10 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     })),
   );
   return router;
+}
+
+function coordinatorAgent({ cert, key, ca }: PeerTls): Agent {
+  return new Agent({ cert, key, ca, checkServerIdentity: serverOf("coordinator"), keepAlive: true });
 }
 
 const shared = { tags: ["Training"], auth: "none" } as const;
