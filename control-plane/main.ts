@@ -28,6 +28,7 @@ import { createMailer } from "./mail/mailer.ts";
 import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
+import { createRefusals } from "./peers/refusals.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
@@ -94,7 +95,7 @@ await runMain("tributary control-plane", async () => {
   await deps.feed.start();
   const server = await startServer(deps, {
     master: await masterKeyOf(deps),
-    admit: config.tls ? admitByCertificate() : admitByToken(acceptedTokens(config, random)),
+    admit: config.tls ? admitByCertificate(createRefusals(deps)) : admitByToken(acceptedTokens(config, random)),
   });
   const stopJobs = startJobs(deps);
   process.on("SIGHUP", () => {

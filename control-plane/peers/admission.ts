@@ -3,6 +3,8 @@ import { AppError } from "../../common/errors.ts";
 import type { Admit } from "../../common/grpc/server.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
 import { peerOf } from "../../common/peers/peer.ts";
+import type { RefuseCall } from "./refusals.ts";
+import { foreignEdgeId, rolesOf } from "./roles.ts";
 
 /** Probes of load balancers know no token, and the answer is only whether this process serves. */
 const OPEN_METHOD = "/grpc.health.v1.Health/Check";
@@ -21,11 +23,24 @@ export function admitByToken(tokens: readonly string[]): Admit {
   };
 }
 
-/** Admits calls of processes whose certificate says who they are. The handshake has checked that our authority issued it. */
-export function admitByCertificate(): Admit {
-  return (_path, call) => {
+/**
+ * Admits calls of processes whose certificate has a role that may make them, edges under their own ids only. The handshake has checked that
+ * our authority issued the certificate.
+ */
+export function admitByCertificate(refuse: RefuseCall): Admit {
+  return (path, call, request) => {
     const peer = peerOf(call.getAuthContext().sslPeerCertificate?.subjectaltname);
-    return peer === undefined ? new AppError("UNAUTHORIZED", "The certificate names no role (tributary://role/name).") : undefined;
+    if (peer === undefined) return new AppError("UNAUTHORIZED", "The certificate names no role (tributary://role/name).");
+    if (!rolesOf(path).includes(peer.role)) {
+      return refuse(peer, { path, target: path, reason: `A process of the role ${peer.role} may not call ${path}.` });
+    }
+    const target = foreignEdgeId(path, request, peer.name);
+    if (target === undefined) return undefined;
+    return refuse(peer, {
+      path,
+      target,
+      reason: `The edge id ${JSON.stringify(target)} does not belong to the certificate of ${peer.name}.`,
+    });
   };
 }
 

@@ -1,3 +1,4 @@
+import { edgeIdOf } from "../../common/peers/peer.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import { createCatalog } from "../access/catalog.ts";
@@ -67,7 +68,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const { config, control, clock, random, logger } = deps;
   const { access } = control;
   const stopping = new AbortController();
-  const edgeId = `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`;
+  const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
   const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;

@@ -71,7 +71,21 @@ test("under a steady load what ends while a batch is on its way waits for compan
   expect(journal.pending()).toBe(0);
 });
 
-async function openShipper(settle: ShipperDeps["access"]["settle"], settled: string[] = []) {
+test("an edge ends the leases of its own certificate and of the time before there were certificates, not those of others", async () => {
+  const ended: string[][] = [];
+  const { end } = await openShipper(
+    async ({ settlements, endedEdges }) => {
+      ended.push([...endedEdges]);
+      return { settled: BigInt(settlements.length), repeatedBefore: 0n };
+    },
+    [],
+    { edgeId: "edge-1:edge-0-c", endedEdges: ["edge-1:edge-0-a", "edge-0-b", "edge-10:edge-0-d", "edge-2:edge-0-e"] },
+  );
+  await end(1);
+  expect(ended).toEqual([[], ["edge-1:edge-0-a", "edge-0-b"]]);
+});
+
+async function openShipper(settle: ShipperDeps["access"]["settle"], settled: string[] = [], more: Partial<ShipperDeps> = {}) {
   const { journal, clock } = await openOn(undefined, { sync: "process" });
   const shipper = new Shipper({
     journal,
@@ -83,6 +97,7 @@ async function openShipper(settle: ShipperDeps["access"]["settle"], settled: str
     returns: () => [],
     settled: (callId) => void settled.push(callId),
     endedEdges: [],
+    ...more,
   });
   let calls = 0;
   const end = async (count: number) => {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { type AppError, asAppError, isTransient } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
+import { ownerOf } from "../../common/peers/peer.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Settlement } from "./journal/final-record.ts";
@@ -49,7 +50,8 @@ export class Shipper {
 
   constructor(deps: ShipperDeps) {
     this.#deps = deps;
-    this.#endedEdges = deps.endedEdges;
+    // Leases of edges with another certificate expire by themselves: this edge may not end them.
+    this.#endedEdges = deps.endedEdges.filter((id) => [undefined, ownerOf(deps.edgeId)].includes(ownerOf(id)));
   }
 
   /** The journal has more finals, or leases have credit to return. */

@@ -10,8 +10,8 @@ import { createGrpcServer, listen, shutDown } from "../../common/grpc/server.ts"
 import type { PeerRole } from "../../common/peers/peer.ts";
 import { readPeerTls } from "../../common/peers/tls.ts";
 import { connectCoordinator } from "../../gateway-edge/access/clients/coordinator.ts";
-import { AccessServiceService } from "../../proto/gen/tributary/access/v1/access.ts";
-import { call, newTenant } from "../helpers/api.ts";
+import { AccessServiceService, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { adminToken, call, newTenant } from "../helpers/api.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
 import { ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 
@@ -76,6 +76,7 @@ afterAll(async () => {
 }, 60_000);
 
 const snapshot = AccessServiceService.getSnapshot;
+const settleFor = (edgeId: string) => Buffer.from(SettleRequest.encode({ settlements: [], edgeId, returns: [], endedEdges: [] }).finish());
 
 test("an edge with a certificate serves a paid call, end to end", async () => {
   const tenant = await newTenant({ url }, { name: "hops", creditNano: 1_000_000_000 });
@@ -85,6 +86,8 @@ test("an edge with a certificate serves a paid call, end to end", async () => {
   // Reading money makes the edge settle first.
   const quota = await call(url, "GET", "/api/quota", { token: tenant.token });
   expect(quota.body.quota.balance).toBeLessThan(1_000_000_000);
+  const system = await call(url, "GET", "/api/admin/system", { token: await adminToken({ url }) });
+  expect(system.body.edges.map(({ id }: { id: string }) => id)).toEqual([expect.stringMatching(/^edge-1:edge-0-[0-9a-f]{8}$/)]);
 });
 
 test.each<[string, () => ChannelCredentials]>([
@@ -96,6 +99,31 @@ test.each<[string, () => ChannelCredentials]>([
   const methods = [snapshot, AccessServiceService.settle, AccessServiceService.watch];
   const answers = await Promise.all(methods.map((method) => rawCall(control, method, { security: security() })));
   expect(new Set(answers.map(({ code }) => code))).toEqual(new Set([status.UNAVAILABLE]));
+});
+
+test("edge 1's certificate cannot settle for edge 2: refused, and in the audit log", async () => {
+  const settle = AccessServiceService.settle;
+  const own = await rawCall(control, settle, { security: clientOf("edge-1"), message: settleFor("edge-1:edge-9-00000000") });
+  expect(own).toEqual({ code: status.OK, details: "" });
+  const refused = await rawCall(control, settle, { security: clientOf("edge-1"), message: settleFor("edge-2:edge-0-00000000") });
+  expect(refused).toEqual({ code: status.PERMISSION_DENIED, details: expect.stringContaining("edge-2:edge-0-00000000") });
+
+  const token = await adminToken({ url });
+  const audit = await call(url, "GET", "/api/admin/audit?action=peer.refused", { token });
+  expect(audit.body.data).toEqual([
+    expect.objectContaining({
+      actorKind: "system",
+      target: "edge-2:edge-0-00000000",
+      details: expect.objectContaining({ peer: "tributary://edge/edge-1", method: settle.path }),
+    }),
+  ]);
+});
+
+test("another role's certificate of the same authority opens only what that role does", async () => {
+  for (const name of ["operator", "coordinator", "trainer", "control-plane"]) {
+    const { code, details } = await rawCall(control, snapshot, { security: clientOf(name) });
+    expect([name, code, details]).toEqual([name, status.PERMISSION_DENIED, expect.stringContaining(`role ${name}`)]);
+  }
 });
 
 test("an edge does not talk to a server that is not a control plane", async () => {
