@@ -10,6 +10,7 @@ const GENERAL = "test/contract/operations-general.test.ts";
 const LOGIN = "test/contract/login-attempts.test.ts";
 const INVITATIONS = "test/contract/invitations.test.ts";
 const CANARIES = "test/e2e/canaries.test.ts";
+const HOPS = "test/e2e/internal-hops.test.ts";
 const EXPOSED = "test/e2e/exposed.test.ts";
 const NO_SECRET = "no secret and no customer's text is at rest, in any log at debug level, or in any answer but its own";
 
@@ -495,8 +496,23 @@ const OPERATION: readonly SecurityItem[] = [
     guarantee: "an error that nobody expected is logged and ends the process",
     tests: [["test/security/services.test.ts", "S-48: an error that nobody expected"]],
   },
-  { id: "S-49", guarantee: "beyond loopback, gRPC needs certificates of both sides", tests: [] },
-  { id: "S-50", guarantee: "an edge leases and settles under its own identity only", tests: [] },
+  {
+    id: "S-49",
+    guarantee: "beyond loopback, gRPC needs certificates of both sides",
+    tests: [
+      [HOPS, "an edge with a certificate serves a paid call, end to end", "a client * reaches no method"],
+      [HOPS, "an edge does not talk to a server that is not a control plane"],
+      ["test/e2e/listening.test.ts", "* refuses to go beyond loopback with *, and says how to do it"],
+    ],
+  },
+  {
+    id: "S-50",
+    guarantee: "an edge leases and settles under its own identity only",
+    tests: [
+      [HOPS, "edge 1's certificate cannot settle for edge 2: refused, and in the audit log"],
+      ["control-plane/peers/admission.test.ts", "edge 1 cannot * as another edge: refused and audited"],
+    ],
+  },
   {
     id: "S-51",
     guarantee: "there are no default secrets: production does not start without its own",
@@ -611,7 +627,14 @@ const FINDINGS: readonly SecurityItem[] = [
       ],
     ],
   },
-  { id: "F3", guarantee: "the control plane answers no stranger, and does not listen on a network without certificates", tests: [] },
+  {
+    id: "F3",
+    guarantee: "the control plane answers no stranger, and does not listen on a network without certificates",
+    tests: [
+      ["control-plane/server.test.ts", "* is refused by every method of every service but the health check"],
+      ["test/e2e/listening.test.ts", "* refuses to go beyond loopback with *, and says how to do it"],
+    ],
+  },
   {
     id: "F4",
     guarantee: "an invited address alone joins nothing",
