@@ -697,7 +697,14 @@ const FINDINGS: readonly SecurityItem[] = [
   {
     id: "F11",
     guarantee: "what a new account gets for free is limited",
-    tests: [[LOGIN, "an address on an exposed deployment gets its hourly *, then 429 with retry-after"]],
+    tests: [
+      [LOGIN, "an address on an exposed deployment gets its hourly *, then 429 with retry-after"],
+      ["control-plane/services/records/file-bytes.test.ts", "parallel uploads whose size is * cannot pass the limit together"],
+      [
+        "test/e2e/training/shared-trainer.test.ts",
+        "parallel uploads of one organization stay within its limit, at the coordinator and on the shared node; others have their own",
+      ],
+    ],
   },
   {
     id: "F12",
@@ -720,7 +727,21 @@ const FINDINGS: readonly SecurityItem[] = [
       ["scripts/tidy/tidy.test.ts", "connections are opened through the guard, but for the files that say why"],
     ],
   },
-  { id: "F14", guarantee: "a participant reads no blob of another tenant's federation", tests: [] },
+  {
+    id: "F14",
+    guarantee: "a participant reads no blob of another tenant's federation",
+    tests: [
+      ["trainer-node/coordinator/blobs/blob-routes.test.ts", "reads the parameters that its task names, and nothing else that is here"],
+      [
+        "test/e2e/training/shared-trainer.test.ts",
+        "what a federation made is its organization's: not another's, and not that of another federation's participant",
+      ],
+      [
+        "trainer-node/http/tenant.test.ts",
+        "a blob is there for the tenant that stored it and for the operator; for others its hash is worth nothing",
+      ],
+    ],
+  },
   {
     id: "F15",
     guarantee: "invitations do not tell who has an account, and weak passwords are refused",
@@ -786,7 +807,21 @@ const LATER: readonly SecurityItem[] = [
     guarantee: "usage that cannot be true is replaced by our own count",
     tests: [["gateway-edge/server/http/testing/absurd-usage.test.ts", "usage that cannot be true is not believed: *"]],
   },
-  { id: "N4", guarantee: "federations and models name only blobs of their own organization", tests: [] },
+  {
+    id: "N4",
+    guarantee: "federations and models name only blobs of their own organization",
+    tests: [
+      [
+        "test/e2e/training/shared-trainer.test.ts",
+        "an organization reads, publishes and deletes what it uploaded; for others it is not there",
+        "a hash that nothing is stored under is not published, nor what only another organization has on the shared node",
+      ],
+      [
+        "control-plane/services/training/service.test.ts",
+        "are an organization's if its federations made them, and a participant's if they are results or its own updates",
+      ],
+    ],
+  },
 ];
 
 /** What `make security` proves: the checklist S-01 to S-60 and the findings of attacks on a running instance, each with its tests. */
