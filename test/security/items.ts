@@ -613,6 +613,10 @@ const FINDINGS: readonly SecurityItem[] = [
       [NODE_PROXY, "a page that a node answers with is a download in a sandbox, and nothing that it says to browsers is passed on"],
       [NODE_PROXY, "the console's cookie does not open a node; a token or a key does"],
       [BROWSER, "F1: an admin opens the link of a stranger's node: the admin stays admin, the stranger stays a stranger"],
+      [
+        "gateway-edge/calls/pass-through/pass-through.test.ts",
+        "a page of a provider is a download in a sandbox, and so is a refusal of the gateway",
+      ],
     ],
   },
   {
