@@ -141,7 +141,7 @@ interface ApiDocument {
 }
 
 /** Pages of our own, with a policy of their own. */
-const PAGES = new Set(["GET /docs", "GET /fallback/login", "POST /fallback/login"]);
+const PAGES = new Set(["GET /docs", "GET /api/auth/oidc/none/callback", "GET /fallback/login", "POST /fallback/login"]);
 const ENDS_SESSION = /logout|refresh|\/sessions?/;
 const METHODS = new Set(["get", "post", "put", "patch", "delete"]);
 
@@ -254,6 +254,11 @@ test("a data set's name that is longer than a key of the store is the caller's 4
   expect((await named("€".repeat(300))).status).toBe(200);
 });
 
+test("a path with a broken percent sign is the caller's mistake at the trainer", async () => {
+  const { status } = await raw(system.trainerUrl, "GET /v1/blobs/%%% HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+  expect([400, 422]).toContain(status);
+});
+
 test("S-24: over https, and only there, browsers are told to stay with it; no answer is stored or framed", async () => {
   const https = await call(system.url, "GET", "/api/auth/me", { token: tenant.token, headers: { "x-forwarded-proto": "https" } });
   expect(Object.fromEntries(https.headers)).toMatchObject({
@@ -304,6 +309,13 @@ describe("a tenant's node behind its proxy", () => {
     path = `/training/nodes/${made.body.node.id}/page.html`;
   });
   afterAll(() => void node.close());
+
+  test("a request that announces trailers is forwarded, and the edge lives on", async () => {
+    const head = `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-gw-api-key: ${tenant.key}\r\ntrailer: x-a\r\n\r\n`;
+    expect((await raw(system.url, head)).status).toBe(200);
+    expect((await call(system.url, "GET", "/health/liveliness")).status).toBe(200);
+    received.length = 0;
+  });
 
   test("S-06: gets no credential, cookie or forwarding header of its caller", async () => {
     const secrets = {

@@ -1,13 +1,13 @@
 import type { ErrorRequestHandler } from "express";
 import { toJson } from "../../common/json.ts";
 import type { Logger } from "../../common/logger.ts";
-import { asTrainerError } from "../errors.ts";
+import { asTrainerError, TrainerError } from "../errors.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** Converts every error to `{error, code, details?, request_id}`. Stacks and causes are written to the log only. */
 export function errorResponse(logger: Logger): ErrorRequestHandler {
   return (thrown, _request, response, _next) => {
-    const error = asTrainerError(thrown, "SERVER_ERROR");
+    const error = asTrainerError(isBadPath(thrown) ? BAD_PATH : thrown, "SERVER_ERROR");
     const requestId = requestIdOf(response);
     if (error.status >= 500) logger.warn({ requestId, code: error.code, message: error.message, internal: error.internal }, "call failed");
     if (response.headersSent || response.destroyed) {
@@ -19,3 +19,8 @@ export function errorResponse(logger: Logger): ErrorRequestHandler {
     response.status(error.status).type("application/json").end(toJson(body));
   };
 }
+
+const BAD_PATH = new TrainerError("VALIDATION_ERROR", "The path has a percent sign that encodes no character.");
+
+/** What the router throws for such a path. */
+const isBadPath = (thrown: unknown): boolean => thrown instanceof URIError;

@@ -39,6 +39,8 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
   };
   return (request, response) =>
     new Promise((resolve, reject) => {
+      // Node throws, outside of any handler, for a forwarded request with this header and without chunks. Trailers are not forwarded.
+      delete request.headers.trailer;
       // After the response has started, a failure can only close the connection.
       const fail = (error: unknown) => void (response.headersSent ? response.destroy() : reject(error));
       failures.set(request, fail);
