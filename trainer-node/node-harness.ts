@@ -110,12 +110,7 @@ export async function startNode(
     idempotencyStore: createIdempotencyStore({ clock: systemClock, keysMax: 100, bytesMax: 1_000_000 }),
     registered: () => registered,
     blobs,
-    fetchParameters: createParametersSource({
-      blobs,
-      urls: options.blobSources ?? [],
-      timeoutMs: 5000,
-      logger: silentLogger,
-    }),
+    fetchParameters: createParametersSource({ blobs, urls: options.blobSources ?? [], timeoutMs: 5000, logger: silentLogger }),
     metrics: createMetrics({ pool, budget }),
     clock: systemClock,
     random: systemRandom,

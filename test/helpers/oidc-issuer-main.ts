@@ -20,7 +20,7 @@ const environment = (name: string): string => {
 const issuer = environment("ISSUER");
 const accounts = new Map<string, Account>();
 
-const provider = new Provider(issuer, {
+const provider: Provider = new Provider(issuer, {
   clients: [
     { client_id: environment("CLIENT_ID"), client_secret: environment("CLIENT_SECRET"), redirect_uris: [environment("REDIRECT_URI")] },
   ],
@@ -31,7 +31,7 @@ const provider = new Provider(issuer, {
   interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
   findAccount: (_context, accountId) => ({ accountId, claims: () => ({ sub: accountId, ...accounts.get(accountId) }) }),
   // Consent is given beforehand.
-  async loadExistingGrant({ oidc }) {
+  async loadExistingGrant({ oidc }): Promise<InstanceType<Provider["Grant"]>> {
     const { client, session } = oidc;
     const grant = new provider.Grant({ clientId: client?.clientId, accountId: session?.accountId });
     grant.addOIDCScope("openid email profile");
