@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isIPv4 } from "node:net";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler } from "express";
 import { isLoopbackHost } from "../../common/exposed.ts";
 import type { PeerRole } from "../../common/peers/peer.ts";
 import type { TrainerSettings } from "../deps.ts";
@@ -22,26 +22,33 @@ type AccessSettings = Pick<TrainerSettings, "auth" | "token" | "secret" | "anony
 export function requireAccess({ auth, token, secret, anonymous = false, hostNames = [], peers = PEERS }: AccessSettings): RequestHandler {
   const ownNames = new Set(hostNames.map((name) => name.toLowerCase()));
   const isOpenTo = (address: string | undefined) => isLoopback(address) || (token === undefined && auth === "none");
+  const presentsToken = (headers: IncomingHttpHeaders) => token !== undefined && keysOf(headers).some((key) => sameText(key, token));
+  const isPeer = (request: Request) => token === undefined && peers.some((role) => role === callingPeer(request)?.role);
   return (request, _response, next) => {
     refuseWebPages(request.headers);
-    if (token !== undefined && keysOf(request.headers).some((key) => sameText(key, token))) return next();
-    if (token !== undefined && !(anonymous && isOpenTo(request.socket.remoteAddress)))
-      throw new TrainerError(
-        "UNAUTHORIZED",
-        "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
-      );
-    const role = token === undefined ? callingPeer(request)?.role : undefined;
-    if (role !== undefined && peers.includes(role)) return next();
+    if (presentsToken(request.headers) || isPeer(request)) return next();
+    const isNear = isOpenTo(request.socket.remoteAddress);
+    if (token !== undefined && !(anonymous && isNear)) throw needsToken();
     if (secret === undefined) refuseOtherNames(request.headers, ownNames);
-    if (!isOpenTo(request.socket.remoteAddress))
-      throw new TrainerError(
-        "UNAUTHORIZED",
-        "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN, or TLS_CERT and TLS_CA, to allow others.",
-      );
+    if (!isNear) throw isForThisMachine();
     // Tenants of the gateway can call this machine too, by the address of a node, so loopback does not prove that a caller is the operator.
     if (token !== undefined) setAnonymous(request);
     next();
   };
+}
+
+function needsToken(): TrainerError {
+  return new TrainerError(
+    "UNAUTHORIZED",
+    "This node requires its token (TRAINER_TOKEN) as x-gw-api-key, x-api-key or Authorization: Bearer.",
+  );
+}
+
+function isForThisMachine(): TrainerError {
+  return new TrainerError(
+    "UNAUTHORIZED",
+    "This node accepts calls from its own machine only. Its operator can set TRAINER_TOKEN, or TLS_CERT and TLS_CA, to allow others.",
+  );
 }
 
 /** A web page of another site can send a POST to this machine without a preflight, and its body could reach a registered function. */
