@@ -2,6 +2,7 @@ import {
   type ChannelCredentials,
   Client,
   type ClientReadableStream,
+  connectivityState,
   credentials,
   Metadata,
   type MethodDefinition,
@@ -96,10 +97,17 @@ export interface Proof {
   readonly tls?: PeerTls | undefined;
 }
 
-export function openChannel(address: string, { token, tls }: Proof = {}): Channel {
+/**
+ * Opens a channel to `host:port`, or to several control planes, separated by commas: it moves to the next one when the connection fails, and
+ * with each reconnect.
+ */
+export function openChannel(addresses: string, { token, tls }: Proof = {}): Channel {
   const security = tls === undefined ? credentials.createInsecure() : tlsCredentials(tls);
-  const connect = () =>
-    new Client(address, security, {
+  const places = addresses.split(",");
+  let place = -1;
+  const connect = () => {
+    place = (place + 1) % places.length;
+    return new Client(places[place] ?? "", security, {
       ...KEEPALIVE,
       // A new client must not reuse the pooled connection, because that may be the broken one.
       "grpc.use_local_subchannel_pool": 1,
@@ -110,7 +118,15 @@ export function openChannel(address: string, { token, tls }: Proof = {}): Channe
       "grpc.max_reconnect_backoff_ms": 300,
       "grpc.min_reconnect_backoff_ms": 100,
     });
+  };
   const sender: Sender = { client: connect(), token };
+  const reconnect = () => {
+    const old = sender.client;
+    sender.client = connect();
+    old.close();
+    if (places.length > 1) followConnection(sender, reconnect);
+  };
+  if (places.length > 1) followConnection(sender, reconnect);
   const stream: Channel["stream"] = (method, request, options) =>
     sender.client.makeServerStreamRequest(
       method.path,
@@ -125,13 +141,30 @@ export function openChannel(address: string, { token, tls }: Proof = {}): Channe
     stream,
     download: (method, request, options) => readAll(stream(method, request, options)),
     upload: (method, messages, options) => callUpload(sender, method, messages, options),
-    reconnect() {
-      const old = sender.client;
-      sender.client = connect();
-      old.close();
+    reconnect,
+    close: () => {
+      sender.isClosed = true;
+      sender.client.close();
     },
-    close: () => sender.client.close(),
   };
+}
+
+const NEXT_PLACE_MS = 100;
+
+/** Calls back when the current connection has failed, not at once, so that a list of which no control plane can be reached costs little. */
+function followConnection(sender: Sender, failed: () => void): void {
+  const { client } = sender;
+  const isOver = () => sender.isClosed || sender.client !== client;
+  const channel = client.getChannel();
+  const look = () => {
+    if (isOver()) return;
+    const state = channel.getConnectivityState(true);
+    if (state !== connectivityState.TRANSIENT_FAILURE) return channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
+    setTimeout(() => {
+      if (!isOver()) failed();
+    }, NEXT_PLACE_MS).unref();
+  };
+  look();
 }
 
 function tlsCredentials({ ca, key, cert }: PeerTls): ChannelCredentials {
@@ -142,6 +175,7 @@ function tlsCredentials({ ca, key, cert }: PeerTls): ChannelCredentials {
 interface Sender {
   client: Client;
   readonly token: string | undefined;
+  isClosed?: boolean;
 }
 
 function clientOf<Definition extends AnyDefinition>(sender: Sender, definition: Definition): ServiceClient<Definition> {

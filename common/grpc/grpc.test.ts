@@ -110,6 +110,34 @@ test("a peer that accepts and stays mute costs a call its deadline and no more",
   mute.close();
 });
 
+test("a channel to several control planes moves on when its own is gone, and back again", async () => {
+  const open = async (balance: bigint, address: string) => {
+    const server = createGrpcServer();
+    const handlers = { getBalance: async () => ({ balance }) };
+    addService(server, LedgerServiceService, handlers as unknown as Handlers, { logger: silentLogger });
+    return { server, port: await listen(server, address, ServerCredentials.createInsecure()) };
+  };
+  const [first, second] = [await open(1n, "127.0.0.1:0"), await open(2n, "127.0.0.1:0")];
+  const channel = openChannel(`127.0.0.1:${first.port},127.0.0.1:${second.port}`);
+  const { getBalance } = channel.service(LedgerServiceService);
+  const answeredBy = async (wanted: bigint) => {
+    for (;;) {
+      const answer = await getBalance({}, { deadlineMs: 2000 }).catch((error: unknown) => {
+        expect(error).toMatchObject({ code: expect.stringMatching(/UNAVAILABLE|DB_TIMEOUT/) });
+      });
+      if (answer?.balance === wanted) return;
+    }
+  };
+  await answeredBy(1n);
+  await shutDown(first.server, 0);
+  await answeredBy(2n);
+  const again = await open(1n, `127.0.0.1:${first.port}`);
+  await shutDown(second.server, 0);
+  await answeredBy(1n);
+  channel.close();
+  await shutDown(again.server, 0);
+});
+
 test("a port without a server is UNAVAILABLE; a caller that disconnects ends the call", async () => {
   const gone = openChannel("127.0.0.1:9");
   await expect(gone.service(LedgerServiceService).getBalance({}, { deadlineMs: 2000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });

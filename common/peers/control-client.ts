@@ -14,9 +14,9 @@ export const controlClientSettings = {
     .default("127.0.0.1:4100")
     .transform((text) => text.split(",").map((address) => address.trim()))
     .refine((addresses) => addresses.every((address) => ADDRESS.test(address)), "must be host:port, or several separated by commas")
-    .transform(([first = ""]) => first)
+    .transform((addresses) => addresses.join(","))
     .describe(
-      "Host and port of the control plane; of several, separated by commas, the first is used. Another machine's needs `TLS_CERT`. `make run` sets it.",
+      "Host and port of the control plane, or of several, separated by commas: the next one is used while one cannot be reached. Another machine's needs `TLS_CERT`. `make run` sets it.",
     ),
   ...controlTokenSettings,
   ...tlsSettings,
@@ -26,8 +26,9 @@ export const controlClientSettings = {
 export function readClientTls(settings: Settings<typeof controlClientSettings>, role: PeerRole): PeerTls | undefined {
   const tls = readPeerTls(settings, role);
   const { controlAddress } = settings;
-  if (tls !== undefined || isLoopbackHost(controlAddress.replace(/:\d+$/, ""))) return tls;
+  const remote = controlAddress.split(",").find((address) => !isLoopbackHost(address.replace(/:\d+$/, "")));
+  if (tls !== undefined || remote === undefined) return tls;
   throw new ConfigError([
-    `CONTROL_ADDRESS: ${controlAddress} is another machine, so TLS_CERT, TLS_KEY and TLS_CA must be set (${MAKE_CERTS}); or reach it through a tunnel, such as ssh -L`,
+    `CONTROL_ADDRESS: ${remote} is another machine, so TLS_CERT, TLS_KEY and TLS_CA must be set (${MAKE_CERTS}); or reach it through a tunnel, such as ssh -L`,
   ]);
 }

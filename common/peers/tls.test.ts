@@ -54,8 +54,9 @@ test("beyond loopback there is no listening and no connecting without TLS", asyn
   expect(readClientTls(settings({}), "edge")).toBeUndefined();
   expect(readClientTls(settings({ CONTROL_ADDRESS: "[::1]:4100" }), "edge")).toBeUndefined();
   const remote = settings({ CONTROL_ADDRESS: "cp-1.example.org:4100, cp-2.example.org:4100" });
-  expect(remote.controlAddress).toBe("cp-1.example.org:4100");
+  expect(remote.controlAddress).toBe("cp-1.example.org:4100,cp-2.example.org:4100");
   expect(() => readClientTls(remote, "edge")).toThrow(/CONTROL_ADDRESS: cp-1.* is another machine/);
+  expect(readClientTls(settings({ CONTROL_ADDRESS: "127.0.0.2:4100,127.0.0.3:4100" }), "edge")).toBeUndefined();
   expect(readClientTls({ ...remote, ...files }, "edge")?.peer).toEqual(edge);
   expect(() => settings({ CONTROL_ADDRESS: "cp-1.example.org" })).toThrow("host:port");
 });
