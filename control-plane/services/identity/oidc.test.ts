@@ -115,6 +115,11 @@ test("a flow of another purpose or another secret is refused before the issuer i
   for (const other of [sealed, "", "AAAA", `${flow.slice(0, -8)}AAAAAAAA`]) {
     expect((await finish({ ...request, flow: other })).refusal).toBe("expired");
   }
+  // As many characters as the right one, and more bytes.
+  const state = new URLSearchParams(request.query).get("state") ?? "";
+  for (const query of [`state=${"é".repeat(state.length)}`, "state=", ""]) {
+    expect((await finish({ ...request, flow, query })).refusal).toBe("expired");
+  }
   expect((await finish({ ...request, flow })).refusal).toBe("invalid");
   expect(await outcomeOf(finish({ ...request, flow, provider: "other" }))).toBe("NOT_FOUND");
 });

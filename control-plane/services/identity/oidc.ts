@@ -90,8 +90,8 @@ function openFlow(deps: ControlDeps, { flow: sealed, provider, query }: { flow: 
   } catch (cause) {
     throw new SignInRefused("expired", cause);
   }
-  const state = new URLSearchParams(query).get("state") ?? "";
-  const isSame = state.length === flow.state.length && timingSafeEqual(Buffer.from(state), Buffer.from(flow.state));
+  const [given, expected] = [Buffer.from(new URLSearchParams(query).get("state") ?? ""), Buffer.from(flow.state)];
+  const isSame = given.length === expected.length && timingSafeEqual(given, expected);
   if (!isSame || flow.provider !== provider || flow.expiresAt <= deps.clock.now()) throw new SignInRefused("expired");
   return flow;
 }
