@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
 
@@ -32,6 +33,20 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await gw(`users delete ${user.id} --yes`)).out).toContain('"deleted": true');
     expect((await gw(`users get ${user.id}`)).exit).toBe(6);
     expect((await json("audit --page-size 1")).data[0].action).toBe("user.delete");
+  });
+
+  test("admin: certificates of an installation, in one folder for each role", async () => {
+    const out = join(world().session.env["XDG_CONFIG_HOME"] ?? "", "certs");
+    const made = await json(`certs --out ${out} --hosts cp.example.org --edges edge-1`);
+    expect(made.data.map(({ role }: { role: string }) => role).sort()).toEqual([
+      "control-plane",
+      "coordinator",
+      "edge",
+      "edge",
+      "operator",
+      "trainer",
+    ]);
+    expect((await gw(`certs --out ${out}`)).err).toContain("Nothing was changed");
   });
 
   test("admin: the processes, as tables on a terminal and as a document for programs", async () => {

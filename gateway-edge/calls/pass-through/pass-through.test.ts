@@ -130,7 +130,7 @@ test("a page of a provider is a download in a sandbox, and so is a refusal of th
     response.writeHead(200, { "content-type": "text/html", "set-cookie": "a=b" }).end("<script>fetch('/api/auth/me')</script>");
   });
   const headersOf = async (path: string) => {
-    const { headers } = await call(path);
+    const { headers } = await call(path, { key: MASTER_KEY });
     const names = ["content-security-policy", "x-content-type-options", "content-type", "content-disposition", "set-cookie"];
     return names.map((name) => headers.get(name));
   };
