@@ -134,9 +134,9 @@ describe("make run", () => {
       const trained = await call(trainer, "POST", "/train", { body: { dataset: [{ a: 0, label: 0 }] }, headers });
       expect(trained.status).toBe(200);
       expect((await call(trainer, "GET", path, { headers })).status).toBe(404);
-      expect((await call(trainer, "DELETE", path, { headers })).status).toBe(403);
+      expect((await call(trainer, "DELETE", path, { headers })).status).toBe(404);
     }
-  }, 60_000);
+  });
 
   test("every child that is killed comes back and serves, and nothing acknowledged is lost", async () => {
     const { pid } = first.supervisor;
