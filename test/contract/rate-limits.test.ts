@@ -106,6 +106,7 @@ test("prices for long inputs are answered as they were set, and must rise", asyn
       outputUsd: expect.any(String),
       cachedInput: 5,
       cacheWrite: null,
+      cacheWriteHour: null,
     },
   ]);
   const falling = { ...pricing, tiers: [...pricing.tiers, ...pricing.tiers] };

@@ -54,7 +54,7 @@ export function headersBack({ status, headers: given }: Answered, upstream: Pick
 /** The path here that leads to a `location` of the provider; undefined if it is not below the provider's address. */
 function pathAtGateway(location: string, { row, root }: Pick<Upstream, "row" | "root">): string | undefined {
   const target = URL.parse(location, root.href);
-  const base = root.pathname.replace(/\/+$/, "");
+  const base = root.pathname.replace(/(?<!\/)\/+$/, "");
   if (target?.origin !== root.origin || !target.pathname.startsWith(`${base}/`)) return undefined;
   return `/${row.kind}${target.pathname.slice(base.length)}${target.search}`;
 }
