@@ -25,6 +25,7 @@ export interface Outage {
 
 const LANES = 8;
 const OUTAGE_MAX_MS = 60_000;
+const [BUSY_MS, BUSY_CALLS, BUSY_MS_MAX] = [3000, 150, 30_000];
 
 /** A replica set of three whose primary is killed, and stopped, while calls run: they are served on leases and settled afterwards. */
 export async function losePrimary(
@@ -51,14 +52,20 @@ async function strikePrimary(arena: Arena, set: ReplicaSet, strikes: readonly Ou
   const load = Array.from({ length: LANES }, (_, lane) => callOn(arena, lane, state));
   const outages: Outage[] = [];
   for (const what of strikes) {
-    // Long enough for leases that a busy organization keeps.
-    await sleep(3000);
+    await untilBusy(arena);
     outages.push(await outage(arena, set, what));
   }
   state.over = true;
   await Promise.all(load);
   const { problems, figures } = await arena.audit();
   return { problems, figures, outages, refusals: refusalsOf(arena.clients) };
+}
+
+/** Long enough, and enough calls on a slow machine, for the leases that a busy organization keeps. */
+async function untilBusy({ clients }: Arena): Promise<void> {
+  const [begunMs, before] = [performance.now(), clients.length];
+  while (performance.now() - begunMs < BUSY_MS || (clients.length - before < BUSY_CALLS && performance.now() - begunMs < BUSY_MS_MAX))
+    await sleep(50);
 }
 
 async function callOn(arena: Arena, lane: number, state: { readonly over: boolean }): Promise<void> {
