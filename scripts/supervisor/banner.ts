@@ -46,7 +46,7 @@ function accessLines(settings: RunSettings): string[] {
     ["shared trainer", accounts(openings.sharedTrainers, "SHARED_TRAINERS")],
     [`trainer port ${settings.trainerPort}`, trainerCallers(settings)],
     ["metrics", `${LOCAL}, and admins`],
-    ["gRPC reflection", exposed ? "no one" : LOCAL],
+    ["gRPC reflection", exposed ? "no one" : `${LOCAL} that have the control token`],
   ];
   const warning = `  WARNING: HOST is ${host} and NODE_ENV is not production: anyone who can reach port ${port} can sign up.`;
   return [

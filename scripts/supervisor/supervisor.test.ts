@@ -216,7 +216,7 @@ describe("the banner says in one line each who can use", () => {
       "shared trainer": open("SHARED_TRAINERS"),
       "trainer port 5000": `${LOCAL}, without seeing data of organizations (TRAINER_ANONYMOUS=false closes it)`,
       metrics: `${LOCAL}, and admins`,
-      "gRPC reflection": LOCAL,
+      "gRPC reflection": `${LOCAL} that have the control token`,
     });
     expect(banner).not.toContain("WARNING");
     expect(shown({ STRIPE_SECRET_KEY: "sk_test_1" }).lines["test credits"]).toBe(closed("TEST_CREDITS"));
