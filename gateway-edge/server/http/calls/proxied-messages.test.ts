@@ -1,7 +1,8 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { readNamedEvents } from "../../../calls/dialects/dialect-fixture.ts";
-import type { Fields, Send, UpstreamRequest } from "../../../upstream/providers/provider.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../testing/edge-fixture.ts";
+import { type ScriptedAnswer, scriptedSend } from "../testing/scripted-send-fixture.ts";
 
 const edges: TestEdge[] = [];
 afterAll(() => Promise.all(edges.map((edge) => edge.close())));
@@ -46,24 +47,9 @@ const DEPLOYMENTS = [
   })),
 ];
 
-type Answer = { status?: number; body: string; breaks?: boolean };
-
-async function open(answers: readonly (string | Answer)[], settings?: object) {
+async function open(answers: readonly ScriptedAnswer[], settings?: object) {
   const control = new FakeControl();
-  const requests: UpstreamRequest[] = [];
-  const send: Send = async (request) => {
-    requests.push(request);
-    const given = answers[requests.length - 1] ?? "{}";
-    const { status = 200, body, breaks = false } = typeof given === "string" ? { body: given } : given;
-    return {
-      status,
-      headers: {},
-      body: (async function* () {
-        yield Buffer.from(body);
-        if (breaks) throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
-      })(),
-    };
-  };
+  const { send, requests } = scriptedSend(answers);
   control.deployments = DEPLOYMENTS;
   if (settings) control.settings = JSON.stringify(settings);
   const edge = await startEdge(control, { send });
