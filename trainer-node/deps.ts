@@ -27,8 +27,8 @@ export interface TrainerDeps {
   readonly registered: () => readonly FunctionName[];
   /** If absent, this node stores no blobs. */
   readonly blobs?: BlobStore | undefined;
-  /** Fetches the parameters of a served model unless this node has them; a tenant has to own them. */
-  readonly fetchParameters: (manifest: Manifest, tenant: string) => Promise<void>;
+  /** Fetches the parameters of a served model unless this node has them. */
+  readonly fetchParameters: (manifest: Manifest) => Promise<void>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;

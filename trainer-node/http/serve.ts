@@ -46,7 +46,7 @@ function handle(answer: Answer, deps: TrainerDeps): RequestHandler {
     if (tenantOf(request) !== "")
       throw new TrainerError("FORBIDDEN", "Served models are called through the gateway, which checks who may use them.");
     const body = await readJson(request);
-    await answer(await openServedModel(String(request.params["id"]), { ...deps, tenant: tenantOf(request) }), { body, request, response });
+    await answer(await openServedModel(String(request.params["id"]), deps), { body, request, response });
   };
 }
 

@@ -1,6 +1,5 @@
 import type { Logger } from "../../common/logger.ts";
 import { operatorFetch } from "../../common/operator-fetch.ts";
-import { noBlob } from "../blobs/blob-reader.ts";
 import type { BlobStore } from "../blobs/blob-store.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
@@ -20,7 +19,7 @@ export interface SourceOptions {
 
 /**
  * Downloads a model's parameters unless this node has them, and checks their hash. They become the operator's: the gateway calls for all
- * tenants that may use the model. A tenant that calls through the node proxy can name only parameters that it stored here.
+ * tenants that may use the model, and tenants cannot call served models themselves (http/serve.ts).
  */
 export function createParametersSource(options: SourceOptions): TrainerDeps["fetchParameters"] {
   const { blobs, urls, token, timeoutMs, logger, fetch: request = operatorFetch } = options;
@@ -51,9 +50,8 @@ export function createParametersSource(options: SourceOptions): TrainerDeps["fet
     );
   }
 
-  return async ({ blob }, tenant) => {
-    if (blob === undefined || (await blobs.find(blob, tenant))) return;
-    if (tenant !== "") throw noBlob(blob);
+  return async ({ blob }) => {
+    if (blob === undefined || (await blobs.find(blob))) return;
     // Concurrent calls share one download.
     const pulling = underWay.get(blob) ?? pull(blob).finally(() => underWay.delete(blob));
     underWay.set(blob, pulling);

@@ -21,10 +21,10 @@ const NEVER = new AbortController().signal;
 /** Opens the model of an id, after fetching its parameters. */
 export async function openServedModel(
   id: string,
-  { servingPool, fetchParameters, tenant }: Pick<TrainerDeps, "servingPool" | "fetchParameters"> & { tenant: string },
+  { servingPool, fetchParameters }: Pick<TrainerDeps, "servingPool" | "fetchParameters">,
 ): Promise<ServedModel> {
   const manifest = requireManifest(id);
-  await fetchParameters(manifest, tenant);
+  await fetchParameters(manifest);
   // These tasks are short, so a client that disconnects does not end the thread and its loaded models.
   const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
     const { body } = await servingPool.run({ type: "serve", request }, { signal: NEVER });
