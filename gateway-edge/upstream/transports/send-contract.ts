@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../common/clock.ts";
+import { ignore } from "../../../common/ignore.ts";
 import { createHttpSend, type HttpSendOptions } from "./send-http.ts";
 import { open, post } from "./send-http-fixture.ts";
 import type { TransportName } from "./transport.ts";
@@ -161,7 +162,7 @@ export function sendContract(transport: TransportName): void {
       const block = Buffer.alloc(64 * 1024);
       while (written < 64 * 1024 * 1024 && !response.destroyed) {
         written += block.length;
-        if (!response.write(block)) await once(response, "drain").catch(() => {});
+        if (!response.write(block)) await ignore(once(response, "drain"), "the loop ends when the reader is gone");
       }
       response.end();
     });
