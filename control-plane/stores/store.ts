@@ -11,6 +11,8 @@ export interface Store extends Reader {
    * another control plane committed first: it must compute everything again and change nothing outside `tx`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Into how many slots organizations are divided (domain/slots.ts); 1 for a store of one process. */
+  readonly slots: number;
   /** How many new records one transaction should write at most, because other transactions wait for it. */
   readonly rowsPerTransaction: number;
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */

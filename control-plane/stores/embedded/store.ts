@@ -31,6 +31,7 @@ export function openEmbeddedStore(folder: string): Store {
 
 class EmbeddedStore extends EmbeddedReader implements Store {
   readonly blobs: Blobs;
+  readonly slots = 1;
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
   readonly #root: RootDatabase;

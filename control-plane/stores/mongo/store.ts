@@ -66,6 +66,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
 class MongoStore extends MongoReader implements Store {
   readonly blobs: Blobs;
+  readonly slots = 256;
   // The event loop is free while the database works. A large batch shares the majority wait and the sums that many calls change.
   readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;

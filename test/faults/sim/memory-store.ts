@@ -93,6 +93,7 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
   const queue = new WriteQueue();
   const base = reader(tables);
   return {
+    slots: 1,
     get: (collection, id) => base.get(collection, id),
     getMany: (collection, ids) => base.getMany(collection, ids),
     find: (collection, index, values) => base.find(collection, index, values),
