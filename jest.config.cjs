@@ -13,6 +13,7 @@ module.exports = {
     "<rootDir>/test",
   ],
   testMatch: ["**/*.test.ts"],
+  testSequencer: "<rootDir>/scripts/test/longest-first.cjs",
   moduleFileExtensions: ["ts", "js", "cjs", "mjs", "json", "node"],
   transform: {
     "^.+\\.(ts|js|mjs)$": ["@swc/jest", { jsc: { parser: { syntax: "typescript" }, target: "es2023" }, module: { type: "commonjs" } }],
