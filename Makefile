@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
+.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money cluster fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ bench-store: generate ## settlement and paging figures of both stores
 
 bench-money: generate ## what the journal costs a call, how fast both stores settle, and how many RPCs a call makes
 	node scripts/bench-money.ts
+
+cluster: generate ## all roles on loopback addresses with mutual TLS; each is killed, stopped and terminated under load, and so is the store's primary
+	node scripts/cluster.ts
 
 fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary
 	node scripts/fault.ts

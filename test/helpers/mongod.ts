@@ -43,6 +43,8 @@ export interface ReplicaSet {
   /** Suspends one node, like a machine that hangs: its connections stay open and it does not respond. */
   pause(index: number): void;
   resume(index: number): void;
+  /** Makes the primary give up its role in an orderly way, as before maintenance. */
+  stepDown(): Promise<void>;
   /** Restarts a killed node on the same port and folder; resolves once it has joined again. */
   restart(index: number): Promise<void>;
   stop(): Promise<void>;
@@ -87,6 +89,10 @@ export async function startReplicaSet({ nodes = 1, folder, electionTimeoutMs = 2
     kill: async (index) => end(nodeAt(index).child, "SIGKILL"),
     pause: (index) => void nodeAt(index).child.kill("SIGSTOP"),
     resume: (index) => void nodeAt(index).child.kill("SIGCONT"),
+    stepDown: async () => {
+      const primary = nodeAt(await primaryIndex(started));
+      await onNode(primary, (client) => client.db("admin").command({ replSetStepDown: 60, secondaryCatchUpPeriodSecs: 10 }));
+    },
     restart: async (index) => {
       const node = nodeAt(index);
       node.child = node.start();

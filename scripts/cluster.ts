@@ -1,0 +1,69 @@
+/**
+ * `make cluster`: all roles on loopback addresses with mutual TLS, over a replica set of three. Strikes every role and the store's primary
+ * under load, and prints what clients saw and whether the ledger holds. PLANES, EDGES and LANES change the size, ONLY selects blows.
+ */
+
+import { startWordUpstream, wordModel } from "../test/faults/storm/word-upstream.ts";
+import { adminToken, call, newTenant } from "../test/helpers/api.ts";
+import { type Cluster, startCluster } from "../test/helpers/cluster.ts";
+import { allBlows, type BlowReport, strike } from "./cluster/blows.ts";
+import { Load } from "./cluster/load.ts";
+
+const numberOf = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
+const [planes, edges, lanes] = [numberOf("PLANES", 2), numberOf("EDGES", 3), numberOf("LANES", 6)];
+const only = process.env["ONLY"];
+
+const upstream = await startWordUpstream();
+const cluster = await startCluster({
+  planes,
+  edges,
+  trainers: 2,
+  coordinators: 2,
+  config: wordModel(upstream.url),
+  env: { LOG_LEVEL: "warn", DRAIN_DELAY_MS: "1000" },
+});
+try {
+  process.exitCode = (await strikeAll(cluster)) ? 0 : 1;
+} finally {
+  await cluster.stop();
+  await upstream.stop();
+}
+
+async function strikeAll(running: Cluster): Promise<boolean> {
+  const [url = ""] = running.urls;
+  const tenant = await newTenant({ url }, { creditNano: 1_000_000_000_000 });
+  const token = await adminToken({ url });
+  const load = new Load({ urls: running.urls, key: tenant.key, lanes });
+  console.log(
+    `${planes} control planes, ${edges} edges, 2 trainers, 2 coordinators, 3 MongoDB nodes, mutual TLS, ${lanes} streams at a time`,
+  );
+  console.log(line(["struck", "how", "calls", "failed", "lost with it", "recovered", "verify"]));
+  let holds = true;
+  for (const blow of allBlows(running)) {
+    if (only && !`${blow.target} ${blow.what}`.includes(only)) continue;
+    const report = await strike(blow, load);
+    const verdict = await verify(load.balancer.urlOf(load.balancer.pick()), token);
+    console.log(row(report, verdict));
+    for (const [reason, count] of Object.entries(report.reasons)) console.log(`  ${count} × ${reason}`);
+    holds &&= report.failed === 0 && report.recoveredMs !== undefined && verdict === "ok";
+  }
+  await load.end();
+  return holds;
+}
+
+async function verify(url: string, token: string): Promise<string> {
+  const { status, body, text } = await call(url, "GET", "/api/admin/ledger/verify", { token });
+  return status === 200 && body.ok === true && body.sum === 0 ? "ok" : `${status} ${text.slice(0, 200)}`;
+}
+
+function row(report: BlowReport, verdict: string): string {
+  const seconds = report.recoveredMs === undefined ? "never" : `${(report.recoveredMs / 1000).toFixed(1)} s`;
+  return line([report.target, report.what, report.calls, report.failed, report.lost, seconds, verdict]);
+}
+
+function line(cells: readonly (string | number)[]): string {
+  const widths = [18, 14, 7, 8, 14, 11, 8];
+  return cells
+    .map((cell, index) => (index < 2 ? String(cell).padEnd(widths[index] ?? 0) : String(cell).padStart(widths[index] ?? 0)))
+    .join(" ");
+}
