@@ -5,28 +5,49 @@
 
 import { startWordUpstream, wordModel } from "../test/faults/storm/word-upstream.ts";
 import { adminToken, call, newTenant } from "../test/helpers/api.ts";
-import { type Cluster, startCluster } from "../test/helpers/cluster.ts";
+import { type Cluster, type ClusterOptions, startCluster } from "../test/helpers/cluster.ts";
 import { allBlows, type BlowReport, strike } from "./cluster/blows.ts";
+import { checkLimits, readBalances } from "./cluster/limits.ts";
 import { Load } from "./cluster/load.ts";
 
 const numberOf = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
 const [planes, edges, lanes] = [numberOf("PLANES", 2), numberOf("EDGES", 3), numberOf("LANES", 6)];
 const only = process.env["ONLY"];
+const READS = 1000;
+
+const env = { LOG_LEVEL: "warn", DRAIN_DELAY_MS: "1000" };
 
 const upstream = await startWordUpstream();
-const cluster = await startCluster({
-  planes,
-  edges,
-  trainers: 2,
-  coordinators: 2,
-  config: wordModel(upstream.url),
-  env: { LOG_LEVEL: "warn", DRAIN_DELAY_MS: "1000" },
-});
+const config = wordModel(upstream.url);
 try {
-  process.exitCode = (await strikeAll(cluster)) ? 0 : 1;
+  const outcomes = [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)];
+  for (const count of only ? [] : [2, 3]) {
+    outcomes.push(await on({ planes: count, edges, config, env: { ...env, CREDIT_POLICY: "strict" } }, checkAll));
+  }
+  process.exitCode = outcomes.every(Boolean) ? 0 : 1;
 } finally {
-  await cluster.stop();
   await upstream.stop();
+}
+
+async function on(options: ClusterOptions, work: (cluster: Cluster) => Promise<boolean>): Promise<boolean> {
+  const cluster = await startCluster(options);
+  try {
+    return await work(cluster);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+async function checkAll(running: Cluster): Promise<boolean> {
+  const [plane] = running.membersOf("control plane");
+  const handOver = async () => {
+    await plane?.process.stop();
+    await plane?.start();
+  };
+  const reports = [...(await checkLimits(running)), await readBalances(running, { reads: READS, during: handOver })];
+  console.log(`\n${running.membersOf("control plane").length} control planes, ${edges} edges`);
+  for (const { what, figure, holds } of reports) console.log(`${what.padEnd(56)} ${figure.padEnd(40)} ${holds ? "holds" : "FAILS"}`);
+  return reports.every(({ holds }) => holds);
 }
 
 async function strikeAll(running: Cluster): Promise<boolean> {
