@@ -1,8 +1,7 @@
 import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import { operatorFetch } from "../common/operator-fetch.ts";
-import type { Capability } from "../common/training/capabilities.ts";
-import { CAPABILITIES_HEADER } from "./coordinator/participants/joined-routes.ts";
+import { CAPABILITIES_HEADER, type Capability } from "../common/training/capabilities.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 
 /** Options of a node that asks a gateway for work. */

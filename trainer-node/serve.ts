@@ -8,7 +8,7 @@ import { createLogger, type Logger } from "../common/logger.ts";
 import { peerFetch } from "../common/peers/peer-fetch.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
-import { CAPABILITIES } from "../common/training/capabilities.ts";
+import { declaredCapabilities } from "../common/training/capabilities.ts";
 import { createApp } from "./app.ts";
 import { createBlobStore } from "./blobs/blob-store.ts";
 import { readTrainerConfig, type TrainerConfig } from "./config.ts";
@@ -122,8 +122,7 @@ function joinIfConfigured(
   if (url === undefined || joinToken === undefined) return undefined;
   const isAnywhere = host === "0.0.0.0" || host === "::";
   const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.trainerToken };
-  const able = capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered });
-  const capabilities = CAPABILITIES.filter((name) => able[name]);
+  const capabilities = [...declaredCapabilities(capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered }))];
   return startJoining({ url: url.replace(/(?<!\/)\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
 }
 

@@ -1,5 +1,5 @@
 import { strategyNamed } from "../strategies/shared/registry.ts";
-import { CAPABILITY_TEXT, type Capability } from "./capabilities.ts";
+import { CAPABILITY_TEXT, type Capability, READABLE_FORMATS } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { privacyRules } from "./privacy-rules.ts";
 
@@ -10,15 +10,28 @@ type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">;
 
 /** What every participant must be able to do. */
 export function needsOf(asked: Asked): Capability[] {
-  return [...new Set([...(Object.keys(privacyRules(asked).needs) as Capability[]), ...strategyNamed(asked.strategy.name).needs])];
+  const formats: Capability[] = computingNeed(asked) === undefined ? [] : ["formats"];
+  const privacy = Object.keys(privacyRules(asked).needs) as Capability[];
+  return [...new Set([...privacy, ...strategyNamed(asked.strategy.name).needs, ...formats])];
+}
+
+/** Why a participant with these capabilities cannot take part; undefined if it can. */
+export function inabilityOf(able: ReadonlySet<Capability>, asked: Asked): string | undefined {
+  const missing = needsOf(asked).filter((need) => !able.has(need));
+  return missing.length === 0 ? undefined : inabilityText(missing, asked);
 }
 
 /** Why a participant that lacks these cannot take part. */
 export function inabilityText(missing: readonly Capability[], asked: Asked): string {
   const { needs } = privacyRules(asked);
   const able = missing.map((capability) => CAPABILITY_TEXT[capability]).join(" and ");
-  const needing = [...new Set(missing.map((capability) => needs[capability] ?? `the strategy ${asked.strategy.name}`))].join(" and ");
-  return `cannot ${able}, as ${needing} needs; capabilities of its /v1/info must have ${missing.join(", ")}, as those of trainer nodes have`;
+  const strategy = `the strategy ${asked.strategy.name}`;
+  const needFor = (capability: Capability) => needs[capability] ?? (capability === "formats" ? computingNeed(asked) : strategy) ?? strategy;
+  const needing = [...new Set(missing.map(needFor))].join(" and ");
+  const declared = missing.map((capability) =>
+    capability === "formats" ? `one of ${READABLE_FORMATS.join(", ")} in formats` : capability,
+  );
+  return `cannot ${able}, as ${needing} needs; capabilities of its /v1/info must have ${declared.join(", ")}, as those of trainer nodes have`;
 }
 
 /** What has to compute with the parameters here; undefined where a plain mean is all, which participants may make of opaque parameters. */

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { call } from "./api.ts";
@@ -44,19 +44,18 @@ export async function startPythonParticipant(): Promise<{ url: string; stop(): P
   };
 }
 
-/** A participant like FLock's SDK: one route, JSON, no /v1/info. `parameters` is the response to every training call. */
+/** A participant like FLock's SDK: one route, JSON, no /v1/info unless given. `parameters` is the response to every training call. */
 export async function startFlockParticipant(answers: {
   parameters: () => Uint8Array;
   aggregate?: () => Uint8Array;
+  info?: object;
   port?: number;
 }): Promise<{ url: string; methods: string[]; stop(): Promise<void> }> {
   const methods: string[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    if (request.url !== "/call" || request.method !== "POST") {
-      return void response.writeHead(request.url === "/call" ? 405 : 404, { "content-type": "text/html" }).end("<!doctype html>");
-    }
+    if (request.url !== "/call" || request.method !== "POST") return answerOther(request, response, answers.info);
     const { method } = JSON.parse(Buffer.concat(chunks).toString()) as { method: string };
     methods.push(method);
     const bytes = method === "aggregate" ? answers.aggregate?.() : answers.parameters();
@@ -74,6 +73,11 @@ export async function startFlockParticipant(answers: {
       await once(server, "close");
     },
   };
+}
+
+function answerOther({ url }: IncomingMessage, response: ServerResponse, info: object | undefined): void {
+  if (url === "/v1/info" && info) response.end(JSON.stringify(info));
+  else response.writeHead(url === "/call" ? 405 : 404, { "content-type": "text/html" }).end("<!doctype html>");
 }
 
 const OVER = ["completed", "failed", "stopped"];

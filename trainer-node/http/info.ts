@@ -77,10 +77,10 @@ export function capabilitiesOf({
 }: {
   builtins: boolean;
   registered: readonly string[];
-}): Readonly<Record<Capability, boolean>> {
+}): Readonly<Record<Exclude<Capability, "formats">, boolean> & { formats: readonly string[] }> {
   const isOwn = registered.includes("train");
   const canTrain = builtins || isOwn;
-  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn };
+  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn, formats: FORMATS };
 }
 
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
@@ -92,7 +92,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     registered,
     builtins,
     formats: FORMATS,
-    capabilities: { ...capabilitiesOf({ builtins, registered }), formats: FORMATS },
+    capabilities: capabilitiesOf({ builtins, registered }),
     body_types: Object.values(CONTENT_TYPES),
     body_encodings: ["identity", "gzip"],
     dtypes: DTYPES,

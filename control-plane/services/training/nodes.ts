@@ -1,11 +1,15 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { capabilitiesInHeader } from "../../../common/training/capabilities.ts";
+import { inabilityOf } from "../../../common/training/federation-needs.ts";
+import { federationSettings } from "../../../common/training/federation-settings.ts";
 import {
   CreateNodeResponse,
   DeleteNodeResponse,
   JoinFederationResponse,
   type TrainingServiceService,
 } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation } from "../../domain/training-records.ts";
 import { collect, slicePage } from "../../stores/page.ts";
 import { putFederation } from "../../writes/federations.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -81,13 +85,14 @@ export function trainingNodeHandlers(
       });
     },
 
-    async joinFederation({ token, blob }, context) {
+    async joinFederation({ token, blob, capabilities }, context) {
       const hash = deps.secrets.tokenHash(token);
       const federationId = await federationOfToken(deps, hash);
       const joined = await write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
         const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
         const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
         if (!federation || !place) throw new AppError("UNAUTHORIZED", "The join token is not valid, or its federation has ended.");
+        if (capabilities !== undefined) refuseUnable(federation, place, capabilities);
         const participants = federation.participants.map((one) => (one.id === place.id ? { ...one, joined: true } : one));
         // A participant joins repeatedly; only the first time writes an event.
         const first = [{ type: "participant.joined", data: { participantId: place.id } }];
@@ -99,6 +104,14 @@ export function trainingNodeHandlers(
       return { ...joined, namesBlob: blob !== "" && (await isParticipants(deps.store, { ...joined, blob })) };
     },
   };
+}
+
+/** Refuses a participant that asks for work and lacks what the federation's privacy or strategy needs. */
+function refuseUnable({ settings }: Federation, { id }: { id: string }, capabilities: string): void {
+  const inability = inabilityOf(capabilitiesInHeader(capabilities), federationSettings.parse(JSON.parse(settings)));
+  if (inability === undefined) return;
+  const message = `Participant ${id} ${inability}`;
+  throw new AppError("VALIDATION_ERROR", `${message}.`, { details: [{ path: "headers.x-capabilities", message }] });
 }
 
 /** The token contains no id, so that it reveals nothing; the due federations are searched for its hash. */

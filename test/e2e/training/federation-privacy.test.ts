@@ -51,22 +51,31 @@ const accountOf = async (name: string) => {
 };
 
 describe("a federation that its participants cannot honor is refused when it is created", () => {
-  test("dp local over the Python SDK, which adds no noise, names the participant and the reason", async () => {
-    const refused = await ask("POST", "", { task, dp: { ...dp, mode: "local" }, participants: [{ url: node.url }, { url: python.url }] });
+  test("dp local over FLock's kind, which declares nothing, names the participant and the reason", async () => {
+    const { url, methods } = await flock({ parameters: () => pickle("model") });
+    const refused = await ask("POST", "", { task, dp: { ...dp, mode: "local" }, participants: [{ url: node.url }, { url }] });
     expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } });
-    expect(refused.body.details).toEqual([{ path: "body.participants.1.url", message: expect.stringContaining(python.url) }]);
+    expect(refused.body.details).toEqual([{ path: "body.participants.1.url", message: expect.stringContaining(url) }]);
     expect(refused.body.error).toMatch(
       /body\.participants\.1\.url: .* cannot clip its updates and add noise to its updates, as dp\.mode local needs/,
     );
+    expect(methods).toEqual([]);
   });
 
-  test("so does dp local over FLock's kind, and FedNova, whose steps are not known", async () => {
-    const { url, methods } = await flock({ parameters: () => pickle("model") });
-    const local = await ask("POST", "", { task, dp: { ...dp, mode: "local" }, participants: [{ url }] });
-    expect(local).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.0.url" }] } });
+  test.each([
+    ["the strategy krum", { strategy: { name: "krum", f: 0 } }],
+    ["dp.mode central", { dp: { ...dp, mode: "central" } }],
+  ])("%s over declared pickles names the participant and its formats", async (need, settings) => {
+    const { url, methods } = await flock({ parameters: () => pickle("model"), info: { capabilities: { formats: ["pickle"] } } });
+    const refused = await ask("POST", "", { task, ...settings, participants: [{ url: node.url }, { url }] });
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.1.url" }] } });
+    expect(refused.body.error).toContain(`cannot send parameters in a format that the coordinator reads, as ${need} needs`);
+    expect(methods).toEqual([]);
+  });
+
+  test("so does FedNova over the Python SDK, whose functions' steps are not known", async () => {
     const nova = await ask("POST", "", { task, strategy: "fednova", participants: [{ url: python.url }] });
     expect(nova.body.error).toContain("the strategy fednova needs");
-    expect(methods).toEqual([]);
   });
 
   test("central noise is for a mean: a strategy that is none is a 400, never replaced", async () => {
@@ -96,14 +105,14 @@ describe("found out later, the federation fails with the reason and no epsilon i
     expect(methods).toEqual([]);
   });
 
-  test("a participant that joined with a token and declares nothing", async () => {
+  test("a participant that joins with a token and declares nothing is a 400 for itself, and its place stays open", async () => {
     const { body } = await ask("POST", "", { ...local, participants: [{ url: node.url }, { join: true }] });
-    const left = new AbortController();
-    const headers = { authorization: `Bearer ${body.joinTokens[0]}` };
-    const polling = fetch(`${system.url}/training/join/tasks`, { headers, signal: left.signal }).catch((error: Error) => error.name);
-    await requireUnable(body.federation.id);
-    left.abort();
-    await expect(polling).resolves.toBe("AbortError");
+    const refused = await call(system.url, "GET", "/training/join/tasks", { token: body.joinTokens[0] });
+    expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: "headers.x-capabilities" }] } });
+    expect(refused.body.error).toMatch(/Participant p2 cannot clip its updates and add noise to its updates, as dp\.mode local needs/);
+    const { body: after } = await ask("GET", `/${body.federation.id}`);
+    expect(after.federation.participants[1]).toMatchObject({ id: "p2", joined: false });
+    await ask("POST", `/${body.federation.id}/stop`);
   });
 
   test("krum over pickles: the attacker's model is never the head", async () => {
@@ -144,6 +153,17 @@ describe("what can be enforced is, and is counted", () => {
     const deviation = Math.sqrt(values.reduce((sum, value) => sum + value ** 2, 0) / values.length);
     // The mean of two updates of deviation 3, against clipped updates that move a number by 0.04 on average.
     expect(Math.abs(deviation - 3 / Math.sqrt(2))).toBeLessThan(0.3);
+  });
+
+  test("participants of the Python SDK under local noise: the package clips and noises what its function returns", async () => {
+    const silent = { ...dp, mode: "local", clipNorm: 1, noiseMultiplier: 1e-6 };
+    const clipped = await ended({ dp: silent, participants: [{ url: python.url }, { url: python.url }] });
+    expect(clipped).toMatchObject({ state: "completed", failure: null });
+    // Each round moves (1, 2, 3, 4), of length sqrt(30), by 1.
+    for (const [index, value] of headValues(clipped).entries()) expect(value).toBeCloseTo((2 * (index + 1)) / Math.sqrt(30), 4);
+    const loud = await ended({ rounds: 1, dp: { ...silent, noiseMultiplier: 1e3 }, participants: [{ url: python.url }] });
+    expect(loud.epsilon).toBeGreaterThan(0);
+    expect(headValues(loud).some((value) => Math.abs(value) > 10)).toBe(true);
   });
 
   test("a node that joins with its token declares what it can do", async () => {

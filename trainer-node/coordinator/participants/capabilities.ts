@@ -1,4 +1,4 @@
-import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
+import { type Capability, declaredCapabilities } from "../../../common/training/capabilities.ts";
 import { type CallNode, type NodeAddress, readAnswer, requireAccepted } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -13,7 +13,7 @@ export async function readCapabilities(call: CallNode, node: NodeAddress, signal
     const text = (await readAnswer(answer, INFO_BYTES_MAX)).toString("utf8");
     requireAccepted(answer);
     if (answer.status === 429 || answer.status >= 500) throw new ParticipantProblem(`it answered ${answer.status}`, { again: true });
-    return answer.status === 200 ? declaredIn(text) : new Set();
+    return answer.status === 200 ? declaredIn(text) : declaredCapabilities({});
   } catch (thrown) {
     signal.throwIfAborted();
     if (inTime.aborted) throw new ParticipantProblem(`it did not answer within ${PROBE_MS} ms`, { again: true, cause: thrown });
@@ -24,11 +24,10 @@ export async function readCapabilities(call: CallNode, node: NodeAddress, signal
 function declaredIn(text: string): ReadonlySet<Capability> {
   try {
     const { capabilities, secure_aggregation: steps } = Object(JSON.parse(text)) as Record<string, unknown>;
-    const declared = Object(capabilities) as Record<string, unknown>;
     // Older nodes without capabilities list the steps of a secure sum.
-    const isAble = (name: Capability) => declared[name] === true || (name === "mask" && capabilities === undefined && Array.isArray(steps));
-    return new Set(CAPABILITIES.filter(isAble));
+    if (capabilities === undefined) return declaredCapabilities({ mask: Array.isArray(steps) });
+    return declaredCapabilities(Object(capabilities) as Record<string, unknown>);
   } catch {
-    return new Set();
+    return declaredCapabilities({});
   }
 }

@@ -1,5 +1,5 @@
 import { type Request, Router } from "express";
-import { CAPABILITIES, type Capability } from "../../../common/training/capabilities.ts";
+import { CAPABILITIES_HEADER, capabilitiesInHeader } from "../../../common/training/capabilities.ts";
 import { StorageFull } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
 import { announcedBytes } from "../../http/blobs.ts";
@@ -10,8 +10,6 @@ import { sendBlob } from "../blobs/blob-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 
 const WAIT_MS = 20_000;
-/** The capabilities of a joined participant, sent with each request for work because it cannot be asked for /v1/info. */
-export const CAPABILITIES_HEADER = "x-capabilities";
 
 /**
  * Routes on which joined participants ask for work, fetch the parameters that it names, and send results. Only the edge calls them, after
@@ -22,7 +20,7 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   router.get("/v1/tasks/:federation/:participant", async (request, response) => {
     const left = new AbortController();
     response.once("close", () => left.abort());
-    const capabilities = capabilitiesOf(request.get(CAPABILITIES_HEADER));
+    const capabilities = capabilitiesInHeader(request.get(CAPABILITIES_HEADER) ?? "");
     const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: left.signal, capabilities });
     if (task) response.json({ task });
     else response.status(204).end();
@@ -56,11 +54,6 @@ async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder
       work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: thrown.message } });
     throw thrown;
   }
-}
-
-function capabilitiesOf(header = ""): ReadonlySet<Capability> {
-  const named = header.split(",").map((name) => name.trim());
-  return new Set(CAPABILITIES.filter((capability) => named.includes(capability)));
 }
 
 function placeOf({ params }: Request): string {

@@ -1,4 +1,4 @@
-import { inabilityText, needsOf } from "../../../common/training/federation-needs.ts";
+import { inabilityOf, needsOf } from "../../../common/training/federation-needs.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
@@ -11,10 +11,10 @@ export async function requireCapabilities({ deps, settings }: FederationRun, par
   const needed = needsOf(settings).filter((need) => need !== "mask");
   if (needed.length === 0) return;
   const able = await deps.participants.capabilities(participant, signal);
-  const missing = needed.filter((need) => !able.has(need));
-  if (missing.length === 0) return;
+  const inability = inabilityOf(new Set([...able, "mask"]), settings);
+  if (inability === undefined) return;
   const { id, url } = participant;
-  throw new FederationFailed("VALIDATION_ERROR", `Participant ${id} (${url}) ${inabilityText(missing, settings)}.`);
+  throw new FederationFailed("VALIDATION_ERROR", `Participant ${id} (${url}) ${inability}.`);
 }
 
 /**

@@ -4,6 +4,7 @@ import { type Request, type Response, Router } from "express";
 import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { type PeerTls, serverOf } from "../../../../common/peers/tls.ts";
+import { CAPABILITIES_HEADER } from "../../../../common/training/capabilities.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { callMetadata } from "../../middleware/authenticate-user.ts";
@@ -47,13 +48,18 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
       if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
     },
   });
-  const pass = async (request: Request, response: Response, targetOf: (joined: Joined) => JoinedTarget): Promise<void> => {
+  const pass = async (
+    request: Request,
+    response: Response,
+    targetOf: (joined: Joined) => JoinedTarget,
+    asked: { readonly capabilities?: string } = {},
+  ): Promise<void> => {
     const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
     if (token === undefined) throw new AppError("UNAUTHORIZED", "Send the join token as Authorization: Bearer join_...");
     const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
     const { sha256: blob = "" } = request.params;
     const { federationId, participantId, organizationId, namesBlob } = await control.training.joinFederation(
-      { token, blob: String(blob) },
+      { token, blob: String(blob), ...asked },
       options,
     );
     targets.set(request, targetOf({ place: `${federationId}/${participantId}`, organizationId, namesBlob }));
@@ -63,7 +69,9 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
   };
   const name = (value: unknown) => encodeURIComponent(String(value));
   const router = Router({ caseSensitive: true });
-  router.get("/training/join/tasks", (request, response) => pass(request, response, ({ place }) => ({ path: `/v1/tasks/${place}` })));
+  router.get("/training/join/tasks", (request, response) =>
+    pass(request, response, ({ place }) => ({ path: `/v1/tasks/${place}` }), { capabilities: request.get(CAPABILITIES_HEADER) ?? "" }),
+  );
   router.post("/training/join/tasks/:task", (request, response) =>
     // The update counts for the federation's organization.
     pass(request, response, ({ place, organizationId: tenant }) => ({ path: `/v1/tasks/${place}/${name(request.params.task)}`, tenant })),
@@ -88,7 +96,7 @@ export const joinedDescriptions: readonly OperationDescription[] = [
     ...shared,
     method: "get",
     path: "/training/join/tasks",
-    summary: "With a join token: get the next task; waits up to 20 seconds, then 204",
+    summary: "With a join token: get the next task; waits up to 20 seconds, then 204. X-Capabilities has what the participant declares",
     responses: {
       200: { description: "The task.", schema: z.object({ task: z.looseObject({ id: z.string() }) }) },
       204: { description: "There is no task." },

@@ -29,6 +29,9 @@ _KNOWN = {
 # A function without a `context` does not receive these fields, so the answer warns about them.
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
 
+# Settings that the package applies around a train function, with or without a `context`.
+_ENFORCED = {"clip_norm", "noise_multiplier"}
+
 
 @dataclass(frozen=True)
 class CallInput:
@@ -90,6 +93,8 @@ def _warnings_of(operation: str, fields: Mapping[str, Any], takes_context: bool)
     if takes_context:
         return unknown[:_WARNINGS_MAX]
     unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name)]
+    if operation == "train" and set(_object_of(fields, "config") or {}) <= _ENFORCED:
+        unseen = [name for name in unseen if name != "config"]
     return unknown[:_WARNINGS_MAX] + [f"the registered function has no context argument, so {name} is ignored" for name in unseen]
 
 

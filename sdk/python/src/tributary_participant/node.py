@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from .answer import Answer, answer_of
-from .call_fields import CLIENTS_MAX, read_call
+from .bound_update import bound_of, bound_update
+from .call_fields import CLIENTS_MAX, CallInput, read_call
 from .errors import ParticipantError
-from .functions import OPERATIONS, Functions
+from .functions import OPERATIONS, Functions, Registered
 from .json_text import DEPTH_MAX
 from .metrics import Metrics
 from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
@@ -65,11 +66,11 @@ class Node:
             request_id=request_id,
             cancelled=cancelled,
         )
-        keywords = {"context": call.context} if function.takes_context else {}
+        function_call = _bounded_call(operation, function, call)
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=has_left, cancelled=cancelled)
         self._slots.take(limits.wait)
         started = time.monotonic()
-        work = TimedCall(lambda: function.call(*call.arguments, **keywords), name=f"{operation} {request_id}")
+        work = TimedCall(function_call, name=f"{operation} {request_id}")
         try:
             returned = work.run(limits)
         finally:
@@ -106,6 +107,7 @@ class Node:
             "operations": [*OPERATIONS, "call"],
             "registered": self.functions.names,
             "formats": list(settings.formats),
+            "capabilities": self._capabilities(),
             "body_types": ["application/json", "application/octet-stream"],
             "tasks": [],
             "strategies": [],
@@ -126,6 +128,11 @@ class Node:
             },
         }
 
+    def _capabilities(self) -> dict[str, Any]:
+        """What a coordinator may rely on: updates are clipped and noised here, in the one format that this package reads."""
+        can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
+        return {"clip": can_bound, "noise": can_bound, "mask": False, "steps": False, "formats": list(self.settings.formats)}
+
     def _after(self, work: TimedCall, reservation: Reservation) -> None:
         """Releases what the call reserved, as soon as its function has ended, so that the limits stay accurate."""
         if work.has_ended:
@@ -143,6 +150,16 @@ class Node:
             self._slots.give_back()
 
         threading.Thread(target=wait_for_the_end, name="overdue", daemon=True).start()
+
+
+def _bounded_call(operation: str, function: Registered, call: CallInput) -> Callable[[], Any]:
+    """The call of a function. If the config bounds the update, it is clipped and noised before it leaves the function's thread."""
+    keywords = {"context": call.context} if function.takes_context else {}
+    bound = bound_of(call.context.config) if operation == "train" else None
+    if bound is None:
+        return lambda: function.call(*call.arguments, **keywords)
+    base = call.arguments[0]
+    return lambda: bound_update(function.call(*call.arguments, **keywords), base=base, bound=bound)
 
 
 def _load_dataset(path: str | None) -> Any:
