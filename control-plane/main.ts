@@ -4,7 +4,7 @@ import { createLogger } from "../common/logger.ts";
 import { acceptedTokens } from "../common/peers/control-token.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
-import { bootstrap, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
+import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Leases } from "./credit/leases.ts";
@@ -22,6 +22,7 @@ import { LoginAttempts } from "./domain/login-attempts.ts";
 import { EdgeReports } from "./feed/edge-reports.ts";
 import { Edges } from "./feed/edges.ts";
 import { FeedHub } from "./feed/hub.ts";
+import { announceConfiguration } from "./gateway-config/announce-configuration.ts";
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
@@ -89,9 +90,7 @@ await runMain("tributary control-plane", async () => {
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
   };
-  const firstRun = await bootstrap(deps);
-  await publishBuiltInModels(deps);
-  await publishReceiptKey(store, deps.receipts, clock.now());
+  const firstRun = await fillStore(deps);
   await deps.feed.start();
   const server = await startServer(deps, {
     master: await masterKeyOf(deps),
@@ -116,6 +115,15 @@ await runMain("tributary control-plane", async () => {
   if (firstRun) report({ type: "first-run", ...firstRun });
   report({ type: "ready", port: server.port });
 });
+
+/** Writes what every start finds or leaves in the store. */
+async function fillStore(deps: ControlDeps): Promise<FirstRun | undefined> {
+  const firstRun = await bootstrap(deps);
+  await publishBuiltInModels(deps);
+  await publishReceiptKey(deps.store, deps.receipts, clock.now());
+  await announceConfiguration(deps);
+  return firstRun;
+}
 
 async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payments | undefined> {
   if (!stripe) return undefined;
