@@ -24,9 +24,19 @@ export interface Store extends Reader {
   feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined;
   /** Bytes that are not part of records. */
   readonly blobs: Blobs;
+  /**
+   * Copies records and blobs as of one moment into a new folder, which opens as a store of its own, while transactions go on. Absent for a
+   * database that has tools of its own for it.
+   */
+  readonly snapshot?: (folder: string) => Promise<StoreCopy>;
   /** Rejects if the store cannot be reached; for the readiness check. */
   ping(): Promise<void>;
   /** Waits for running transactions and closes the store. */
+  close(): Promise<void>;
+}
+
+/** A copy of a store, open for reading. */
+export interface StoreCopy extends Reader {
   close(): Promise<void>;
 }
 

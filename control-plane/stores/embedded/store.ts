@@ -4,9 +4,9 @@ import { type Database, open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf } from "../collections.ts";
 import { Overlay, type Write } from "../overlay.ts";
-import type { Blobs, Store, Transaction } from "../store.ts";
+import type { Store, StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
-import { folderBlobs } from "./blobs.ts";
+import { type FolderBlobs, folderBlobs } from "./blobs.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
 import { PackedIndex } from "./packed-index.ts";
 import { PlainIndex } from "./plain-index.ts";
@@ -14,6 +14,9 @@ import { EmbeddedReader, type Tables } from "./reader.ts";
 import { encode } from "./record-format.ts";
 
 const ONLY_NEW = { noOverwrite: true };
+const FILE = "store.lmdb";
+const BLOB_FOLDER = "blobs";
+const OPTIONS = { maxDbs: 128, encoding: "binary", noSubdir: true } as const;
 
 interface CollectionTables {
   readonly records: Database<Buffer, IndexValue>;
@@ -23,14 +26,14 @@ interface CollectionTables {
 /** Opens the default store: LMDB in a folder, for one control plane. */
 export function openEmbeddedStore(folder: string): Store {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const path = join(folder, "store.lmdb");
-  const root = open({ path, maxDbs: 128, encoding: "binary", noSubdir: true });
+  const path = join(folder, FILE);
+  const root = open({ path, ...OPTIONS });
   for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
-  return new EmbeddedStore(root, folderBlobs(join(folder, "blobs")));
+  return new EmbeddedStore(root, folderBlobs(join(folder, BLOB_FOLDER)));
 }
 
 class EmbeddedStore extends EmbeddedReader implements Store {
-  readonly blobs: Blobs;
+  readonly blobs: FolderBlobs;
   readonly slots = 1;
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
@@ -39,7 +42,7 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   readonly #listeners = new Set<() => void>();
   readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
-  constructor(root: RootDatabase, blobs: Blobs) {
+  constructor(root: RootDatabase, blobs: FolderBlobs) {
     super(openTables(root));
     this.#root = root;
     this.blobs = blobs;
@@ -67,6 +70,15 @@ class EmbeddedStore extends EmbeddedReader implements Store {
   /** The embedded store has no primary to lose. */
   feedWithoutPrimary(): undefined {
     return undefined;
+  }
+
+  /** LMDB copies its pages in a thread, under a read transaction; blobs are written before the records that name them. */
+  async snapshot(folder: string): Promise<StoreCopy> {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, FILE);
+    await this.blobs.linkInto(join(folder, BLOB_FOLDER), this.#root.backup(path, true));
+    chmodSync(path, 0o600);
+    return new EmbeddedCopy(open({ path, ...OPTIONS, readOnly: true }));
   }
 
   async ping(): Promise<void> {
@@ -98,6 +110,19 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     };
     this.#tablesOf.set(collection, tables);
     return tables;
+  }
+}
+
+class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
+  readonly #root: RootDatabase;
+
+  constructor(root: RootDatabase) {
+    super(openTables(root));
+    this.#root = root;
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
   }
 }
 
