@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const seed = Number(values.seed);
 let failed = 0;
 
-const system = await startSystem({ trainer: true });
+const system = await startSystem({ trainer: true, coordinator: true });
 try {
   const targets = (await allTargets(system)).filter(({ name }) => values.target === undefined || values.target === name);
   if (values.case === undefined) await fuzzAll(targets);
