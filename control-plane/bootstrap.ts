@@ -4,8 +4,9 @@ import { findModelData } from "../common/model-data/model-data.ts";
 import { priceMessage } from "../common/pricing.ts";
 import type { Model, Provider } from "./domain/records.ts";
 import type { ControlDeps } from "./services/deps.ts";
+import type { Scope } from "./stores/scopes.ts";
 import type { Transaction } from "./stores/store.ts";
-import { createAccount } from "./writes/accounts.ts";
+import { accountScopes, createAccount } from "./writes/accounts.ts";
 import { writeAudit } from "./writes/audit.ts";
 import { addPrice } from "./writes/catalog.ts";
 import { appendChange } from "./writes/feed.ts";
@@ -36,7 +37,9 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
   const password = config.adminPassword ?? deps.random.bytes(15).toString("base64url");
   const masterKey = config.masterKey ?? mintSecret(deps.random);
   const passwordHash = await deps.passwords.hash(password);
-  const isFirst = await deps.store.transaction(async (tx) => {
+  const organizationId = newId("org", deps);
+  const scopes: Scope[] = ["settings", "catalog", "audit", ...accountScopes(deps.store, organizationId)];
+  const isFirst = await deps.store.transaction(scopes, async (tx) => {
     // Two control planes may start on one new database; the second one finds this done.
     if (await tx.get("settings", DONE)) return false;
     const now = deps.clock.now();
@@ -44,6 +47,7 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
       email: config.adminEmail,
       name: "Administrator",
       organizationName: "Administration",
+      organizationId,
       passwordHash,
       role: "admin",
       grant: FIRST_GRANT,

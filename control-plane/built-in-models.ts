@@ -13,7 +13,7 @@ type Deps = Pick<ControlDeps, "config" | "store" | "clock" | "random">;
  */
 export async function publishBuiltInModels(deps: Deps): Promise<void> {
   if (!deps.config.builtInModels || (await deps.store.get("settings", DONE))) return;
-  await deps.store.transaction(async (tx) => {
+  await deps.store.transaction(["settings", "catalog"], async (tx) => {
     // Two control planes may start on one database; the second one finds this done.
     if (await tx.get("settings", DONE)) return;
     const now = deps.clock.now();

@@ -15,7 +15,7 @@ afterEach(() => opened.close());
 /** Two edges over one balance; `onCatchUp` is what the other edge brings when it is asked. */
 async function open(balance: bigint, onCatchUp: () => Promise<void> = async () => {}) {
   const { store } = opened;
-  await store.transaction((tx) => tx.insert("accounts", { ...emptyAccount(ACCOUNT), balance }));
+  await store.transaction("every", (tx) => tx.insert("accounts", { ...emptyAccount(ACCOUNT), balance }));
   const state = { asked: 0 };
   const leases = new Leases({
     store,
@@ -35,7 +35,7 @@ async function open(balance: bigint, onCatchUp: () => Promise<void> = async () =
 
 /** Edge a's call is settled: what it cost leaves the balance and its lease. */
 async function settleAtA(cost: bigint, released: bigint): Promise<void> {
-  await opened.store.transaction(async (tx) => {
+  await opened.store.transaction("every", async (tx) => {
     const account = await tx.get("accounts", ACCOUNT);
     const lease = await tx.get("leases", `a/${ORGANIZATION}`);
     if (!account || !lease) throw new Error("there must be both");
@@ -69,10 +69,10 @@ test("edges are not flushed where it could change nothing: all is spent, the tea
   const spent = await open(0n);
   await spent.ask("b", 10n);
   expect(spent.state.asked).toBe(0);
-  await spent.store.transaction(async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: 100n }));
+  await spent.store.transaction("every", async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: 100n }));
   await spent.ask("a", 100n);
   await spent.ask("b", 0n);
-  await spent.store.transaction(async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: -1n }));
+  await spent.store.transaction("every", async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: -1n }));
   expect(await spent.ask("b", 10n)).toMatchObject({ isBlocked: true });
   expect(spent.state.asked).toBe(0);
 });

@@ -1,4 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
+import { organizationScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
 import { grantLease, LEASE_USE_MS, type LeaseGrant, type LeaseInput } from "../writes/leases.ts";
 import type { Reservations } from "./reservations.ts";
@@ -47,7 +48,7 @@ export class Leases {
     // Until the grant is stored, calls that are reserved one by one must not get the same credit.
     const done = reservations.withhold(input.organizationId, input.want > input.need ? input.want : input.need);
     try {
-      return await store.transaction((tx) =>
+      return await store.transaction(organizationScope(store, input.organizationId), (tx) =>
         grantLease(tx, input, { held: reservations.reservedOf(input.organizationId), now: clock.now() }),
       );
     } finally {

@@ -2,10 +2,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
-import type { UsageRow } from "../domain/records.ts";
+import type { Lease, UsageRow } from "../domain/records.ts";
+import { organizationScope, type Scope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
-import { endLeases, settleLease } from "../writes/leases.ts";
-import { type SettleOutcome, settleCalls } from "../writes/settle.ts";
+import { endLeases, leasesOfEdges, settleLease } from "../writes/leases.ts";
+import { auditMismatches, type SettleOutcome, settleCalls } from "../writes/settle.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** The leases under which an edge made the calls it reports, and the credit it returns. */
@@ -94,19 +95,25 @@ export class Settler {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const outcomes = await this.#store.transaction(async (tx) => {
+    const ended = await leasesOfEdges(
+      this.#store,
+      batch.flatMap(({ lease }) => lease?.endedEdges ?? []),
+    );
+    const scopes = scopesOf(this.#store, batch, ended);
+    const outcomes = await this.#store.transaction(scopes, async (tx) => {
       const results: SettleOutcome[] = [];
       const all = batch.flatMap(({ rows }) => rows);
       const outcome = await settleCalls(tx, all, this.#clock.now());
       await settleLeases(tx, batch, outcome.fresh, this.#clock.now());
       // Leases of dead edges end in the transaction that settles the last of their calls, or later, never earlier.
-      const endedEdges = batch.flatMap(({ lease }) => lease?.endedEdges ?? []);
-      for (const edgeId of endedEdges) await endLeases(tx, edgeId, this.#clock.now());
+      await endLeases(tx, ended, this.#clock.now());
       const refused = new Set(outcome.refused);
       // Counts are those of the whole batch; each edge gets only its own refused calls.
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
       return results;
     });
+    const mismatches = outcomes.flatMap(({ refused }) => refused);
+    if (mismatches.length > 0) await this.#store.transaction("audit", (tx) => auditMismatches(tx, mismatches, this.#clock.now()));
     batch.forEach(({ rows, resolve }, index) => {
       for (const row of rows) this.#reservations.release(row.id);
       const outcome = outcomes[index];
@@ -115,6 +122,16 @@ export class Settler {
       if (outcome) resolve(outcome);
     });
   }
+}
+
+/** The slots of everything that a batch settles. */
+function scopesOf(store: Store, batch: readonly Waiting[], ended: readonly Lease[]): Scope[] {
+  const organizations = new Set(ended.map(({ organizationId }) => organizationId));
+  for (const { rows, lease } of batch) {
+    for (const { organizationId } of rows) organizations.add(organizationId);
+    for (const { organizationId } of lease?.returns ?? []) organizations.add(organizationId);
+  }
+  return [...new Set([...organizations].map((organizationId) => organizationScope(store, organizationId)))];
 }
 
 /** Moves settled costs from outstanding to settled in the leases they were made under, once per call like the settlement itself. */

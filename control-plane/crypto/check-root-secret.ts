@@ -11,7 +11,7 @@ const SETTING = "secret-key-fingerprint";
  * sessions invalid and provider credentials unreadable, and new keys get hashes that no other control plane finds.
  */
 export async function checkRootSecret(store: Store, { secrets, receipts }: { secrets: Secrets; receipts: ReceiptSigner }): Promise<void> {
-  const known = await store.transaction(async (tx) => {
+  const known = await store.transaction("settings", async (tx) => {
     const setting = await tx.get("settings", SETTING);
     if (setting) return setting.value;
     // A store from before the fingerprint: its sealed values must open with this secret.

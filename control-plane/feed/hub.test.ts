@@ -5,7 +5,7 @@ import { openTestStore } from "../stores/test-store.ts";
 import { appendChange } from "../writes/feed.ts";
 import { FeedHub, type FeedMessage } from "./hub.ts";
 
-const change = (store: Store, subject: string) => store.transaction((tx) => appendChange(tx, { kind: "key", subject }, 1));
+const change = (store: Store, subject: string) => store.transaction("every", (tx) => appendChange(tx, { kind: "key", subject }, 1));
 
 async function withHub(work: (store: Store, hub: FeedHub) => Promise<void>): Promise<void> {
   const { store, close } = openTestStore();
@@ -48,7 +48,7 @@ test("a watcher hears what it missed and everything after, in order, and none is
 test("a watcher from before the retained rows, or from another store, has to resync", () =>
   withHub(async (store, hub) => {
     for (const subject of ["a", "b", "c"]) await change(store, subject);
-    await store.transaction(async (tx) => {
+    await store.transaction("every", async (tx) => {
       await tx.remove("feed", 1);
       await tx.remove("feed", 2);
     });

@@ -106,7 +106,7 @@ export class GatewayConfigFile {
 
   async #announce(): Promise<void> {
     const { store, clock } = this.#options;
-    await store.transaction((tx) => appendChange(tx, { kind: "catalog", subject: "config" }, clock.now()));
+    await store.transaction("catalog", (tx) => appendChange(tx, { kind: "catalog", subject: "config" }, clock.now()));
     this.#announced = true;
   }
 

@@ -2,7 +2,8 @@ import { pause } from "../../common/clock.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
-import type { Store } from "../stores/store.ts";
+import { scopesOf } from "../stores/scopes.ts";
+import type { Range, Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
 import { expandNotices } from "../webhooks/expand-notices.ts";
 import { appendChange } from "../writes/feed.ts";
@@ -73,7 +74,7 @@ function announcePrices(startedAt: number): Job {
     const due = await collect(store.scan("prices", { index: "byEffectiveAt", from: announcedUntil, before: now }));
     const later = due.filter((price) => price.effectiveAt > price.createdAt);
     if (later.length > 0) {
-      await store.transaction(async (tx) => {
+      await store.transaction("catalog", async (tx) => {
         for (const { modelId } of later) await appendChange(tx, { kind: "catalog", subject: modelId }, now);
       });
     }
@@ -95,35 +96,27 @@ const EXPIRING = [
 ] as const;
 
 const removeExpired: Job = async (now, { store }) => {
-  for (const collection of EXPIRING) {
-    await removeWhile(store, collection, async () => {
-      const expired = await collect(store.scan(collection, { index: "byExpiry", before: now, limit: BATCH }));
-      return expired.map(({ id }) => id);
-    });
-  }
+  for (const collection of EXPIRING) await removeWhile(store, collection, { index: "byExpiry", before: now });
 };
 
 /** Retains the newest rows. An edge that was away for longer has to resync. */
 const pruneFeed: Job = async (_now, { store, config }) => {
   const newest = (await store.get("counters", "feed"))?.value ?? 0;
-  await removeWhile(store, "feed", async () => {
-    const old = await collect(store.scan("feed", { before: newest - config.feedRowsKept + 1, limit: BATCH }));
-    return old.map(({ id }) => id);
-  });
+  await removeWhile(store, "feed", { before: newest - config.feedRowsKept + 1 });
 };
 
 // Small transactions, so that removals never delay a settlement for long.
-async function removeWhile(
+async function removeWhile<Name extends (typeof EXPIRING)[number] | "feed">(
   store: Store,
-  collection: (typeof EXPIRING)[number] | "feed",
-  next: () => Promise<(string | number)[]>,
+  collection: Name,
+  range: Range<Name>,
 ): Promise<void> {
   for (;;) {
-    const ids = await next();
-    if (ids.length === 0) return;
-    await store.transaction(async (tx) => {
-      for (const id of ids) await tx.remove(collection, id);
+    const records = await collect(store.scan(collection, { ...range, limit: BATCH }));
+    if (records.length === 0) return;
+    await store.transaction(scopesOf(collection, records, store.slots), async (tx) => {
+      for (const { id } of records) await tx.remove(collection, id);
     });
-    if (ids.length < BATCH) return;
+    if (records.length < BATCH) return;
   }
 }

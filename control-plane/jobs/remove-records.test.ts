@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => close());
 
 const create = (id: string, fields: { expiresAt?: number; parentId?: string } = {}) =>
-  store.transaction((tx) => {
+  store.transaction("every", (tx) => {
     const record = { id, kind: "file", organizationId: "org_1", keyId: "key_1", body: "{}", createdAt: NOW, ...fields };
     return commitRecords(tx, { teamId, writes: [{ type: "create", record }] }, NOW);
   });

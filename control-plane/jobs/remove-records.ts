@@ -1,5 +1,6 @@
 import { removeContents } from "../services/records/content.ts";
 import { collect } from "../stores/page.ts";
+import { teamRecordsScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
 import { removeExpiredRecords } from "../writes/records.ts";
 
@@ -13,9 +14,11 @@ export const UNOWNED_MS = 2 * 3_600_000;
 export async function removeOldRecords(now: number, { store }: { store: Store }): Promise<void> {
   for (;;) {
     const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));
-    const ids = expired.map(({ id }) => id);
-    if (ids.length > 0) await store.transaction((tx) => removeExpiredRecords(tx, ids, now));
-    if (ids.length < EXPIRED_BATCH) break;
+    for (const [teamId, ofTeam] of Map.groupBy(expired, (record) => record.teamId)) {
+      const ids = ofTeam.map(({ id }) => id);
+      await store.transaction(teamRecordsScope(teamId), (tx) => removeExpiredRecords(tx, ids, now));
+    }
+    if (expired.length < EXPIRED_BATCH) break;
   }
   const unowned = await collect(store.scan("contents", { index: "byUnowned", before: now - UNOWNED_MS, limit: UNOWNED_BATCH }));
   await removeContents(

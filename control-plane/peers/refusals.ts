@@ -22,7 +22,9 @@ export function createRefusals({ store, clock, logger }: Pick<ControlDeps, "stor
     const details = { peer: peerUri(peer), method: path, reason };
     logger.warn({ ...details, target }, "a call of another process was refused");
     try {
-      await store.transaction((tx) => writeAudit(tx, { actorKind: "system", action: "peer.refused", target, requestId: "", details }, now));
+      await store.transaction("audit", (tx) =>
+        writeAudit(tx, { actorKind: "system", action: "peer.refused", target, requestId: "", details }, now),
+      );
     } catch (thrown) {
       logger.error({ ...details, error: String(thrown) }, "a refused call could not be written to the audit log");
     }

@@ -10,11 +10,11 @@ const signal = new AbortController().signal;
 const input = { actorKind: "user", actorId: 7, action: "key.create", organizationId: "org_1", requestId: "req_1" } as const;
 
 const append = (store: Store, target: string, details: object = { name: "ä", amount: 5n }) =>
-  store.transaction((tx) => writeAudit(tx, { ...input, target, details }, 1_000));
+  store.transaction("every", (tx) => writeAudit(tx, { ...input, target, details }, 1_000));
 
 /** Entries as a release before the chain wrote them. */
 async function appendUnchained(store: Store, count: number): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     for (let id = 1; id <= count; id++) {
       await tx.insert("audit", { id, at: 1, actorKind: "system", action: "old", target: `old_${id}`, requestId: "", details: "{}" });
     }
@@ -54,7 +54,7 @@ const corruptions: [name: string, kind: string, seq: number, spoil: (store: Stor
 ];
 
 async function strip(store: Store, ids: readonly number[]): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     for (const entry of await collect(tx.scan("audit"))) {
       const { hash: _, ...rest } = entry;
       if (ids.includes(entry.id)) await tx.put("audit", rest);
@@ -81,7 +81,7 @@ test("entries from before the chain stay valid, and the chain starts after them"
 test("entries of transactions at the same time, some of which fail, are one chain without a gap", () =>
   withAudit(0, async (store) => {
     const writes = Array.from({ length: 300 }, (_, index) =>
-      store.transaction(async (tx) => {
+      store.transaction("every", async (tx) => {
         await writeAudit(tx, { ...input, target: `key_${index}` }, index);
         if (index % 3 === 0) throw new Error("rolled back");
       }),

@@ -49,7 +49,7 @@ async function readSnapshot(store: Store, signal: AbortSignal): Promise<LedgerSn
     const head = await headOf(store);
     if (head.seq === seq) return { head, accounts };
   }
-  return store.transaction(async (tx) => ({ head: await headOf(tx), accounts: await readAccounts(tx, signal) }));
+  return store.transaction([], async (tx) => ({ head: await headOf(tx), accounts: await readAccounts(tx, signal) }));
 }
 
 async function headOf(reader: Reader): Promise<LedgerHead> {

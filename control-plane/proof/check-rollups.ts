@@ -71,7 +71,7 @@ async function quietDifference(store: Store, bucket: Bucket, signal: AbortSignal
     const rebuilt = await rebuiltBucket(store, bucket, signal);
     if (!differenceOf(before, await storedBucket(store, bucket, signal))) return differenceOf(before, rebuilt);
   }
-  return store.transaction(async (tx) => differenceOf(await storedBucket(tx, bucket, signal), await rebuiltBucket(tx, bucket, signal)));
+  return store.transaction([], async (tx) => differenceOf(await storedBucket(tx, bucket, signal), await rebuiltBucket(tx, bucket, signal)));
 }
 
 interface Difference {

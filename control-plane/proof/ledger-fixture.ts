@@ -45,12 +45,12 @@ export function reportedCall(id: string, cost: bigint, changes: Partial<UsageRow
 }
 
 export function settle(store: Store, rows: readonly UsageRow[], now = DAY): Promise<unknown> {
-  return store.transaction((tx) => settleCalls(tx, rows, now));
+  return store.transaction("every", (tx) => settleCalls(tx, rows, now));
 }
 
 export function purchase(store: Store, input: { organizationId: string; amount: bigint; reference: string }, now = DAY): Promise<unknown> {
   const to = organizationAccount(input.organizationId);
-  return store.transaction((tx) => post(tx, { type: "purchase", from: "purchases", to, ...input }, now));
+  return store.transaction("every", (tx) => post(tx, { type: "purchase", from: "purchases", to, ...input }, now));
 }
 
 /** Fills a store with two organizations with one purchase each, and charged, free and failed calls over several quarters of an hour. */
@@ -86,7 +86,7 @@ export async function plant<Name extends CollectionName>(
 ): Promise<void> {
   const record = await store.get(collection, id);
   if (!record) throw new Error(`there is no ${collection} ${id}`);
-  await store.transaction((tx) =>
+  await store.transaction("every", (tx) =>
     changes === "removed" ? tx.remove(collection, id) : tx.put(collection, { ...record, ...changes } as Records[Name]),
   );
 }

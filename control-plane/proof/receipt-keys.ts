@@ -16,7 +16,7 @@ interface PublishedKey {
 export async function publishReceiptKey(store: Store, { key }: ReceiptSigner, now: number): Promise<void> {
   const id = PREFIX + key.kid;
   if (await store.get("settings", id)) return;
-  await store.transaction(async (tx) => {
+  await store.transaction("settings", async (tx) => {
     if (!(await tx.get("settings", id))) await tx.insert("settings", { id, value: JSON.stringify({ x: key.x, since: now }) });
   });
 }

@@ -69,7 +69,7 @@ test("roll-ups of one organization are compared with its own rows only", () =>
 
 /** Version 1 from the start of the day, version 2 an hour later. */
 async function addPrices(store: Store, modelId: string, first: PriceInput, second?: PriceInput): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     await addPrice(tx, modelId, first, DAY);
     if (second) await addPrice(tx, modelId, second, DAY + HOUR);
   });
@@ -175,7 +175,7 @@ test("a deployment of the configuration file is priced by the admin's model of i
   withStore(async (store) => {
     await addPrices(store, "model_1", price(1n, 2n), price(3n, 4n));
     const times = { createdAt: DAY, updatedAt: DAY };
-    await store.transaction((tx) =>
+    await store.transaction("every", (tx) =>
       tx.insert("models", {
         id: "model_1",
         name: "gpt",

@@ -61,7 +61,7 @@ test("MongoDB: audit entries that two control planes write at once are one chain
   const entry = { actorKind: "system", action: "test", requestId: "", details: { name: "ä" } } as const;
   await Promise.all(
     Array.from({ length: 40 }, (_, index) =>
-      (index % 2 ? store : other)?.transaction((tx) => writeAudit(tx, { ...entry, target: `t_${index}` }, index)),
+      (index % 2 ? store : other)?.transaction("every", (tx) => writeAudit(tx, { ...entry, target: `t_${index}` }, index)),
     ),
   );
   await other.close();

@@ -11,7 +11,7 @@ const signal = new AbortController().signal;
 
 /** Rewrites an entry and everything chained after it, as somebody would who knows the chain. */
 async function forge(store: Store, seq: number, changes: Partial<LedgerEntry>): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     let previous = EMPTY_HEAD.hash;
     const entries = await collect(tx.scan("ledger"));
     for (const { hash: _, ...entry } of entries) {
@@ -154,7 +154,7 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
     /has no rows/,
     async (store) => {
       const rollup = await rollupOf(store, { model: "other" });
-      await store.transaction((tx) => tx.insert("rollups", { ...rollup, id: "invented", bucketAt: DAY + 9 * QUARTER }));
+      await store.transaction("every", (tx) => tx.insert("rollups", { ...rollup, id: "invented", bucketAt: DAY + 9 * QUARTER }));
     },
   ],
   ["a call that was removed and was free", "rollup", /^roll-up /, /has no rows/, (store) => plant(store, "usage", "call_4", "removed")],
@@ -189,7 +189,7 @@ test("work that was paid before is settled for nothing, and its row still passes
 test("a roll-up from before latencies were stored verifies, also when calls are added to it later; it never has a part of them", () =>
   withLedger(async (store) => {
     const { latencyMsSum: _sum, latencyCounts: _counts, ...old } = await rollupOf(store, { model: "other" });
-    await store.transaction((tx) => tx.put("rollups", old));
+    await store.transaction("every", (tx) => tx.put("rollups", old));
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true });
     await settle(store, [reportedCall("call_6", 7n, { createdAt: DAY + QUARTER, model: "other", latencyMs: 700 })]);
     const after = await rollupOf(store, { model: "other" });

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, type ErrorCode } from "../../common/errors.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
+import { newId } from "../../common/ids.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { readControlConfig } from "../config.ts";
@@ -66,7 +67,7 @@ export async function openPlatform(environment: Readonly<Record<string, string>>
   const mails: Mail[] = [];
   const clock: Clock = { now: () => NOW + elapsedMs, monotonicMs: () => elapsedMs, sleep: async () => {}, after: () => () => {} };
   const deps = createDeps({ store, clock, mails, environment });
-  const { users, organization, team, sessions } = await store.transaction((tx) => createUsers(tx, deps));
+  const { users, organization, team, sessions } = await store.transaction("every", (tx) => createUsers(tx, deps));
   const tokens = new Map<string, string>();
   const signTokens = async () => {
     for (const [who, { id, userId }] of sessions) tokens.set(who, (await deps.tokens.sign({ sessionId: id, userId })).token);
@@ -163,6 +164,7 @@ async function createUsers(tx: Transaction, deps: ControlDeps) {
       email: `${who}@example.org`,
       name: who,
       organizationName: who,
+      organizationId: newId("org", deps),
       passwordHash: await deps.passwords.hash(PASSWORD),
       role: who === "operator" ? "admin" : "user",
       grant: deps.config.signupGrantNanoUsd,

@@ -27,7 +27,7 @@ export function isInFlight(deps: ControlDeps, context: CallContext, session: Ses
 
 /** Ends a session whose replaced token was used: somebody has a copy of it, and nobody knows which of the two is the user. */
 export async function endReusedSession(deps: ControlDeps, context: CallContext, { id }: Session): Promise<never> {
-  await deps.store.transaction(async (tx) => {
+  await deps.store.transaction(["identity", "audit"], async (tx) => {
     const now = deps.clock.now();
     const session = await tx.get("sessions", id);
     if (!session || session.revokedAt !== undefined) return;

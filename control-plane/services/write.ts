@@ -1,5 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
+import { listOf, type Scopes } from "../stores/scopes.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { type AuditInput, writeAudit } from "../writes/audit.ts";
 import type { Actor } from "./actor.ts";
@@ -23,18 +24,18 @@ const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
 
 /**
  * Runs one write operation in one transaction with its audit line and, if the caller sent an Idempotency-Key, its answer. A retry after a
- * lost answer gets the same answer, and a crash cannot leave one without the other.
+ * lost answer gets the same answer, and a crash cannot leave one without the other. `scopes` are those of what `work` writes.
  */
 export async function write<Response>(
   deps: ControlDeps,
   context: CallContext,
-  options: { actor: Actor | undefined; codec: ResponseCodec<Response> },
+  options: { actor: Actor | undefined; codec: ResponseCodec<Response>; scopes: Scopes },
   work: (scope: WriteScope) => Promise<Response>,
 ): Promise<Response> {
-  const { actor, codec } = options;
+  const { actor, codec, scopes } = options;
   const idempotency = readIdempotency(deps, context, actor);
   let replayed = false;
-  const response = await deps.store.transaction(async (tx) => {
+  const response = await deps.store.transaction(["audit", ...listOf(scopes)], async (tx) => {
     const now = deps.clock.now();
     replayed = false;
     const stored = idempotency && (await storedAnswer(tx, idempotency, now));

@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, indexValues, type Records } from "./collections.ts";
 import { compareTuples, inRange } from "./order.ts";
+import { ofOrganization, ruleOf, type Scope, scopeOf } from "./scopes.ts";
 import type { Range, Reader, Transaction } from "./store.ts";
 
 type AnyRecord = { id: IndexValue };
@@ -23,8 +24,15 @@ export class Overlay implements Transaction {
   /** Records that this transaction has read by id, so that writing them needs no second read. Records are never changed in place. */
   readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
 
-  constructor(base: Reader) {
+  readonly slots: number;
+  readonly #scopes: ReadonlySet<Scope>;
+  /** The last organization whose slot was among the scopes: most records of a settlement have the same one. */
+  #organization: string | undefined;
+
+  constructor(base: Reader, { scopes, slots }: { scopes: readonly Scope[]; slots: number }) {
     this.#base = base;
+    this.#scopes = new Set(scopes);
+    this.slots = slots;
   }
 
   /** The writes to be committed, unordered, because the adapter commits them at once. */
@@ -99,6 +107,7 @@ export class Overlay implements Transaction {
     const byId = this.#writesOf(collection);
     for (const record of records as readonly AnyRecord[]) {
       if (byId.has(record.id)) throw taken(collection, "id");
+      this.#checkScope(collection, record);
       byId.set(record.id, { collection, id: record.id, before: undefined, after: record });
     }
   }
@@ -120,8 +129,22 @@ export class Overlay implements Transaction {
   async #write(collection: CollectionName, id: IndexValue, after: AnyRecord | undefined): Promise<void> {
     const byId = this.#writesOf(collection);
     const write = byId.get(id);
+    const before = write ? write.before : await this.#committed(collection, id);
+    if (after ?? before) this.#checkScope(collection, (after ?? before) as AnyRecord);
     if (write) write.after = after;
-    else byId.set(id, { collection, id, before: await this.#committed(collection, id), after });
+    else byId.set(id, { collection, id, before, after });
+  }
+
+  /** A write outside the scopes would not be serialized with others of its scope: an error of the program. */
+  #checkScope(collection: CollectionName, record: AnyRecord): void {
+    const isOfOrganization = ruleOf(collection) === ofOrganization;
+    const organization = isOfOrganization ? (record as { organizationId?: string }).organizationId : undefined;
+    if (organization !== undefined && organization === this.#organization) return;
+    const scope = scopeOf(collection, record as never, this.slots);
+    if (scope !== "any" && !this.#scopes.has(scope) && !this.#scopes.has("every")) {
+      throw new Error(`${collection} ${record.id} is of the scope ${scope}; the transaction has ${[...this.#scopes].join(", ") || "none"}`);
+    }
+    this.#organization = organization ?? this.#organization;
   }
 
   #writesOf(collection: CollectionName): Map<IndexValue, Write> {

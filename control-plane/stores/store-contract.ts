@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Session, Team } from "../domain/records.ts";
 import { collect, readPage } from "./page.ts";
+import { organizationScope } from "./scopes.ts";
 import type { Store } from "./store.ts";
 
 /** A store of an adapter, opened for one test. */
@@ -33,15 +34,15 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         rewarded: 2n ** 62n,
         used: -1n,
       };
-      await store.transaction((tx) => tx.insert("accounts", account));
-      await store.transaction((tx) => tx.insert("teams", team("team_1", { nameKey: "ünï \u0000 💧", models: ["a/b", ""] })));
+      await store.transaction("every", (tx) => tx.insert("accounts", account));
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1", { nameKey: "ünï \u0000 💧", models: ["a/b", ""] })));
       store = await subject.reopen();
       expect(await store.get("accounts", "org:1")).toStrictEqual(account);
       expect(await store.get("teams", "team_1")).toStrictEqual(team("team_1", { nameKey: "ünï \u0000 💧", models: ["a/b", ""] }));
     });
 
     test("a transaction that throws leaves nothing behind", async () => {
-      const failing = store.transaction(async (tx) => {
+      const failing = store.transaction("every", async (tx) => {
         await tx.insert("teams", team("team_1"));
         await tx.put("counters", { id: "c", value: 1 });
         throw new Error("half way");
@@ -52,8 +53,8 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("a transaction sees its own writes, in get, getMany, find, scan and count, and other readers do not before it commits", async () => {
-      await store.transaction((tx) => tx.insert("teams", team("team_a", { createdAt: 1 })));
-      await store.transaction(async (tx) => {
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_a", { createdAt: 1 })));
+      await store.transaction("every", async (tx) => {
         await tx.insert("teams", team("team_c", { createdAt: 3 }));
         await tx.insert("teams", team("team_b", { createdAt: 2 }));
         await tx.put("teams", team("team_a", { createdAt: 9 }));
@@ -69,8 +70,8 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("a removed record is gone from every index, and its unique names are free again", async () => {
-      await store.transaction((tx) => tx.insert("teams", team("team_1")));
-      await store.transaction(async (tx) => {
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
+      await store.transaction("every", async (tx) => {
         await tx.remove("teams", "team_1");
         expect(await tx.find("teams", "byName", ["org_1", "team_1"])).toBeUndefined();
         await tx.insert("teams", team("team_2", { nameKey: "team_1" }));
@@ -80,10 +81,10 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("an id or a unique index that is taken is refused with ALREADY_EXISTS, and the transaction with it", async () => {
-      await store.transaction((tx) => tx.insert("teams", team("team_1")));
-      const sameId = store.transaction((tx) => tx.insert("teams", team("team_1", { nameKey: "other" })));
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
+      const sameId = store.transaction("every", (tx) => tx.insert("teams", team("team_1", { nameKey: "other" })));
       await expect(sameId).rejects.toMatchObject({ code: "ALREADY_EXISTS" });
-      const sameName = store.transaction(async (tx) => {
+      const sameName = store.transaction("every", async (tx) => {
         await tx.put("counters", { id: "c", value: 1 });
         await tx.insert("teams", team("team_2", { nameKey: "team_1" }));
       });
@@ -93,15 +94,36 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
 
     test("of 40 racing inserts of one unique name exactly one wins", async () => {
       const races = Array.from({ length: 40 }, (_, index) =>
-        store.transaction((tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
+        store.transaction("every", (tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
       );
       const outcomes = await Promise.allSettled(races);
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
       expect(await store.count("teams")).toBe(1);
     });
 
+    test("a write outside the scopes of its transaction is refused, whichever way it is written, and so is a removal", async () => {
+      const scope = organizationScope(store, "org_1");
+      await store.transaction(scope, (tx) => tx.insert("teams", team("team_1")));
+      const outside = new RegExp(`of the scope ${scope}; the transaction has identity$`);
+      await expect(store.transaction("identity", (tx) => tx.insert("teams", team("team_2")))).rejects.toThrow(outside);
+      await expect(store.transaction("identity", async (tx) => tx.insertNew("teams", [team("team_2")]))).rejects.toThrow(outside);
+      await expect(store.transaction("identity", (tx) => tx.remove("teams", "team_1"))).rejects.toThrow(outside);
+      await expect(store.transaction([], (tx) => tx.insert("teams", team("team_2")))).rejects.toThrow("the transaction has none");
+      expect((await collect(store.scan("teams"))).map(({ id }) => id)).toEqual(["team_1"]);
+    });
+
+    test("a transaction writes in each of its scopes, and records without order in any", async () => {
+      await store.transaction([organizationScope(store, "org_1"), "identity"], async (tx) => {
+        await tx.insert("teams", team("team_1"));
+        await tx.insert("sessions", session("ses_1", 1, 1));
+        await tx.put("idempotency", { id: "i", requestHash: "h", expiresAt: 1 });
+      });
+      await store.transaction([], (tx) => tx.remove("idempotency", "i"));
+      expect([await store.count("teams"), await store.count("sessions"), await store.count("idempotency")]).toEqual([1, 1, 0]);
+    });
+
     test("many new records go in at once, and are found by id and by index", async () => {
-      await store.transaction(async (tx) => tx.insertNew("teams", [team("team_1"), team("team_2", { createdAt: 0 })]));
+      await store.transaction("every", async (tx) => tx.insertNew("teams", [team("team_1"), team("team_2", { createdAt: 0 })]));
       expect((await store.find("teams", "byName", ["org_1", "team_2"]))?.id).toBe("team_2");
       expect((await collect(store.scan("teams", { index: "byOrganization", equals: ["org_1"] }))).map(({ id }) => id)).toEqual([
         "team_2",
@@ -110,8 +132,8 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("a record that was claimed to be new and is not aborts the transaction, and the old one stays", async () => {
-      await store.transaction((tx) => tx.insert("teams", team("team_1", { createdAt: 7 })));
-      const claim = store.transaction(async (tx) => {
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1", { createdAt: 7 })));
+      const claim = store.transaction("every", async (tx) => {
         await tx.put("counters", { id: "c", value: 1 });
         tx.insertNew("teams", [team("team_1", { createdAt: 8 })]);
       });
@@ -121,7 +143,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
 
     test("100 racing increments lose none", async () => {
       const increment = () =>
-        store.transaction(async (tx) => {
+        store.transaction("every", async (tx) => {
           const value = (await tx.get("counters", "c"))?.value ?? 0;
           await tx.put("counters", { id: "c", value: value + 1 });
         });
@@ -130,7 +152,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("records that lack a field of a unique index do not clash in it", async () => {
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         await tx.insert("keys", key("key_1", "h1"));
         await tx.insert("keys", key("key_2", "h2"));
         await tx.insert("keys", { ...key("key_3", "h3"), previousHash: "old" });
@@ -146,7 +168,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
         fc.asyncProperty(rows, cut, cut, fc.boolean(), fc.nat(3), async (given, from, before, reverse, skip) => {
           const batch = String(run++).padStart(4, "0");
           const sessions = given.map((row, index) => session(`${batch}-${String(index).padStart(2, "0")}`, row.user * 1000 + run, row.at));
-          await store.transaction(async (tx) => {
+          await store.transaction("every", async (tx) => {
             for (const record of sessions) await tx.insert("sessions", record);
           });
           const userId = 1000 + run;
@@ -174,7 +196,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("scans by id in both directions, numbers as numbers", async () => {
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         for (const id of [2, 10, 1]) await tx.insert("feed", { id, at: 0, kind: "key", subject: "s" });
       });
       const ids = async (range: object) => (await collect(store.scan("feed", range))).map(({ id }) => id);
@@ -186,7 +208,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("a numbered page knows the total; past the end it is empty", async () => {
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         for (let index = 0; index < 7; index++) await tx.insert("teams", team(`team_${index}`, { createdAt: index }));
       });
       const range = { index: "byOrganization", equals: ["org_1"] } as const;
@@ -198,7 +220,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test("what was acknowledged is there after the store is opened again", async () => {
-      await store.transaction((tx) => tx.insert("teams", team("team_1")));
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
       store = await subject.reopen();
       expect((await store.get("teams", "team_1"))?.name).toBe("team_1");
       expect((await store.find("teams", "byName", ["org_1", "team_1"]))?.id).toBe("team_1");
@@ -206,7 +228,7 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
 
     test("listeners are notified of a new feed row", async () => {
       const notified = new Promise<void>((resolve) => void store.onFeed(resolve));
-      await store.transaction((tx) => tx.insert("feed", { id: 1, at: 0, kind: "key", subject: "key_1" }));
+      await store.transaction("every", (tx) => tx.insert("feed", { id: 1, at: 0, kind: "key", subject: "key_1" }));
       await notified;
       expect((await store.get("feed", 1))?.subject).toBe("key_1");
     });

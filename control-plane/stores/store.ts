@@ -1,5 +1,6 @@
 import type { FeedRow } from "../domain/records.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
+import type { Scopes } from "./scopes.ts";
 
 /**
  * The store port. Domain and services do not depend on the adapter: `embedded` (LMDB, one process) or `mongo` (a replica set, several
@@ -7,10 +8,11 @@ import type { CollectionName, IndexName, IndexValue, Records } from "./collectio
  */
 export interface Store extends Reader {
   /**
-   * Runs `work` atomically, serialized with every other transaction, and durable when it resolves. `work` may run more than once, if
-   * another control plane committed first: it must compute everything again and change nothing outside `tx`.
+   * Runs `work` atomically, serialized with every other transaction of its scopes, and durable when it resolves. It may write only records
+   * of its scopes (scopes.ts); without a scope it reads one moment of the store. `work` may run more than once, if another control plane
+   * committed first: it must compute everything again and change nothing outside `tx`.
    */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Into how many slots organizations are divided (domain/slots.ts); 1 for a store of one process. */
   readonly slots: number;
   /** How many new records one transaction should write at most, because other transactions wait for it. */
@@ -83,6 +85,8 @@ export type Position = readonly IndexValue[];
 
 /** Reads and writes that are committed together. */
 export interface Transaction extends Reader {
+  /** As of the store. */
+  readonly slots: number;
   /** Throws ALREADY_EXISTS if the id or a unique index value is taken. */
   insert<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
   /**

@@ -43,7 +43,7 @@ const webhook = (id: string, organizationId: string): Webhook => ({
 });
 const ok = async (): Promise<WebhookAnswer> => ({ kind: "answered", status: 200 });
 const notice = (organizationId: string, type: "key.created" | "key.removed" | "balance.low", data = {}) =>
-  store.transaction((tx) => notify(tx, { organizationId, type, data }, now));
+  store.transaction("every", (tx) => notify(tx, { organizationId, type, data }, now));
 const tick = async (deliverer = new Deliverer(deps)) => {
   await expandNotices(deps);
   await deliverer.begin();
@@ -52,7 +52,7 @@ const tick = async (deliverer = new Deliverer(deps)) => {
 const log = () => collect(store.scan("deliveries"));
 
 beforeAll(() =>
-  store.transaction(async (tx) => {
+  store.transaction("every", async (tx) => {
     const user = { name: "n", role: "user", organizationId: "org_1", passwordHash: "", createdAt: 1 } as const;
     await tx.insert("users", { ...user, id: 1, email: "owner@example.org" });
     await tx.insert("users", { ...user, id: 2, email: "member@example.org" });
@@ -64,7 +64,7 @@ beforeAll(() =>
 );
 beforeEach(async () => {
   [answer, sent, mails] = [ok, [], []];
-  for (const { id } of await log()) await store.transaction((tx) => tx.remove("deliveries", id));
+  for (const { id } of await log()) await store.transaction("every", (tx) => tx.remove("deliveries", id));
 });
 
 test("an event is sent once to every webhook of the organization that subscribed to it, and to no other", async () => {
@@ -154,7 +154,7 @@ test("what became of a webhook that was deleted meanwhile is no error", async ()
   await expandNotices(deps);
   answer = async () => {
     const [delivery] = await log();
-    await store.transaction((tx) => tx.remove("deliveries", delivery?.id ?? ""));
+    await store.transaction("every", (tx) => tx.remove("deliveries", delivery?.id ?? ""));
     return { kind: "answered", status: 500 };
   };
   await tick();

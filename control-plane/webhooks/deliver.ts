@@ -56,7 +56,7 @@ export class Deliverer {
 
   async #claim(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
-    return this.#deps.store.transaction(async (tx) => {
+    return this.#deps.store.transaction([], async (tx) => {
       const now = this.#deps.clock.now();
       const claimed: Delivery[] = [];
       for (const delivery of await tx.getMany("deliveries", ids)) {
@@ -72,7 +72,7 @@ export class Deliverer {
     const { store, clock, random } = this.#deps;
     const outcome = await attempt(this.#deps, delivery);
     const at = { now: clock.now(), chance: random.bytes(1).readUInt8() / 255 };
-    await store.transaction(async (tx) => {
+    await store.transaction([], async (tx) => {
       const current = await tx.get("deliveries", delivery.id);
       // Its webhook was deleted in between, or another process recorded an outcome first.
       if (current?.status === "pending") await tx.put("deliveries", afterAttempt(current, outcome, at));

@@ -16,7 +16,7 @@ export async function expandNotices(deps: Deps): Promise<void> {
   for (;;) {
     const waiting = await collect(deps.store.scan("notices", { limit: BATCH }));
     if (waiting.length === 0) return;
-    await deps.store.transaction(async (tx) => {
+    await deps.store.transaction([], async (tx) => {
       // Read again: another control plane may have expanded it already.
       for (const notice of await tx.getMany(
         "notices",

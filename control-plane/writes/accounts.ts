@@ -5,6 +5,7 @@ import { organizationAccount } from "../domain/ledger.ts";
 import type { Organization, Role, Session, SessionClient, Team, User } from "../domain/records.ts";
 import { followBalance, followOrganization } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
+import { organizationScope, type Scope } from "../stores/scopes.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 import { post } from "./ledger.ts";
@@ -22,6 +23,8 @@ export interface NewAccount {
   email: string;
   name: string;
   organizationName: string;
+  /** The id of the new organization, because it decides in which scope the transaction runs. */
+  organizationId: string;
   passwordHash: string;
   role: User["role"];
   /** Credits to start with. */
@@ -32,6 +35,11 @@ export interface NewAccount {
   grantWaits?: boolean;
 }
 
+/** The scopes in which an account is created, for the id of its new organization. */
+export function accountScopes(store: { readonly slots: number }, organizationId: string): readonly Scope[] {
+  return ["identity", organizationScope(store, organizationId)];
+}
+
 /** Creates a user with an organization of their own and its first team. */
 export async function createAccount(
   tx: Transaction,
@@ -39,7 +47,7 @@ export async function createAccount(
   input: NewAccount,
 ): Promise<{ user: User; organization: Organization; team: Team }> {
   const now = source.clock.now();
-  const organizationId = newId("org", source);
+  const { organizationId } = input;
   const user: User = {
     id: await nextNumber(tx, "users"),
     email: input.email,
@@ -65,6 +73,11 @@ export async function createAccount(
   const team = await insertTeam(tx, source, { name: "Default", organizationId, ownerId: user.id });
   if (input.grant > 0n && !input.grantWaits) await grantAtSignUp(tx, source, { organizationId, amount: input.grant });
   return { user, organization, team };
+}
+
+/** The scopes in which the address of an account is verified. */
+export function verifyScopes(store: { readonly slots: number }, { pendingGrant, organizationId }: User): readonly Scope[] {
+  return pendingGrant === undefined ? ["identity"] : accountScopes(store, organizationId);
 }
 
 /** Marks the address of an account as verified, and posts the sign-up grant if it waits for that. */

@@ -13,10 +13,10 @@ afterAll(close);
 let calls = 0;
 const settle = (cost: bigint, change: Partial<UsageRow> = {}) => {
   const row = reportedCall(`call_${calls++}`, cost, { createdAt: now, completedAt: now, userId: 7, ...change });
-  return store.transaction((tx) => settleCalls(tx, [row, row], now));
+  return store.transaction("every", (tx) => settleCalls(tx, [row, row], now));
 };
 const set = (subject: BudgetSubject, before: Budget, after: Budget) =>
-  store.transaction((tx) => followBudget(tx, subject, { before, after }, now));
+  store.transaction("every", (tx) => followBudget(tx, subject, { before, after }, now));
 const useOf = async (name: string) => store.get("budgetUses", name);
 const team: BudgetSubject = { kind: "team", id: "team_1", organizationIds: ["org_1"] };
 

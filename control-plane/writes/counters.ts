@@ -1,8 +1,35 @@
+import { slotOf } from "../domain/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 
 /** The next number of a gapless series; a rolled-back transaction does not use its number. */
-export async function nextNumber(tx: Transaction, series: "users" | "feed" | "records" | "leases" | "notices"): Promise<number> {
-  const value = ((await tx.get("counters", series))?.value ?? 0) + 1;
-  await tx.put("counters", { id: series, value });
+export async function nextNumber(tx: Transaction, series: "users" | "feed"): Promise<number> {
+  return increment(tx, series, 0);
+}
+
+/** The number of a team's next record: rising in the team. Teams share no counter, so their transactions run in parallel. */
+export async function nextRecordNumber(tx: Transaction, teamId: string): Promise<number> {
+  return increment(tx, `records/${teamId}`, await sharedBefore(tx, "records"));
+}
+
+/** A new generation of a lease: rising in the slot of its organization. */
+export async function nextLeaseNumber(tx: Transaction, organizationId: string): Promise<number> {
+  return increment(tx, `leases/${slotOf(organizationId, tx.slots)}`, await sharedBefore(tx, "leases"));
+}
+
+/** The number of an organization's next notice: rising in its slot, and never one of another slot. */
+export async function nextNoticeNumber(tx: Transaction, organizationId: string): Promise<number> {
+  const slot = slotOf(organizationId, tx.slots);
+  const count = await increment(tx, `notices/${slot}`, 0);
+  return (await sharedBefore(tx, "notices")) + (count - 1) * tx.slots + slot + 1;
+}
+
+/** The last number of a series from before it was divided. Nothing writes that counter any more. */
+async function sharedBefore(tx: Transaction, series: string): Promise<number> {
+  return (await tx.get("counters", series))?.value ?? 0;
+}
+
+async function increment(tx: Transaction, id: string, start: number): Promise<number> {
+  const value = ((await tx.get("counters", id))?.value ?? start) + 1;
+  await tx.put("counters", { id, value });
   return value;
 }

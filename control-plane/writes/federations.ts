@@ -39,14 +39,14 @@ export async function findDueFederation(reader: Reader, except: readonly string[
   return due.find(({ id }) => !except.includes(id));
 }
 
-/** Claims a due federation for a coordinator. */
+/** Claims a federation for a coordinator; returns undefined if it is no longer due. */
 export async function claimFederation(
   tx: Transaction,
-  { claim, leaseMs, except }: { claim: string; leaseMs: number; except: readonly string[] },
+  { id, claim, leaseMs }: { id: string; claim: string; leaseMs: number },
   now: number,
 ): Promise<Federation | undefined> {
-  const federation = await findDueFederation(tx, except, now);
-  if (!federation) return undefined;
+  const federation = await tx.get("federations", id);
+  if (federation?.dueAt === undefined || federation.dueAt > now) return undefined;
   const held = { ...federation, claim, dueAt: now + leaseMs };
   await tx.put("federations", held);
   return held;

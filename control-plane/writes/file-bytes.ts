@@ -31,7 +31,7 @@ export async function fileBytes(reader: Reader, organizationId: string): Promise
 }
 
 /** Records of a team that is not stored count for the team itself. */
-async function organizationOf(reader: Reader, teamId: string): Promise<string> {
+export async function organizationOf(reader: Reader, teamId: string): Promise<string> {
   return (await reader.get("teams", teamId))?.organizationId ?? teamId;
 }
 

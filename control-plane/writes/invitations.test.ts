@@ -16,11 +16,12 @@ const user: User = { id: 7, email: "a@example.org", name: "A", role: "user", org
 const hashToken = (token: string) => createHash("sha256").update(token).digest("hex");
 const source = { clock: { ...systemClock, now: () => NOW }, random: systemRandom, hashToken };
 
-beforeAll(() => store.transaction((tx) => tx.insert("teams", team)));
+beforeAll(() => store.transaction("every", (tx) => tx.insert("teams", team)));
 
-const invite = (email: string) => store.transaction((tx) => putInvitation(tx, source, { team, email, role: "member", invitedBy: 1 }));
+const invite = (email: string) =>
+  store.transaction("every", (tx) => putInvitation(tx, source, { team, email, role: "member", invitedBy: 1 }));
 const open = (token: string, email: string, now: number) =>
-  store.transaction((tx) => requireInvitation(tx, { token, email, hashToken }, now));
+  store.transaction("every", (tx) => requireInvitation(tx, { token, email, hashToken }, now));
 
 test("a token opens its invitation for seven days and not a millisecond longer", async () => {
   const { token, invitation } = await invite(user.email);
@@ -33,7 +34,7 @@ test("a token opens its invitation for seven days and not a millisecond longer",
 
 test("an invitation from before there were tokens opens for nothing, and works after it is made again", async () => {
   const old = { id: "inv_old", teamId: team.id, organizationId: "org_1", email: "old@example.org", role: "owner" } as const;
-  await store.transaction((tx) => tx.insert("invitations", { ...old, invitedBy: 1, invitedAt: NOW, expiresAt: NOW + WEEK_MS }));
+  await store.transaction("every", (tx) => tx.insert("invitations", { ...old, invitedBy: 1, invitedAt: NOW, expiresAt: NOW + WEEK_MS }));
   for (const token of ["inv_old", "inv_old.", "inv_old.undefined", ""])
     await expect(open(token, old.email, NOW)).rejects.toMatchObject({ code: "NOT_FOUND" });
   const { token, invitation, isNew } = await invite(old.email);
@@ -49,8 +50,8 @@ test("what is stored of a token does not open the invitation", async () => {
 test("an accepted invitation is used up and leaves the role of a person who is in the team already", async () => {
   const { token, invitation } = await invite("member@example.org");
   const member = { id: "team_1/7", teamId: "team_1", userId: 7, role: "owner", invitedAt: 1, joinedAt: 1 } as const;
-  await store.transaction((tx) => tx.insert("teamMembers", member));
-  await store.transaction((tx) => acceptInvitation(tx, invitation, user, NOW));
+  await store.transaction("every", (tx) => tx.insert("teamMembers", member));
+  await store.transaction("every", (tx) => acceptInvitation(tx, invitation, user, NOW));
   expect((await store.get("teamMembers", "team_1/7"))?.role).toBe("owner");
   expect(await store.get("organizationMembers", "org_1/7")).toMatchObject({ role: "member" });
   await expect(open(token, "member@example.org", NOW)).rejects.toMatchObject({ code: "NOT_FOUND" });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { endLeases, grantLease, leasedOf, settleLease } from "./leases.ts";
+import { endLeases, grantLease, leasedOf, leasesOfEdges, settleLease } from "./leases.ts";
 
 const ORGANIZATION = "org_1";
 const START = 1000n;
@@ -11,7 +11,7 @@ async function withBalance(balance: bigint, work: (store: Store) => Promise<void
   const { store, close } = openTestStore();
   try {
     const account = { ...emptyAccount(organizationAccount(ORGANIZATION)), balance };
-    await store.transaction((tx) => tx.insert("accounts", account));
+    await store.transaction("every", (tx) => tx.insert("accounts", account));
     await work(store);
   } finally {
     await close();
@@ -27,7 +27,7 @@ interface Edge {
 }
 
 const ask = (store: Store, edge: Edge, need: bigint, { want = need, now = 0, held = 0n, free = 0n } = {}) =>
-  store.transaction(async (tx) => {
+  store.transaction("every", async (tx) => {
     const input = { edgeId: edge.id, organizationId: ORGANIZATION, need, want, free };
     return (await grantLease(tx, { ...input, generation: edge.generation, released: edge.released }, { held, now })).lease;
   });
@@ -82,7 +82,7 @@ async function play(store: Store, edge: Edge, { type, amount }: { type: string; 
 }
 
 async function settleFor(store: Store, edge: Edge, cost: bigint): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     const account = await tx.get("accounts", organizationAccount(ORGANIZATION));
     if (account) await tx.put("accounts", { ...account, balance: account.balance - cost });
     const { id: edgeId, generation, released } = edge;
@@ -112,7 +112,8 @@ test("the leases of an edge that is dead and settled end at once, and only those
     await ask(store, newEdge("dead"), 800n);
     await ask(store, newEdge("alive"), 100n);
     for (const now of [5, 6]) {
-      await store.transaction((tx) => endLeases(tx, "dead", now));
+      const dead = await leasesOfEdges(store, ["dead"]);
+      await store.transaction("every", (tx) => endLeases(tx, dead, now));
       expect(await leasedOf(store, ORGANIZATION, now)).toBe(100n);
     }
   }));
@@ -132,6 +133,6 @@ test("a dead edge's lease comes back once; a settlement that comes after it chan
     expect(second).toMatchObject({ granted: 500n, settled: 0n });
     expect(second?.generation).not.toBe(first?.generation);
     const late = { edgeId: "a", organizationId: ORGANIZATION, generation: first?.generation ?? 0, released: 300n, settled: 500n };
-    await store.transaction((tx) => settleLease(tx, late, 60_001));
+    await store.transaction("every", (tx) => settleLease(tx, late, 60_001));
     expect(await leasedOf(store, ORGANIZATION, 60_001)).toBe(500n);
   }));

@@ -3,7 +3,7 @@ import { organizationAccount } from "../domain/ledger.ts";
 import type { Lease } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
-import { nextNumber } from "./counters.ts";
+import { nextLeaseNumber } from "./counters.ts";
 
 /** How long an edge may use a lease after it requested it. */
 export const LEASE_USE_MS = 45_000;
@@ -71,11 +71,20 @@ export async function settleLease(
   await tx.put("leases", { ...updated, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
 }
 
-/** Ends the leases of an edge that is dead and whose calls are all settled, so that its credit is free before they expire. */
-export async function endLeases(tx: Transaction, edgeId: string, now: number): Promise<void> {
-  for (const lease of await collect(tx.scan("leases", { index: "byEdge", equals: [edgeId] }))) {
-    if (lease.expiresAt > now) await tx.put("leases", { ...lease, expiresAt: now });
-  }
+/** The leases of edges. */
+export async function leasesOfEdges(reader: Reader, edgeIds: readonly string[]): Promise<Lease[]> {
+  const leases: Lease[] = [];
+  for (const edgeId of edgeIds) leases.push(...(await collect(reader.scan("leases", { index: "byEdge", equals: [edgeId] }))));
+  return leases;
+}
+
+/** Ends leases of edges that are dead and whose calls are all settled, so that their credit is free before they expire. */
+export async function endLeases(tx: Transaction, leases: readonly Lease[], now: number): Promise<void> {
+  const current = await tx.getMany(
+    "leases",
+    leases.map(({ id }) => id),
+  );
+  for (const lease of current) if (lease && lease.expiresAt > now) await tx.put("leases", { ...lease, expiresAt: now });
 }
 
 function takeBack(lease: Lease, { generation, released }: Pick<LeaseInput, "generation" | "released">): Lease {
@@ -83,7 +92,7 @@ function takeBack(lease: Lease, { generation, released }: Pick<LeaseInput, "gene
 }
 
 async function newLease(tx: Transaction, { edgeId, organizationId }: LeaseInput): Promise<Lease> {
-  const generation = await nextNumber(tx, "leases");
+  const generation = await nextLeaseNumber(tx, organizationId);
   const sums = { granted: 0n, settled: 0n, released: 0n };
   return { id: leaseId({ edgeId, organizationId }), edgeId, organizationId, generation, ...sums, expiresAt: 0 };
 }

@@ -11,16 +11,16 @@ let entries = 0;
 const account = organizationAccount("org_1");
 /** Moves credits in (above zero) or out, and returns the notifications. */
 async function move(amount: bigint): Promise<string[]> {
-  const before = (await store.get("counters", "notices"))?.value ?? 0;
+  const before = (await store.get("counters", "notices/0"))?.value ?? 0;
   const [from, to] = amount > 0n ? ["grants", account] : [account, "grants"];
   const transfer = { type: "grant", organizationId: "org_1", from, to, amount: amount > 0n ? amount : -amount } as const;
-  await store.transaction((tx) => post(tx, { ...transfer, reference: `grant_${entries++}` }, 1000));
+  await store.transaction("every", (tx) => post(tx, { ...transfer, reference: `grant_${entries++}` }, 1000));
   const notices = await collect(store.scan("notices", { from: before + 1 }));
   return notices.map(({ type }) => type);
 }
 
 beforeAll(() =>
-  store.transaction(async (tx) => {
+  store.transaction("every", async (tx) => {
     const organization = { id: "org_1", name: "o", ownerId: 1, timezone: "UTC", createdAt: 1, updatedAt: 1, lowBalanceThreshold: 100n };
     await tx.insert("organizations", organization);
     await tx.insert("teams", { id: "team_1", name: "t", nameKey: "t", organizationId: "org_1", createdAt: 1, updatedAt: 1 });

@@ -1,7 +1,7 @@
 import { toJson } from "../../common/json.ts";
 import type { WebhookEvent } from "../domain/webhook-records.ts";
 import type { Transaction } from "../stores/store.ts";
-import { nextNumber } from "./counters.ts";
+import { nextNoticeNumber } from "./counters.ts";
 
 /** Writes an event in the transaction of the change. A job expands it into deliveries later. */
 export async function notify(
@@ -11,7 +11,7 @@ export async function notify(
 ): Promise<void> {
   const { organizationId, type, data } = notice;
   await tx.insert("notices", {
-    id: await nextNumber(tx, "notices"),
+    id: await nextNoticeNumber(tx, organizationId),
     organizationId,
     type,
     data: toJson({ organizationId, ...data }),

@@ -29,7 +29,7 @@ async function newOrder() {
     createdAt: 1,
   };
   const team: Team = { id: `team_${n}`, name: "t", nameKey: "t", organizationId, createdAt: 1, updatedAt: 1 };
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     await tx.insert("teams", team);
     await tx.insert("purchases", purchase);
   });
@@ -58,7 +58,7 @@ type Order = Awaited<ReturnType<typeof newOrder>>;
 let orders = 0;
 let events = 0;
 const event = (fact: PaymentFact | undefined): PaymentEvent => ({ id: `stripe/evt_${events++}`, type: fact?.kind ?? "other", fact });
-const take = (each: PaymentEvent) => store.transaction((tx) => takePaymentEvent(tx, each, 1000));
+const take = (each: PaymentEvent) => takePaymentEvent(store, each, 1000);
 
 async function outcome({ purchaseId, organizationId, account }: Order) {
   const entries = await collect(store.scan("ledger", { index: "byOrganization", equals: [organizationId] }));
@@ -147,7 +147,7 @@ test("a refund of credits that are used up blocks the teams, and webhooks are no
   const order = await newOrder();
   await take(event(order.paid));
   const spent = { type: "usage", organizationId: order.organizationId, from: order.account, to: "revenue", amount: 4_900n } as const;
-  await store.transaction((tx) => post(tx, { ...spent, reference: `call_${order.purchaseId}` }, 1000));
+  await store.transaction("every", (tx) => post(tx, { ...spent, reference: `call_${order.purchaseId}` }, 1000));
   await take(event(order.refund(5_000n)));
   expect((await store.get("teams", order.teamId))?.blockedByQuotaAt).toBe(1000);
   const notices = (await collect(store.scan("notices"))).filter(({ organizationId }) => organizationId === order.organizationId);

@@ -3,7 +3,8 @@ import { organizationAccount } from "../domain/ledger.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import { CURRENCY, newPayment, type PaymentEvent, type PaymentFact, paidStatus, withDispute, withRefund } from "../domain/payments.ts";
 import type { Purchase } from "../domain/records.ts";
-import type { Transaction } from "../stores/store.ts";
+import { organizationScope, type Scope } from "../stores/scopes.ts";
+import type { Reader, Store, Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { post } from "./ledger.ts";
 import { notify } from "./notices.ts";
@@ -22,8 +23,21 @@ export type PaymentOutcome = PaymentEventRow["outcome"] | "repeated";
  * Applies an event of the payment provider: the credit, the event and everything that follows in one transaction. Events may be repeated,
  * late and in any order. Each adds a fact to the payment, and the ledger is brought to the state that all facts together describe.
  */
-export async function takePaymentEvent(tx: Transaction, event: PaymentEvent, now: number): Promise<PaymentOutcome> {
-  if (!event.fact) return "ignored";
+export async function takePaymentEvent(store: Store, event: PaymentEvent, now: number): Promise<PaymentOutcome> {
+  const { fact } = event;
+  if (!fact) return "ignored";
+  for (;;) {
+    const organizationId = await organizationOf(store, fact);
+    const scopes: Scope[] = ["payments", "audit", ...(organizationId === undefined ? [] : [organizationScope(store, organizationId)])];
+    const outcome = await store.transaction(scopes, async (tx) =>
+      (await organizationOf(tx, fact)) === organizationId ? takeOnce(tx, { ...event, fact }, now) : undefined,
+    );
+    // Undefined: an event that named the purchase of the payment came in between.
+    if (outcome) return outcome;
+  }
+}
+
+async function takeOnce(tx: Transaction, event: PaymentEvent & { fact: PaymentFact }, now: number): Promise<PaymentOutcome> {
   if (await tx.get("paymentEvents", event.id)) return "repeated";
   const outcome = await takeFact(tx, { fact: event.fact, eventId: event.id }, now);
   await tx.insert("paymentEvents", { id: event.id, type: event.type, outcome, receivedAt: now, expiresAt: now + EVENT_MS });
@@ -65,6 +79,12 @@ async function takeFact(
       return changePayment(tx, fact.paymentId, (payment) => withDispute(payment, { id, amount, state }), now);
     }
   }
+}
+
+/** The organization whose purchase an event is about, as far as it is known. */
+async function organizationOf(reader: Reader, fact: PaymentFact): Promise<string | undefined> {
+  const purchaseId = "purchaseId" in fact ? fact.purchaseId : (await reader.get("payments", fact.paymentId))?.purchaseId;
+  return purchaseId === undefined ? undefined : (await reader.get("purchases", purchaseId))?.organizationId;
 }
 
 /** A payment in another currency without a purchase of ours belongs to another business on the same Stripe account. */

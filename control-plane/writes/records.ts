@@ -2,9 +2,10 @@ import { AppError } from "../../common/errors.ts";
 import type { TeamRecord } from "../domain/records.ts";
 import { changeRecord, claimRecord, type RecordChange, requireRevision, scopeOf } from "../domain/team-records.ts";
 import { collect } from "../stores/page.ts";
-import type { Transaction } from "../stores/store.ts";
-import { nextNumber } from "./counters.ts";
-import { countBytes } from "./file-bytes.ts";
+import { type Scope, storageScope, teamRecordsScope } from "../stores/scopes.ts";
+import type { Store, Transaction } from "../stores/store.ts";
+import { nextRecordNumber } from "./counters.ts";
+import { countBytes, organizationOf } from "./file-bytes.ts";
 
 /** One write of a commit to a team's records. */
 export type TeamWrite =
@@ -45,14 +46,14 @@ export async function commitRecords(
   return { records, removed };
 }
 
-/** Claims the record of one kind that has been due for longest. */
-export async function claimOldest(
+/** Claims a due record of a kind; returns undefined if it is no longer due. */
+export async function claimDue(
   tx: Transaction,
-  request: { kind: string; claim: string; leaseMs: number },
+  request: { kind: string; id: string; claim: string; leaseMs: number },
   now: number,
 ): Promise<TeamRecord | undefined> {
-  const [record] = await collect(tx.scan("records", { index: "byDue", equals: [request.kind], before: now + 1, limit: 1 }));
-  if (!record) return undefined;
+  const record = await tx.get("records", request.id);
+  if (record?.kind !== request.kind || record.dueAt === undefined || record.dueAt > now) return undefined;
   const held = claimRecord(record, request, now);
   await tx.put("records", held);
   return held;
@@ -82,6 +83,11 @@ export async function removeExpiredRecords(tx: Transaction, ids: readonly string
   return removed;
 }
 
+/** The scopes of the row of a content: its bytes count for the organization of its team. */
+export async function contentScopes(store: Store, teamId: string): Promise<readonly Scope[]> {
+  return [teamRecordsScope(teamId), storageScope(await organizationOf(store, teamId))];
+}
+
 /**
  * Writes the row of a content and counts its bytes for the organization, up to a limit. If its record does not exist yet, the row is marked
  * as unowned, in the same transaction.
@@ -102,7 +108,7 @@ export async function putContentRow(
 export async function removeContentRow(tx: Transaction, id: string): Promise<void> {
   const content = await tx.get("contents", id);
   if (!content) return;
-  await countBytes(tx, { teamId: id.slice(0, id.indexOf("/")), before: content.bytes, after: 0 });
+  await countBytes(tx, { teamId: teamOfContent(id), before: content.bytes, after: 0 });
   await tx.remove("contents", id);
 }
 
@@ -110,12 +116,17 @@ export function contentId({ teamId, id }: { teamId: string; id: string }): strin
   return `${teamId}/${id}`;
 }
 
+/** The team of a content. */
+export function teamOfContent(id: string): string {
+  return id.slice(0, id.indexOf("/"));
+}
+
 async function createRecord(
   tx: Transaction,
   teamId: string,
   given: Omit<TeamRecord, "teamId" | "scope" | "revision" | "sequence">,
 ): Promise<TeamRecord> {
-  const sequence = await nextNumber(tx, "records");
+  const sequence = await nextRecordNumber(tx, teamId);
   const record = { ...given, teamId, scope: scopeOf({ ...given, teamId }), revision: 1, sequence };
   await tx.insert("records", record);
   const content = await tx.get("contents", contentId(record));

@@ -2,12 +2,27 @@ import { AppError } from "../../common/errors.ts";
 import { toUsdString } from "../../common/money.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
-import type { Transaction } from "../stores/store.ts";
+import { federationScope, organizationScope, type Scope } from "../stores/scopes.ts";
+import type { Store, Transaction } from "../stores/store.ts";
 import { leasedOf } from "./leases.ts";
 import { post } from "./ledger.ts";
 
 /** Account that holds a round's budget while the round is open. Separate from the organization's, so that statements show both moves. */
 const budgetAccount = (federationId: string): string => `training:${federationId}`;
+
+/** The scopes of a step of a federation that may move its budget within its organization. */
+export async function budgetScopes(store: Store, federationId: string): Promise<readonly Scope[]> {
+  const federation = await store.get("federations", federationId);
+  const own = federation ? [organizationScope(store, federation.organizationId)] : [];
+  return [federationScope(federationId), ...own];
+}
+
+/** The scopes of a step that pays rewards to the organizations of participants. */
+export async function rewardScopes(store: Store, federationId: string): Promise<readonly Scope[]> {
+  const federation = await store.get("federations", federationId);
+  const receivers = federation && federation.budgetNanoUsd > 0n ? federation.participants : [];
+  return [...(await budgetScopes(store, federationId)), ...receivers.map(({ organizationId }) => organizationScope(store, organizationId))];
+}
 
 /**
  * Reserves a round's budget from the organization's credit. Reserved and leased credit is not available for it, so that participants are

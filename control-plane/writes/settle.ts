@@ -13,7 +13,7 @@ export interface SettleOutcome {
   settled: number;
   /** Reported before with the same content: a success that changes nothing. */
   repeated: number;
-  /** Reported before with other content: refused and audited. */
+  /** Reported before with other content: refused. `auditMismatches` writes them to the audit log. */
   refused: string[];
   /** The calls that this batch settled. */
   fresh: readonly UsageRow[];
@@ -30,9 +30,6 @@ const PAID_WORK_MS = 7 * 24 * 3_600_000;
  */
 export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
   const { fresh: reported, repeated, refused } = await sortOut(tx, rows);
-  for (const id of refused) {
-    await writeAudit(tx, { actorKind: "system", action: "settlement.mismatch", target: id, requestId: id }, now);
-  }
   if (reported.length === 0) return { settled: 0, repeated, refused, fresh: reported };
 
   const fresh = await payWorkOnce(tx, reported, now);
@@ -55,6 +52,13 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
   }
   await followBalances(tx, negative, now);
   return { settled: fresh.length, repeated, refused, fresh: reported };
+}
+
+/** Writes refused calls to the audit log, in a transaction of its own: the log is one chain, and a settlement must not wait for it. */
+export async function auditMismatches(tx: Transaction, callIds: readonly string[], now: number): Promise<void> {
+  for (const id of callIds) {
+    await writeAudit(tx, { actorKind: "system", action: "settlement.mismatch", target: id, requestId: id }, now);
+  }
 }
 
 async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {

@@ -40,7 +40,7 @@ export async function measureRpcs(
     amount: CREDIT,
     reference: "pur_rpc",
   };
-  await store.transaction((tx) => post(tx, first, systemClock.now()));
+  await store.transaction("every", (tx) => post(tx, first, systemClock.now()));
   const rpcs = { lease: 0, settle: 0 };
   const journal = await openBenchJournal(folder, "process");
   const credit = new LeasedCredit({

@@ -81,7 +81,7 @@ afterAll(() => opened.close());
 
 /** Half of the calls lie within two days of a change of some odd zone's clocks, to the millisecond; every tenth is another tenant's. */
 async function fill(store: Store): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     await tx.insert("users", { id: 1, email: "a@b.c", name: "A", role: "user", organizationId: "org_1", passwordHash: "", createdAt: 1 });
     await tx.insert("sessions", { id: "ses_1", userId: 1, organizationId: "org_1", createdAt: 1, expiresAt: Number.MAX_SAFE_INTEGER });
     await tx.insert("organizationMembers", { id: "org_1/1", organizationId: "org_1", userId: 1, role: "owner", joinedAt: 1 });

@@ -44,7 +44,7 @@ test("a control plane with another SECRET_KEY than its store's does not start, a
 test("a store from before the check is bound to the SECRET_KEY that it was made with", async () => {
   await startAndStop(FIRST);
   const store = openEmbeddedStore(join(folder, "control-plane"));
-  await store.transaction((tx) => tx.remove("settings", FINGERPRINT));
+  await store.transaction("every", (tx) => tx.remove("settings", FINGERPRINT));
   await store.close();
   await expectRefused(OTHER);
   await startAndStop(FIRST);

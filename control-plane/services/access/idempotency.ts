@@ -13,7 +13,7 @@ export function idempotentCallHandlers(deps: ControlDeps): IdempotentCallHandler
     async beginIdempotentCall(request) {
       const id = callRecordId(deps, request);
       const requestHash = Buffer.from(request.bodySha256).toString("hex");
-      return deps.store.transaction(async (tx) => {
+      return deps.store.transaction([], async (tx) => {
         const now = deps.clock.now();
         const record = await tx.get("idempotency", id);
         if (record && record.expiresAt > now) {
@@ -33,7 +33,7 @@ export function idempotentCallHandlers(deps: ControlDeps): IdempotentCallHandler
 
     async endIdempotentCall(request) {
       const id = callRecordId(deps, request);
-      await deps.store.transaction(async (tx) => {
+      await deps.store.transaction([], async (tx) => {
         const record = await tx.get("idempotency", id);
         if (!record || record.holder !== request.callId) return;
         if (!request.answer) return tx.remove("idempotency", id);

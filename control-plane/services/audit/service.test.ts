@@ -50,7 +50,7 @@ test("entries are found by person, action and time, newest first", async () => {
 
 test("an export reads every matching entry once, oldest first, in bounded parts", async () => {
   const entry = { actorKind: "system", target: "t", requestId: "" } as const;
-  await platform.deps.store.transaction(async (tx) => {
+  await platform.deps.store.transaction("every", async (tx) => {
     for (let index = 1; index <= 7_000; index++) await writeAudit(tx, { ...entry, action: index % 2 ? "odd" : "even" }, index);
   });
   const read = async (filter: Partial<ListRequest>) => {

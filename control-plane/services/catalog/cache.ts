@@ -10,7 +10,7 @@ export function cacheHandlers(deps: ControlDeps): Pick<ServiceHandlers<typeof Ca
   return {
     async clearCache(_request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: ClearCacheResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: ClearCacheResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         await appendChange(tx, { kind: "cache", subject: "all" }, now);
         await audit({ action: "cache.clear", target: "all" });
         return {};

@@ -54,7 +54,7 @@ const entry = (name: string, params: string) => `  - {model_name: ${name}, litel
 const GPT = entry("gpt", "model: openai/gpt-4o, api_key: os.environ/KEY");
 
 async function storeModel(store: Store, fields: Partial<Model>, price?: { input: bigint; output: bigint }): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     const times = { createdAt: NOW, updatedAt: NOW };
     const sealedCredential = secrets.seal(Buffer.from("sk-stored"));
     if (!(await tx.get("providers", "prov_1"))) {

@@ -72,7 +72,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
   return {
     async createModel(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: CreateModelResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: CreateModelResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.provider, deps);
         await refuseTakenModel(tx, request.name);
         // Missing values are taken from today's public list; its price becomes the model's first price version.
@@ -104,7 +104,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
 
     async updateModel(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: UpdateModelResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: UpdateModelResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         const model = await requireModel(tx, request.id, deps);
         const name = request.name ?? model.name;
         if (name !== model.name) await refuseTakenModel(tx, name);
@@ -134,7 +134,7 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
 
     async deleteModel(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: DeleteModelResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: DeleteModelResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         const model = await requireModel(tx, request.id, deps);
         // Its price versions stay, because usage rows name them.
         await tx.remove("models", model.id);
@@ -155,7 +155,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
   return {
     async createProvider(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: CreateProviderResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: CreateProviderResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         if (!findKind(request.kind)) {
           const known = PROVIDER_KINDS.map(({ kind }) => kind).join(", ");
           throw new AppError("VALIDATION_ERROR", `The provider kind "${request.kind}" does not exist. Use one of: ${known}.`, {
@@ -182,7 +182,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
 
     async updateProvider(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: UpdateProviderResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: UpdateProviderResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.id, deps);
         if (request.name !== undefined && request.name.toLowerCase() !== provider.nameKey) await refuseTakenName(tx, request.name);
         if (request.baseUrl !== undefined) checkBaseUrl(provider.kind, request.baseUrl, deps.config.allowPrivateUpstreams);
@@ -204,7 +204,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
 
     async deleteProvider(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: DeleteProviderResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: DeleteProviderResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
         const provider = await requireProvider(tx, request.id, deps);
         const models = await tx.count("models", { index: "byProvider", equals: [provider.id] });
         if (models > 0) throw new AppError("VALIDATION_ERROR", `The provider still has ${models} model(s). Delete them first.`);

@@ -59,5 +59,5 @@ async function counted<T>(attempt: LoginAttempt, isWrong: (thrown: unknown) => b
 async function auditRefusal(deps: ControlDeps, context: CallContext, { id, organizationId }: User): Promise<void> {
   const requestId = context.metadata["x-request-id"] ?? "";
   const entry = { actorKind: "anonymous", action: "totp.refused", target: String(id), organizationId, requestId } as const;
-  await deps.store.transaction((tx) => writeAudit(tx, entry, deps.clock.now()));
+  await deps.store.transaction("audit", (tx) => writeAudit(tx, entry, deps.clock.now()));
 }

@@ -7,7 +7,7 @@ import {
 } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import type { User } from "../../domain/records.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { verifyAddress } from "../../writes/accounts.ts";
+import { verifyAddress, verifyScopes } from "../../writes/accounts.ts";
 import { requireActor } from "../actor.ts";
 import { limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -53,20 +53,25 @@ const verifyEmail =
   (deps: ControlDeps): Handlers["verifyEmail"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: VerifyEmailResponse }, async ({ tx, now, audit }) => {
-      const found = await tx.get("emailVerifications", deps.secrets.tokenHash(request.token));
-      const user = await tx.get("users", actor.user.id);
-      if (!found || found.expiresAt <= now || !user) {
-        throw new AppError("VALIDATION_ERROR", "The verification link is not valid, was used already or has expired. Request a new one.");
-      }
-      if (found.userId !== user.id) {
-        throw new AppError("FORBIDDEN", "The verification link is for another account. Log in to the account that it was sent to.");
-      }
-      await tx.remove("emailVerifications", found.id);
-      const verified = await verifyAddress(tx, deps, user);
-      await audit({ action: "user.email.verify", target: String(user.id) });
-      return { user: await userWithBudget(tx, verified, now) };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: VerifyEmailResponse, scopes: verifyScopes(deps.store, actor.user) },
+      async ({ tx, now, audit }) => {
+        const found = await tx.get("emailVerifications", deps.secrets.tokenHash(request.token));
+        const user = await tx.get("users", actor.user.id);
+        if (!found || found.expiresAt <= now || !user) {
+          throw new AppError("VALIDATION_ERROR", "The verification link is not valid, was used already or has expired. Request a new one.");
+        }
+        if (found.userId !== user.id) {
+          throw new AppError("FORBIDDEN", "The verification link is for another account. Log in to the account that it was sent to.");
+        }
+        await tx.remove("emailVerifications", found.id);
+        const verified = await verifyAddress(tx, deps, user);
+        await audit({ action: "user.email.verify", target: String(user.id) });
+        return { user: await userWithBudget(tx, verified, now) };
+      },
+    );
   };
 
 const sendAgain =
@@ -80,11 +85,16 @@ const sendAgain =
     }
     limitByAddress(deps, context, "verificationMail");
     let token: string | undefined;
-    const response = await write(deps, context, { actor, codec: SendVerificationMailResponse }, async ({ tx, audit }) => {
-      token = await putVerification(tx, deps, actor.user);
-      await audit({ action: "user.email.verify-request", target: String(actor.user.id) });
-      return {};
-    });
+    const response = await write(
+      deps,
+      context,
+      { actor, codec: SendVerificationMailResponse, scopes: "identity" },
+      async ({ tx, audit }) => {
+        token = await putVerification(tx, deps, actor.user);
+        await audit({ action: "user.email.verify-request", target: String(actor.user.id) });
+        return {};
+      },
+    );
     // Not for a replayed request, which stored no token.
     if (token !== undefined) void sendVerificationMail(deps, { email, token });
     return response;

@@ -2,11 +2,12 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
+import { newId } from "../../../common/ids.ts";
 import { FinishOidcResponse, type IdentityServiceService } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import type { User } from "../../domain/records.ts";
 import { type Claims, type OidcIssuer, SignInRefused } from "../../oidc/issuer.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { createAccount, openSession } from "../../writes/accounts.ts";
+import { accountScopes, createAccount, openSession } from "../../writes/accounts.ts";
 import { clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date } from "../messages.ts";
@@ -105,13 +106,15 @@ async function signIn(
   // A new account gets a password that nobody knows; its user can set one with a reset link. Hashed before the transaction: it takes long.
   const isKnown = (await deps.store.get("identities", id)) !== undefined;
   const passwordHash = isKnown ? "" : await deps.passwords.hash(deps.random.bytes(SECRET_BYTES).toString("base64url"));
-  return write<FinishOidcResponse>(deps, context, { actor: undefined, codec: FinishOidcResponse }, async (scope) => {
+  const newOrganization = newId("org", deps);
+  const scopes = isKnown ? "identity" : accountScopes(deps.store, newOrganization);
+  return write<FinishOidcResponse>(deps, context, { actor: undefined, codec: FinishOidcResponse, scopes }, async (scope) => {
     const { tx, now, audit } = scope;
     const finished = { id: deps.secrets.tokenHash(flow.state), expiresAt: flow.expiresAt };
     if (await tx.get("finishedSignIns", finished.id)) throw new SignInRefused("expired", "the callback was used before");
     await tx.insert("finishedSignIns", finished);
     const found = await linkedUser(tx, id);
-    const user = found ?? (await linkOrCreate({ deps, context, scope }, { id, claims, passwordHash }));
+    const user = found ?? (await linkOrCreate({ deps, context, scope }, { id, claims, passwordHash, organizationId: newOrganization }));
     await tx.put("users", { ...user, lastLoginAt: now });
     const session = await openSession(tx, deps, user, clientOf(context));
     const { id: actorId, organizationId } = user;
@@ -139,14 +142,14 @@ async function linkedUser(tx: Transaction, id: string): Promise<User | undefined
  */
 async function linkOrCreate(
   { deps, context, scope }: { deps: ControlDeps; context: CallContext; scope: WriteScope },
-  { id, claims, passwordHash }: { id: string; claims: Claims; passwordHash: string },
+  { id, claims, ...created }: { id: string; claims: Claims; passwordHash: string; organizationId: string },
 ): Promise<User> {
   const { tx, now, audit } = scope;
   const email = requireAddress(claims);
   const known = await tx.find("users", "byEmail", [email]);
   if (known && known.emailVerifiedAt === undefined) throw new SignInRefused("unlinked");
   if (!known) limitByAddress(deps, context, "signUp");
-  const user = known ?? (await createOidcAccount(deps, tx, { email, claims, passwordHash }));
+  const user = known ?? (await createOidcAccount(deps, tx, { email, claims, ...created }));
   const { issuer, subject } = claims;
   await tx.put("identities", { id, issuer, subject, userId: user.id, createdAt: now });
   const { id: actorId, organizationId } = user;
@@ -164,7 +167,7 @@ function requireAddress({ email, isEmailVerified }: Claims): string {
 async function createOidcAccount(
   deps: ControlDeps,
   tx: Transaction,
-  { email, claims, passwordHash }: { email: string; claims: Claims; passwordHash: string },
+  { email, claims, ...created }: { email: string; claims: Claims; passwordHash: string; organizationId: string },
 ): Promise<User> {
   const given = claims.name?.replace(/\p{C}/gu, "").trim().slice(0, NAME_LENGTH_MAX);
   const name = given || (email.split("@")[0] ?? email);
@@ -172,7 +175,7 @@ async function createOidcAccount(
     email,
     name,
     organizationName: `${name}'s organization`,
-    passwordHash,
+    ...created,
     role: "user",
     grant: deps.config.signupGrantNanoUsd,
     isEmailVerified: true,

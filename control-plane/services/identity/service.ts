@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { newId } from "../../../common/ids.ts";
 import {
   ChangePasswordResponse,
   CreateTokenResponse,
@@ -11,7 +12,7 @@ import {
 import { checkNewPassword } from "../../domain/password-rule.ts";
 import type { User } from "../../domain/records.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { createAccount, endSessions, openSession } from "../../writes/accounts.ts";
+import { accountScopes, createAccount, endSessions, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, isMailedToken, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
 import { clientOf, limitByAddress } from "../client.ts";
@@ -61,7 +62,9 @@ const signUp =
     const passwordHash = await deps.passwords.hash(request.password);
     const name = request.name ?? email.split("@")[0] ?? email;
     let verification: string | undefined;
-    const response = await write(deps, context, { actor: undefined, codec: SignUpResponse }, async ({ tx, now, audit }) => {
+    const organizationId = newId("org", deps);
+    const scopes = accountScopes(deps.store, organizationId);
+    const response = await write(deps, context, { actor: undefined, codec: SignUpResponse, scopes }, async ({ tx, now, audit }) => {
       await refuseTaken(tx, email);
       const given = { token: request.inviteToken ?? "", email, hashToken: deps.secrets.tokenHash };
       const invitation = request.inviteToken === undefined ? undefined : await requireInvitation(tx, given, now);
@@ -70,6 +73,7 @@ const signUp =
       const { user, organization, team } = await createAccount(tx, deps, {
         email,
         name,
+        organizationId,
         organizationName: request.organizationName ?? `${name}'s organization`,
         passwordHash,
         role: "user",
@@ -109,7 +113,7 @@ const createToken =
       const isRight = await deps.passwords.verify(request.password, user?.passwordHash);
       if (!isRight || !user) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
       const open = () =>
-        write(deps, context, { actor: undefined, codec: CreateTokenResponse }, async (scope) => {
+        write(deps, context, { actor: undefined, codec: CreateTokenResponse, scopes: "identity" }, async (scope) => {
           const { tx, now, audit } = scope;
           // Read again in the transaction: a session must not be opened with a password that was changed in between.
           const current = await tx.get("users", user.id);
@@ -151,7 +155,7 @@ const changePassword =
     checkNewPassword({ password: request.newPassword, email: actor.user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
     await requirePassword(deps, context, actor.user, request.currentPassword);
     const passwordHash = await deps.passwords.hash(request.newPassword);
-    return write(deps, context, { actor, codec: ChangePasswordResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: ChangePasswordResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const user = await tx.get("users", actor.user.id);
       if (user?.passwordHash !== actor.user.passwordHash) throw currentPasswordWrong();
       await tx.put("users", { ...user, passwordHash });
@@ -170,12 +174,17 @@ const requestPasswordReset =
     // The answer and its timing do not reveal whether the address is known; the mail is sent afterward.
     const token = deps.random.bytes(32).toString("base64url");
     let stored = false;
-    const response = await write(deps, context, { actor: undefined, codec: RequestPasswordResetResponse }, async ({ tx, now, audit }) => {
-      if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
-      stored = true;
-      await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
-      return {};
-    });
+    const response = await write(
+      deps,
+      context,
+      { actor: undefined, codec: RequestPasswordResetResponse, scopes: "identity" },
+      async ({ tx, now, audit }) => {
+        if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
+        stored = true;
+        await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
+        return {};
+      },
+    );
     // A replayed request stored no token, so its mail would contain a link that does not work.
     if (user && stored) void sendResetMail(deps, user, token);
     return response;
@@ -185,7 +194,7 @@ const resetPassword =
   (deps: ControlDeps): Handlers["resetPassword"] =>
   async (request, context) => {
     const passwordHash = await deps.passwords.hash(request.newPassword);
-    return write(deps, context, { actor: undefined, codec: ResetPasswordResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor: undefined, codec: ResetPasswordResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
       const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
       if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Request a new one.");

@@ -48,7 +48,7 @@ const refreshToken =
     const actor = await requireActor(deps, context, async () => (await repeatedRefresh(deps, context)) !== undefined);
     const { generation } = await deps.tokens.verify(tokenOf(context));
     let isReused = false;
-    const work = write(deps, context, { actor, codec: RefreshTokenResponse }, async ({ tx, now, audit }) => {
+    const work = write(deps, context, { actor, codec: RefreshTokenResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const session = await tx.get("sessions", actor.session.id);
       // Read again in the transaction: of parallel refreshes of one token only one may replace it.
       isReused = session !== undefined && isReplaced(session, generation) && !isInFlight(deps, context, session, generation);
@@ -80,7 +80,7 @@ const logout =
   (deps: ControlDeps): Handlers["logout"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: LogoutResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: LogoutResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const session = (await tx.get("sessions", actor.session.id)) ?? actor.session;
       await tx.put("sessions", { ...session, revokedAt: now });
       await audit({ action: "session.close", target: actor.session.id });
@@ -119,7 +119,7 @@ const endSession =
   (deps: ControlDeps): Handlers["endSession"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: EndSessionResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: EndSessionResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const session = await tx.get("sessions", request.id);
       if (session?.userId !== actor.user.id || !isAlive(session, now)) {
         throw new AppError("NOT_FOUND", "The session does not exist or has ended.");
@@ -134,7 +134,7 @@ const endOtherSessions =
   (deps: ControlDeps): Handlers["endOtherSessions"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: EndOtherSessionsResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: EndOtherSessionsResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const ended = await endSessions(tx, actor.user.id, now, actor.session.id);
       await audit({ action: "session.close-others", target: String(actor.user.id), details: { ended } });
       return { ended };

@@ -64,7 +64,7 @@ const setUpTotp =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     await requirePassword(deps, context, actor.user, request.password);
-    return write(deps, context, { actor, codec: SetUpTotpResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: SetUpTotpResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const { id, email } = actor.user;
       if (await activeFactor(tx, id)) throw alreadyOn();
       const secret = newTotpSecret(deps.random);
@@ -146,7 +146,7 @@ const resetUserTotp =
   (deps: ControlDeps): Handlers["resetUserTotp"] =>
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
-    return write(deps, context, { actor, codec: ResetUserTotpResponse }, async ({ tx, audit }) => {
+    return write(deps, context, { actor, codec: ResetUserTotpResponse, scopes: "identity" }, async ({ tx, audit }) => {
       const { id, organizationId } = await requireUser(tx, request.id);
       await requireActive(tx, id);
       await tx.remove("secondFactors", id);
@@ -163,7 +163,9 @@ function writeWithCode<Response>(
   work: (scope: WriteScope) => Promise<Response>,
 ): Promise<Response> {
   const { user } = options.actor;
-  return countLogin(deps, context, user.email, () => countCode(deps, context, user, () => write(deps, context, options, work)));
+  return countLogin(deps, context, user.email, () =>
+    countCode(deps, context, user, () => write(deps, context, { ...options, scopes: "identity" }, work)),
+  );
 }
 
 async function requireActive(tx: Transaction, userId: number): Promise<ActiveSecondFactor> {

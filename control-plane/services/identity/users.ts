@@ -40,7 +40,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
 
     async updateUser(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: UpdateUserResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: UpdateUserResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
         const user = await requireUser(tx, request.id);
         const role = request.role === "admin" || request.role === "user" ? request.role : user.role;
         if (user.role === "admin" && role !== "admin") await refuseLastAdmin(tx);
@@ -60,7 +60,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
 
     async deleteUser(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: DeleteUserResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor, codec: DeleteUserResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
         const user = await requireUser(tx, request.id);
         if (user.role === "admin") await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);

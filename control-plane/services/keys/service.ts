@@ -15,6 +15,7 @@ import type { Budget } from "../../domain/budget-records.ts";
 import { withBudget } from "../../domain/budgets.ts";
 import type { ApiKey, Team } from "../../domain/records.ts";
 import { readPage } from "../../stores/page.ts";
+import { organizationScope, type Scope } from "../../stores/scopes.ts";
 import type { Reader, Transaction } from "../../stores/store.ts";
 import { followBudget } from "../../writes/budgets.ts";
 import { appendChange } from "../../writes/feed.ts";
@@ -23,7 +24,7 @@ import { notify } from "../../writes/notices.ts";
 import { type Actor, requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "../messages.ts";
-import { mayManageKey, requireTeam, visibleTeamIds } from "../teams/access.ts";
+import { mayManageKey, requireTeam, teamScopes, visibleTeamIds } from "../teams/access.ts";
 import { write } from "../write.ts";
 
 const GRACE_SECONDS_MAX = 7 * 24 * 3600;
@@ -62,42 +63,50 @@ const createKey =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     const secret = mintSecret(deps.random);
-    return write(deps, context, { actor, codec: CreateKeyResponse }, async ({ tx, now, audit }) => {
-      const { team } = await requireTeam(tx, actor, request.teamId);
-      if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
-        throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
-      }
-      const key: ApiKey = withLimits(
-        {
-          id: newId("key", deps),
-          hash: deps.secrets.keyHash(secretSha256(secret)),
-          name: request.name,
-          maskedKey: maskKey(secret),
-          teamId: team.id,
-          organizationId: team.organizationId,
-          createdBy: actor.user.id,
-          createdAt: now,
-        },
-        request.limits,
-      );
-      await tx.insert("keys", key);
-      await followKeyBudget(tx, { before: {}, after: key }, now);
-      await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
-      await audit({
-        action: "key.create",
-        target: key.id,
-        organizationId: key.organizationId,
-        details: { name: key.name, teamId: team.id },
-      });
-      return { apiKey: await keyMessage(tx, key, now), key: secret };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: CreateKeyResponse, scopes: ["identity", ...(await teamScopes(deps.store, request.teamId))] },
+      async ({ tx, now, audit }) => {
+        const { team } = await requireTeam(tx, actor, request.teamId);
+        if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
+          throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
+        }
+        const key: ApiKey = withLimits(
+          {
+            id: newId("key", deps),
+            hash: deps.secrets.keyHash(secretSha256(secret)),
+            name: request.name,
+            maskedKey: maskKey(secret),
+            teamId: team.id,
+            organizationId: team.organizationId,
+            createdBy: actor.user.id,
+            createdAt: now,
+          },
+          request.limits,
+        );
+        await tx.insert("keys", key);
+        await followKeyBudget(tx, { before: {}, after: key }, now);
+        await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
+        await audit({
+          action: "key.create",
+          target: key.id,
+          organizationId: key.organizationId,
+          details: { name: key.name, teamId: team.id },
+        });
+        return { apiKey: await keyMessage(tx, key, now), key: secret };
+      },
+    );
   };
 
 const updateKey =
   (deps: ControlDeps): Handlers["updateKey"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: UpdateKeyResponse }, async ({ tx, now, audit }) => {
+    const found = await findKey(deps, deps.store, request.reference);
+    // Beside the key, the use of its budget changes, and settlements in the organization's slot add to that.
+    const scopes: Scope[] = ["identity", ...(found ? [organizationScope(deps.store, found.organizationId)] : [])];
+    return write(deps, context, { actor, codec: UpdateKeyResponse, scopes }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
       const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
       await tx.put("keys", updated);
@@ -112,7 +121,7 @@ const removeKey =
   (deps: ControlDeps): Handlers["removeKey"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: RemoveKeyResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: RemoveKeyResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
       const apiKey = await keyMessage(tx, key, now);
       await deleteKey(tx, key, now);
@@ -127,7 +136,7 @@ const rotateKey =
     const actor = await requireActor(deps, context);
     const secret = mintSecret(deps.random);
     const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
-    return write(deps, context, { actor, codec: RotateKeyResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor, codec: RotateKeyResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
       const { previousHash: _hash, previousHashUntil: _until, disabledAt, ...rest } = key;
       // The old secret of a disabled key is known to a user who left the team, so it gets no grace period.

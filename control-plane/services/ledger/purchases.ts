@@ -7,6 +7,7 @@ import { CARD_NANO_MAX, CARD_NANO_MIN, NANO_PER_CENT, type PaymentEvent, returne
 import type { Purchase } from "../../domain/records.ts";
 import type { Payments } from "../../payments/payments.ts";
 import { collect, readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import { post } from "../../writes/ledger.ts";
 import { notifyPurchase, takePaymentEvent } from "../../writes/payments.ts";
 import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
@@ -38,16 +39,26 @@ const createPurchase =
     const wanted = request.method === "" ? defaultMethod(deps) : request.method;
     if (wanted === "card") return orderByCard(deps, context, { actor, amount: request.amount });
     const method = checkMethod(deps, wanted, actor.user.role === "admin");
-    return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, now, audit }) => {
-      const purchase: Purchase = { ...draft(deps, { actor, amount: request.amount, now }), method, status: "completed", completedAt: now };
-      const { id: reference, organizationId, amount } = purchase;
-      await tx.insert("purchases", purchase);
-      const transfer = { organizationId, from: "purchases", to: organizationAccount(organizationId), amount, reference };
-      const { balance } = await post(tx, { type: "purchase", ...transfer }, now);
-      await notifyPurchase(tx, purchase, now);
-      await audit({ action: "credits.purchase", target: reference, details: { amount, method } });
-      return { purchase: purchaseMessage(purchase), balance };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: CreatePurchaseResponse, scopes: organizationScope(deps.store, actor.organizationId) },
+      async ({ tx, now, audit }) => {
+        const purchase: Purchase = {
+          ...draft(deps, { actor, amount: request.amount, now }),
+          method,
+          status: "completed",
+          completedAt: now,
+        };
+        const { id: reference, organizationId, amount } = purchase;
+        await tx.insert("purchases", purchase);
+        const transfer = { organizationId, from: "purchases", to: organizationAccount(organizationId), amount, reference };
+        const { balance } = await post(tx, { type: "purchase", ...transfer }, now);
+        await notifyPurchase(tx, purchase, now);
+        await audit({ action: "credits.purchase", target: reference, details: { amount, method } });
+        return { purchase: purchaseMessage(purchase), balance };
+      },
+    );
   };
 
 /** Starts a purchase that is paid on the provider's page. Credits are posted when the provider reports the payment. */
@@ -61,13 +72,18 @@ async function orderByCard(deps: ControlDeps, context: CallContext, { actor, amo
   // The page is created before the purchase is stored: an unused page is never paid, while a purchase without a page never could be.
   const email = actor.user.email;
   const checkout = await payments.createCheckout({ purchaseId: order.id, organizationName: organization?.name ?? "", email, amount });
-  return write(deps, context, { actor, codec: CreatePurchaseResponse }, async ({ tx, audit }) => {
-    const purchase: Purchase = { ...order, method: "card", status: "pending", reference: checkout.id, checkoutUrl: checkout.url };
-    await tx.insert("purchases", purchase);
-    await audit({ action: "credits.order", target: purchase.id, details: { amount, method: "card" } });
-    const balance = (await tx.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
-    return { purchase: purchaseMessage(purchase), balance };
-  });
+  return write(
+    deps,
+    context,
+    { actor, codec: CreatePurchaseResponse, scopes: organizationScope(deps.store, actor.organizationId) },
+    async ({ tx, audit }) => {
+      const purchase: Purchase = { ...order, method: "card", status: "pending", reference: checkout.id, checkoutUrl: checkout.url };
+      await tx.insert("purchases", purchase);
+      await audit({ action: "credits.order", target: purchase.id, details: { amount, method: "card" } });
+      const balance = (await tx.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
+      return { purchase: purchaseMessage(purchase), balance };
+    },
+  );
 }
 
 const listPurchases =
@@ -107,7 +123,7 @@ const receivePaymentEvent =
   (deps: ControlDeps): Handlers["receivePaymentEvent"] =>
   async (request) => {
     const event = requirePayments(deps).readEvent(request.payload, request.signature);
-    const outcome = await deps.store.transaction((tx) => takePaymentEvent(tx, event, deps.clock.now()));
+    const outcome = await takePaymentEvent(deps.store, event, deps.clock.now());
     const facts = { eventId: event.id, type: event.type, outcome };
     if (outcome === "refused") deps.logger.error(facts, "a payment does not match its purchase; no credits were posted");
     else deps.logger.info(facts, "a payment event was received");

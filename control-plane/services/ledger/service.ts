@@ -5,6 +5,7 @@ import { emptyAccount, organizationAccount } from "../../domain/ledger.ts";
 import type { LedgerEntry } from "../../domain/records.ts";
 import { teamState } from "../../domain/team-state.ts";
 import { readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import { grant } from "../../writes/accounts.ts";
 import { leasedOf } from "../../writes/leases.ts";
 import { requireActor, requireAdmin } from "../actor.ts";
@@ -69,29 +70,34 @@ const grantCredits =
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
     await deps.edges.caughtUp();
-    const answer = await write(deps, context, { actor, codec: GrantCreditsResponse }, async ({ tx, audit }) => {
-      if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
-      if (request.amount === 0n)
-        throw new AppError(
-          "VALIDATION_ERROR",
-          "The amount must not be 0. Use a positive amount to grant credits, a negative one to take them back.",
-          {
-            details: [{ path: "body.amount", message: "must not be 0" }],
-          },
-        );
-      const { entry, balance } = await grant(tx, deps, {
-        organizationId: request.organizationId,
-        amount: request.amount,
-        ...(request.reference === undefined ? {} : { note: request.reference }),
-      });
-      await audit({
-        action: "credits.grant",
-        target: request.organizationId,
-        organizationId: request.organizationId,
-        details: { amount: request.amount, reference: request.reference },
-      });
-      return { entry: entryMessage(entry), balance };
-    });
+    const answer = await write(
+      deps,
+      context,
+      { actor, codec: GrantCreditsResponse, scopes: organizationScope(deps.store, request.organizationId) },
+      async ({ tx, audit }) => {
+        if (!(await tx.get("organizations", request.organizationId))) throw new AppError("NOT_FOUND", "There is no such organization.");
+        if (request.amount === 0n)
+          throw new AppError(
+            "VALIDATION_ERROR",
+            "The amount must not be 0. Use a positive amount to grant credits, a negative one to take them back.",
+            {
+              details: [{ path: "body.amount", message: "must not be 0" }],
+            },
+          );
+        const { entry, balance } = await grant(tx, deps, {
+          organizationId: request.organizationId,
+          amount: request.amount,
+          ...(request.reference === undefined ? {} : { note: request.reference }),
+        });
+        await audit({
+          action: "credits.grant",
+          target: request.organizationId,
+          organizationId: request.organizationId,
+          details: { amount: request.amount, reference: request.reference },
+        });
+        return { entry: entryMessage(entry), balance };
+      },
+    );
     // The balance fell, so edges return leased credit that no call has reserved.
     if (request.amount < 0n) await deps.edges.recall(request.organizationId);
     return answer;

@@ -9,6 +9,7 @@ import { budgetOf, withBudget } from "../../domain/budgets.ts";
 import { rateLimitsOf, withRateLimits } from "../../domain/rate-limits.ts";
 import type { Organization } from "../../domain/records.ts";
 import { readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { appendChange } from "../../writes/feed.ts";
 import { followSettings, putBlock } from "../../writes/organizations.ts";
@@ -40,26 +41,36 @@ export function adminOrganizationHandlers(
 
     async setOrganizationLimits(request, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: SetOrganizationLimitsResponse }, async ({ tx, now, audit }) => {
-        const organization = await requireOrganization(tx, request.id);
-        const updated = { ...withBudget(withRateLimits(organization, request.limits), request.budget), updatedAt: now };
-        await tx.put("organizations", updated);
-        await followSettings(tx, { before: organization, after: updated }, now);
-        await appendChange(tx, { kind: "organization", subject: organization.id }, now);
-        const details = { ...rateLimitsOf(updated), ...budgetOf(updated) };
-        await audit({ action: "organization.limits", target: organization.id, organizationId: organization.id, details });
-        return { organization: await messageFor(tx, updated, { actor, now }) };
-      });
+      return write(
+        deps,
+        context,
+        { actor, codec: SetOrganizationLimitsResponse, scopes: organizationScope(deps.store, request.id) },
+        async ({ tx, now, audit }) => {
+          const organization = await requireOrganization(tx, request.id);
+          const updated = { ...withBudget(withRateLimits(organization, request.limits), request.budget), updatedAt: now };
+          await tx.put("organizations", updated);
+          await followSettings(tx, { before: organization, after: updated }, now);
+          await appendChange(tx, { kind: "organization", subject: organization.id }, now);
+          const details = { ...rateLimitsOf(updated), ...budgetOf(updated) };
+          await audit({ action: "organization.limits", target: organization.id, organizationId: organization.id, details });
+          return { organization: await messageFor(tx, updated, { actor, now }) };
+        },
+      );
     },
 
     async setOrganizationBlock({ id, blocked, reason }, context) {
       const actor = await requireAdmin(deps, context);
-      return write(deps, context, { actor, codec: SetOrganizationBlockResponse }, async ({ tx, now, audit }) => {
-        const updated = await putBlock(tx, await requireOrganization(tx, id), { blocked, reason }, now);
-        const action = blocked ? "organization.block" : "organization.unblock";
-        await audit({ action, target: id, organizationId: id, details: { reason } });
-        return { organization: await messageFor(tx, updated, { actor, now }) };
-      });
+      return write(
+        deps,
+        context,
+        { actor, codec: SetOrganizationBlockResponse, scopes: organizationScope(deps.store, id) },
+        async ({ tx, now, audit }) => {
+          const updated = await putBlock(tx, await requireOrganization(tx, id), { blocked, reason }, now);
+          const action = blocked ? "organization.block" : "organization.unblock";
+          await audit({ action, target: id, organizationId: id, details: { reason } });
+          return { organization: await messageFor(tx, updated, { actor, now }) };
+        },
+      );
     },
   };
 }

@@ -12,7 +12,7 @@ import type { Invitation, Role, Team, User } from "../../domain/records.ts";
 import type { Mail } from "../../mail/mailer.ts";
 import { readPage } from "../../stores/page.ts";
 import type { Reader, Transaction } from "../../stores/store.ts";
-import { joinTeam, verifyAddress } from "../../writes/accounts.ts";
+import { joinTeam, verifyAddress, verifyScopes } from "../../writes/accounts.ts";
 import { appendChange } from "../../writes/feed.ts";
 import { acceptInvitation, isMailedToken, putInvitation, requireInvitation } from "../../writes/invitations.ts";
 import { type Actor, requireActor } from "../actor.ts";
@@ -37,7 +37,7 @@ const inviteMember =
     await requireManagedTeam(deps.store, actor, request.teamId);
     limitByAddress(deps, context, "invitation");
     let mail: Mail | undefined;
-    const response = await write(deps, context, { actor, codec: InviteMemberResponse }, async (scope) => {
+    const response = await write(deps, context, { actor, codec: InviteMemberResponse, scopes: "identity" }, async (scope) => {
       const invited = await inviteToTeam(deps, scope, actor, request);
       mail = invited.mail;
       return invited.response;
@@ -155,16 +155,21 @@ const accept =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     const { user, organizationId: activeId } = actor;
-    return write(deps, context, { actor, codec: AcceptInvitationResponse }, async ({ tx, now, audit }) => {
-      const given = { token: request.token, email: user.email, hashToken: deps.secrets.tokenHash };
-      const invitation = await requireInvitation(tx, given, now);
-      await acceptInvitation(tx, invitation, user, now);
-      const current = isMailedToken(invitation, given) ? await tx.get("users", user.id) : undefined;
-      if (current) await verifyAddress(tx, deps, current);
-      const { teamId, organizationId, role } = invitation;
-      await audit({ action: "team.member.join", target: teamId, organizationId, details: { userId: user.id, role } });
-      return joined(tx, { teamId, user, activeId, now });
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: AcceptInvitationResponse, scopes: verifyScopes(deps.store, user) },
+      async ({ tx, now, audit }) => {
+        const given = { token: request.token, email: user.email, hashToken: deps.secrets.tokenHash };
+        const invitation = await requireInvitation(tx, given, now);
+        await acceptInvitation(tx, invitation, user, now);
+        const current = isMailedToken(invitation, given) ? await tx.get("users", user.id) : undefined;
+        if (current) await verifyAddress(tx, deps, current);
+        const { teamId, organizationId, role } = invitation;
+        await audit({ action: "team.member.join", target: teamId, organizationId, details: { userId: user.id, role } });
+        return joined(tx, { teamId, user, activeId, now });
+      },
+    );
   };
 
 async function joined(

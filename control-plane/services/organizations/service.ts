@@ -9,6 +9,7 @@ import { type BudgetChange, budgetOf, withBudget } from "../../domain/budgets.ts
 import type { Organization, Role } from "../../domain/records.ts";
 import { isTimezone } from "../../domain/time-buckets.ts";
 import { readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import { fileBytes } from "../../writes/file-bytes.ts";
 import { followSettings } from "../../writes/organizations.ts";
 import { requireActor } from "../actor.ts";
@@ -49,29 +50,34 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
     async updateOrganization(request, context) {
       const actor = await requireActor(deps, context);
       const id = request.id ?? actor.organizationId;
-      return write(deps, context, { actor, codec: UpdateOrganizationResponse }, async ({ tx, now, audit }) => {
-        const [organization, membership] = [
-          await tx.get("organizations", id),
-          await tx.get("organizationMembers", `${id}/${actor.user.id}`),
-        ];
-        if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
-        const changes = changesOf(request);
-        const { clearLowBalanceThreshold: clearThreshold, budget } = request;
-        const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
-        await tx.put("organizations", updated);
-        await followSettings(tx, { before: organization, after: updated }, now);
-        // Read again in the transaction: a session that was revoked in between must stay revoked.
-        const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
-        if (session) await tx.put("sessions", { ...session, organizationId: id });
-        await audit({
-          action: "organization.update",
-          target: id,
-          organizationId: id,
-          details: { ...changes, ...budgetOf(updated), activate: request.activate },
-        });
-        const activeId = request.activate ? id : actor.organizationId;
-        return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId, now }) };
-      });
+      return write(
+        deps,
+        context,
+        { actor, codec: UpdateOrganizationResponse, scopes: ["identity", organizationScope(deps.store, id)] },
+        async ({ tx, now, audit }) => {
+          const [organization, membership] = [
+            await tx.get("organizations", id),
+            await tx.get("organizationMembers", `${id}/${actor.user.id}`),
+          ];
+          if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
+          const changes = changesOf(request);
+          const { clearLowBalanceThreshold: clearThreshold, budget } = request;
+          const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
+          await tx.put("organizations", updated);
+          await followSettings(tx, { before: organization, after: updated }, now);
+          // Read again in the transaction: a session that was revoked in between must stay revoked.
+          const session = request.activate ? await tx.get("sessions", actor.session.id) : undefined;
+          if (session) await tx.put("sessions", { ...session, organizationId: id });
+          await audit({
+            action: "organization.update",
+            target: id,
+            organizationId: id,
+            details: { ...changes, ...budgetOf(updated), activate: request.activate },
+          });
+          const activeId = request.activate ? id : actor.organizationId;
+          return { organization: await organizationMessage(tx, updated, { role: membership.role, activeId, now }) };
+        },
+      );
     },
 
     ...adminOrganizationHandlers(deps),

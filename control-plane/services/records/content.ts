@@ -7,7 +7,7 @@ import type {
   PutContentRequest,
   PutContentResponse,
 } from "../../../proto/gen/tributary/records/v1/records.ts";
-import { contentId, putContentRow, removeContentRow } from "../../writes/records.ts";
+import { contentId, contentScopes, putContentRow, removeContentRow, teamOfContent } from "../../writes/records.ts";
 import type { ControlDeps } from "../deps.ts";
 import { requireId } from "./messages.ts";
 
@@ -34,8 +34,9 @@ export async function putContent(deps: Deps, messages: AsyncIterable<PutContentR
   const content = { teamId: requireId(teamId), id: requireId(id) };
   const limit = isTemporary ? undefined : deps.config.filesBytesMax;
   const before = (await deps.store.get("contents", contentId(content)))?.bytes ?? 0;
+  const scopes = await contentScopes(deps.store, content.teamId);
   const setBytes = (bytes: number, most?: number) =>
-    deps.store.transaction((tx) => putContentRow(tx, { ...content, bytes }, { now: deps.clock.now(), limit: most }));
+    deps.store.transaction(scopes, (tx) => putContentRow(tx, { ...content, bytes }, { now: deps.clock.now(), limit: most }));
   const reserve = (bytes: number) => setBytes(bytes, limit);
   const announced = Number(first.value.bytes);
   await reserve(announced);
@@ -107,6 +108,6 @@ export async function removeContents(deps: Pick<Deps, "store">, ids: readonly st
     const content = await deps.store.get("contents", id);
     if (content?.unownedAt === undefined) continue;
     await deps.store.blobs.remove(blobName(id));
-    await deps.store.transaction((tx) => removeContentRow(tx, id));
+    await deps.store.transaction(await contentScopes(deps.store, teamOfContent(id)), (tx) => removeContentRow(tx, id));
   }
 }

@@ -35,7 +35,7 @@ async function upload(size: number, options: Options = {}, id: string = randomUU
 }
 
 const write = (writes: Parameters<typeof commitRecords>[1]["writes"]) =>
-  platform.deps.store.transaction((tx) => commitRecords(tx, { teamId: platform.team.id, writes }, platform.deps.clock.now()));
+  platform.deps.store.transaction("every", (tx) => commitRecords(tx, { teamId: platform.team.id, writes }, platform.deps.clock.now()));
 const own = (id: string) => {
   const { id: organizationId } = platform.organization;
   const record = { id, kind: "file", organizationId, keyId: "key_1", body: "{}", createdAt: platform.deps.clock.now() };
@@ -97,7 +97,7 @@ test("what a control plane that died had reserved is given back with its row", a
   const { store, clock } = platform.deps;
   await expect(upload(800, { bytes: 800, fails: true }, "lost")).rejects.toThrow("broken off");
   // As the process would have left it.
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     await tx.put("contents", { id: `${platform.team.id}/lost`, bytes: 800, unownedAt: clock.now() });
     await tx.put("storage", { id: platform.organization.id, fileBytes: 800 });
   });
@@ -110,7 +110,7 @@ test("files that are older than the sum are added up once", async () => {
   const { store } = platform.deps;
   await upload(300);
   await upload(200);
-  await store.transaction((tx) => tx.remove("storage", platform.organization.id));
+  await store.transaction("every", (tx) => tx.remove("storage", platform.organization.id));
   expect(await used()).toBe(500);
   await expect(upload(501, { bytes: 501 })).rejects.toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   await upload(500, { bytes: 500 });

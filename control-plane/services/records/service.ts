@@ -2,7 +2,10 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import type { ClaimedRecord, ClaimRecordsRequest, RecordsServiceService } from "../../../proto/gen/tributary/records/v1/records.ts";
 import type { TeamRecord } from "../../domain/records.ts";
-import { claimOldest, commitRecords, contentId, renewClaim } from "../../writes/records.ts";
+import { collect } from "../../stores/page.ts";
+import { teamRecordsScope } from "../../stores/scopes.ts";
+import type { Transaction } from "../../stores/store.ts";
+import { claimDue, commitRecords, contentId, renewClaim } from "../../writes/records.ts";
 import { callerOfKeyId } from "../access/callers.ts";
 import type { ControlDeps } from "../deps.ts";
 import { getContent, putContent, removeContents } from "./content.ts";
@@ -34,7 +37,9 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
       const teamId = requireId(request.teamId);
       if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `A commit has at most ${WRITES_MAX} writes.`);
       const writes = request.writes.map(teamWrite);
-      const { records, removed } = await store.transaction((tx) => commitRecords(tx, { teamId, writes }, clock.now()));
+      const { records, removed } = await store.transaction(teamRecordsScope(teamId), (tx) =>
+        commitRecords(tx, { teamId, writes }, clock.now()),
+      );
       await removeContentsOf(deps, removed);
       return { records: records.map((record) => recordMessage({ ...record, body: "" })) };
     },
@@ -48,7 +53,9 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
     async renewClaim(request) {
       const { kind, id, claim } = request;
       const leaseMs = requireLease(request.leaseMs);
-      const record = await store.transaction((tx) => renewClaim(tx, { kind, id, claim, leaseMs }, clock.now()));
+      const { teamId } = (await store.get("records", id)) ?? {};
+      const renew = (tx: Transaction) => renewClaim(tx, { kind, id, claim, leaseMs }, clock.now());
+      const record = teamId === undefined ? undefined : await store.transaction(teamRecordsScope(teamId), renew);
       return record ? withCaller(deps, record) : {};
     },
 
@@ -60,19 +67,20 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
   };
 }
 
-/** Most requests find nothing due, so a count without a transaction comes first. */
+/** Most requests find nothing due, so a read without a transaction comes first. */
 async function claimRecords({ store, clock }: ControlDeps, request: ClaimRecordsRequest): Promise<TeamRecord[]> {
   const limit = Math.min(request.limit, CLAIMS_MAX);
   const claimed: TeamRecord[] = [];
   let bytes = 0;
   for (const kind of request.kinds) {
-    const lease = { kind, claim: request.claim, leaseMs: Number(request.leaseMs) };
     // One at a time, so that the answer fits a message.
     while (claimed.length < limit && bytes < CLAIMED_BYTES_MAX) {
-      const due = { index: "byDue", equals: [kind], before: clock.now() + 1 } as const;
-      if ((await store.count("records", due)) === 0) break;
-      const record = await store.transaction((tx) => claimOldest(tx, lease, clock.now()));
-      if (!record) break;
+      const [due] = await collect(store.scan("records", { index: "byDue", equals: [kind], before: clock.now() + 1, limit: 1 }));
+      if (!due) break;
+      const lease = { kind, id: due.id, claim: request.claim, leaseMs: Number(request.leaseMs) };
+      const record = await store.transaction(teamRecordsScope(due.teamId), (tx) => claimDue(tx, lease, clock.now()));
+      // Another edge was first.
+      if (!record) continue;
       claimed.push(record);
       bytes += Buffer.byteLength(record.body);
     }

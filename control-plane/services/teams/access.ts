@@ -2,7 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { effectiveRole, manages } from "../../domain/permissions.ts";
 import type { ApiKey, Role, Team } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
-import type { Reader } from "../../stores/store.ts";
+import { organizationScope, type Scope } from "../../stores/scopes.ts";
+import type { Reader, Store } from "../../stores/store.ts";
 import type { Actor } from "../actor.ts";
 
 /** A team that the actor has access to, with the actor's role. A team of another tenant and a missing one give the same NOT_FOUND. */
@@ -11,6 +12,12 @@ export async function requireTeam(reader: Reader, actor: Actor, teamId: string):
   const role = team && (await roleIn(reader, actor, team));
   if (!team || !role) throw new AppError("NOT_FOUND", "There is no such team.");
   return { team, role };
+}
+
+/** The scope of a team's organization. A team that does not exist has none; whoever writes it refuses that. */
+export async function teamScopes(store: Store, teamId: string): Promise<readonly Scope[]> {
+  const team = await store.get("teams", teamId);
+  return team ? [organizationScope(store, team.organizationId)] : [];
 }
 
 export async function requireManagedTeam(reader: Reader, actor: Actor, teamId: string): Promise<{ team: Team; role: Role }> {

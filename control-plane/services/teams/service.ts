@@ -15,6 +15,7 @@ import { manages } from "../../domain/permissions.ts";
 import { rateLimitsOf, withRateLimits } from "../../domain/rate-limits.ts";
 import type { Team } from "../../domain/records.ts";
 import { collect, readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { insertTeam } from "../../writes/accounts.ts";
 import { followBudget } from "../../writes/budgets.ts";
@@ -25,7 +26,7 @@ import { keyMessage, memberMessages, metaOf, pageOf, teamMessage, teamSpends } f
 import { invitationHandlers } from "../organizations/invitations.ts";
 import { changeRole, removeFromTeam } from "../organizations/members.ts";
 import { write } from "../write.ts";
-import { requireManagedTeam, requireTeam, visibleTeamIds } from "./access.ts";
+import { requireManagedTeam, requireTeam, teamScopes, visibleTeamIds } from "./access.ts";
 
 type Handlers = ServiceHandlers<typeof TeamsServiceService>;
 
@@ -66,12 +67,17 @@ const createTeam =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     requireOrganizationManager(actor);
-    return write(deps, context, { actor, codec: CreateTeamResponse }, async ({ tx, now, audit }) => {
-      await refuseTakenName(tx, actor.organizationId, request.name);
-      const team = await insertTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
-      await audit({ action: "team.create", target: team.id, details: { name: team.name } });
-      return { team: await teamMessage(tx, team, now) };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: CreateTeamResponse, scopes: ["identity", organizationScope(deps.store, actor.organizationId)] },
+      async ({ tx, now, audit }) => {
+        await refuseTakenName(tx, actor.organizationId, request.name);
+        const team = await insertTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
+        await audit({ action: "team.create", target: team.id, details: { name: team.name } });
+        return { team: await teamMessage(tx, team, now) };
+      },
+    );
   };
 
 const getTeam =
@@ -93,63 +99,75 @@ const updateTeam =
   (deps: ControlDeps): Handlers["updateTeam"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: UpdateTeamResponse }, async ({ tx, now, audit }) => {
-      const { team } = await requireManagedTeam(tx, actor, request.id);
-      const name = request.name ?? team.name;
-      if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
-      if (request.budget) await requireBudgetManager(tx, actor, team);
-      const limited = withBudget(withTeamLimits(team, request), request.budget);
-      const updated: Team = { ...limited, name, nameKey: name.toLowerCase(), updatedAt: now };
-      await tx.put("teams", updated);
-      const subject = { kind: "team", id: team.id, organizationIds: [team.organizationId] } as const;
-      await followBudget(tx, subject, { before: team, after: updated }, now);
-      await appendChange(tx, { kind: "team", subject: team.id }, now);
-      await audit({
-        action: "team.update",
-        target: team.id,
-        organizationId: team.organizationId,
-        details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated), ...budgetOf(updated) },
-      });
-      return { team: await teamMessage(tx, updated, now) };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: UpdateTeamResponse, scopes: await teamScopes(deps.store, request.id) },
+      async ({ tx, now, audit }) => {
+        const { team } = await requireManagedTeam(tx, actor, request.id);
+        const name = request.name ?? team.name;
+        if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
+        if (request.budget) await requireBudgetManager(tx, actor, team);
+        const limited = withBudget(withTeamLimits(team, request), request.budget);
+        const updated: Team = { ...limited, name, nameKey: name.toLowerCase(), updatedAt: now };
+        await tx.put("teams", updated);
+        const subject = { kind: "team", id: team.id, organizationIds: [team.organizationId] } as const;
+        await followBudget(tx, subject, { before: team, after: updated }, now);
+        await appendChange(tx, { kind: "team", subject: team.id }, now);
+        await audit({
+          action: "team.update",
+          target: team.id,
+          organizationId: team.organizationId,
+          details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated), ...budgetOf(updated) },
+        });
+        return { team: await teamMessage(tx, updated, now) };
+      },
+    );
   };
 
 const updateMember =
   (deps: ControlDeps): Handlers["updateMember"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: UpdateMemberResponse }, (scope) => changeRole(scope, actor, request));
+    return write(deps, context, { actor, codec: UpdateMemberResponse, scopes: "identity" }, (scope) => changeRole(scope, actor, request));
   };
 
 const removeMember =
   (deps: ControlDeps): Handlers["removeMember"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: RemoveMemberResponse }, (scope) => removeFromTeam(scope, actor, request));
+    return write(deps, context, { actor, codec: RemoveMemberResponse, scopes: "identity" }, (scope) =>
+      removeFromTeam(scope, actor, request),
+    );
   };
 
 const setTeamBlock =
   (deps: ControlDeps): Handlers["setTeamBlock"] =>
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
-    return write(deps, context, { actor, codec: SetTeamBlockResponse }, async ({ tx, now, audit }) => {
-      const team = await tx.get("teams", request.id);
-      if (!team) throw new AppError("NOT_FOUND", "There is no such team.");
-      const { blockedByAdminAt, blockReason, ...open } = team;
-      const reason = request.reason ?? blockReason;
-      const updated: Team = request.blocked
-        ? { ...open, blockedByAdminAt: blockedByAdminAt ?? now, ...(reason === undefined ? {} : { blockReason: reason }), updatedAt: now }
-        : { ...open, updatedAt: now };
-      await tx.put("teams", updated);
-      await appendChange(tx, { kind: "team", subject: team.id }, now);
-      await audit({
-        action: request.blocked ? "team.block" : "team.unblock",
-        target: team.id,
-        organizationId: team.organizationId,
-        details: { reason: request.reason },
-      });
-      return { team: await teamMessage(tx, updated, now) };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: SetTeamBlockResponse, scopes: await teamScopes(deps.store, request.id) },
+      async ({ tx, now, audit }) => {
+        const team = await tx.get("teams", request.id);
+        if (!team) throw new AppError("NOT_FOUND", "There is no such team.");
+        const { blockedByAdminAt, blockReason, ...open } = team;
+        const reason = request.reason ?? blockReason;
+        const updated: Team = request.blocked
+          ? { ...open, blockedByAdminAt: blockedByAdminAt ?? now, ...(reason === undefined ? {} : { blockReason: reason }), updatedAt: now }
+          : { ...open, updatedAt: now };
+        await tx.put("teams", updated);
+        await appendChange(tx, { kind: "team", subject: team.id }, now);
+        await audit({
+          action: request.blocked ? "team.block" : "team.unblock",
+          target: team.id,
+          organizationId: team.organizationId,
+          details: { reason: request.reason },
+        });
+        return { team: await teamMessage(tx, updated, now) };
+      },
+    );
   };
 
 /** The budget of a team is set by managers of the organization; managers of the team alone must not raise it. */

@@ -38,7 +38,7 @@ const publish =
     const actor = await requireTrainingActor(deps, context);
     const publication = readPublication(request);
     const { organizationId, teamId } = await publishTarget(deps.store, actor, request);
-    return write(deps, context, { actor: actor.person, codec: PublishVersionResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor: actor.person, codec: PublishVersionResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
       const { name, task, blob, format, lineage } = publication;
       const known = await tx.find("trainedModels", "byName", [organizationId, name]);
       if (known) await requireManager(tx, actor, known);
@@ -88,7 +88,7 @@ const rollBack =
   (deps: ControlDeps): Handlers["rollBack"] =>
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
-    return write(deps, context, { actor: actor.person, codec: RollBackResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor: actor.person, codec: RollBackResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
       const model = await requireModelOf(tx, actor, request);
       await requireManager(tx, actor, model);
       const version = request.version ?? mainVersion(model.traffic) - 1;
@@ -107,7 +107,7 @@ const splitTraffic =
     const actor = await requireTrainingActor(deps, context);
     const { version, percent } = request;
     if (!(percent >= 0 && percent <= 100)) throw refused("percent", "must be a whole number from 0 to 100");
-    return write(deps, context, { actor: actor.person, codec: SplitTrafficResponse }, async ({ tx, now, audit }) => {
+    return write(deps, context, { actor: actor.person, codec: SplitTrafficResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
       const model = await requireModel(tx, actor, request.model);
       await requireManager(tx, actor, model);
       await requireVersion(tx, model, version);

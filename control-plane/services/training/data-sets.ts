@@ -34,7 +34,7 @@ export function dataSetHandlers(deps: ControlDeps): Pick<Handlers, "listDataSets
         throw new AppError("VALIDATION_ERROR", "A data set needs a name, an epsilonBudget above 0 and a delta between 0 and 1.");
       const actor = await requireTrainingActor(deps, context);
       const { organizationId } = await teamForNew(deps.store, actor, "");
-      return write(deps, context, { actor: actor.person, codec: SetDataSetBudgetResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor: actor.person, codec: SetDataSetBudgetResponse, scopes: [] }, async ({ tx, now, audit }) => {
         const known = await tx.get("dataSets", dataSetId(organizationId, name));
         const { epsilonBudget: _before, ...rest } = known ?? emptyDataSet({ organizationId, name, delta: DELTA }, now);
         const next: DataSet = {

@@ -11,6 +11,7 @@ import {
 } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect, slicePage } from "../../stores/page.ts";
+import { federationScope } from "../../stores/scopes.ts";
 import { putFederation } from "../../writes/federations.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
@@ -35,7 +36,7 @@ export function trainingNodeHandlers(
       const url = checkNodeUrl(deps, request.url, "body.url");
       await refusePrivateNames([{ url, path: "body.url" }], { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
       await refuseOperatorsNodes([{ url, path: "body.url" }], deps.config);
-      return write(deps, context, { actor: actor.person, codec: CreateNodeResponse }, async ({ tx, now, audit }) => {
+      return write(deps, context, { actor: actor.person, codec: CreateNodeResponse, scopes: [] }, async ({ tx, now, audit }) => {
         if (await tx.find("trainerNodes", "byTeamAndUrl", [team.id, url])) {
           throw new AppError("ALREADY_EXISTS", "The team has a node with this address already.", {
             details: [{ path: "body.url", message: "is taken" }],
@@ -76,7 +77,7 @@ export function trainingNodeHandlers(
     async deleteNode({ id }, context) {
       const actor = await requireTrainingActor(deps, context);
       if (sharedNode(deps.config, id)) throw new AppError("FORBIDDEN", "This is a shared node of the operator and cannot be removed.");
-      return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse }, async ({ tx, audit }) => {
+      return write(deps, context, { actor: actor.person, codec: DeleteNodeResponse, scopes: [] }, async ({ tx, audit }) => {
         const { found: node, role } = await requireVisible(tx, { actor, found: await tx.get("trainerNodes", id), what: "node" });
         requireManager(role);
         await tx.remove("trainerNodes", node.id);
@@ -88,7 +89,8 @@ export function trainingNodeHandlers(
     async joinFederation({ token, blob, capabilities }, context) {
       const hash = deps.secrets.tokenHash(token);
       const federationId = await federationOfToken(deps, hash);
-      const joined = await write(deps, context, { actor: undefined, codec: JoinFederationResponse }, async ({ tx, now }) => {
+      const scopes = federationId === undefined ? [] : [federationScope(federationId)];
+      const joined = await write(deps, context, { actor: undefined, codec: JoinFederationResponse, scopes }, async ({ tx, now }) => {
         const federation = federationId === undefined ? undefined : await tx.get("federations", federationId);
         const place = federation?.participants.find(({ joinHash }) => joinHash === hash);
         if (!federation || !place) throw new AppError("UNAUTHORIZED", "The join token is not valid, or its federation has ended.");

@@ -65,7 +65,7 @@ describe("blobs", () => {
     const { joinTokens, federation } = await create("owner", { participants: [JOINING, JOINING] });
     const federationId = federation?.id ?? "";
     const participants = [participant("p1", UPDATE), participant("p2", OTHERS)];
-    await platform.deps.store.transaction((tx) =>
+    await platform.deps.store.transaction("every", (tx) =>
       tx.put("trainingRounds", {
         ...{ id: `${federationId}/1`, federationId, round: 1, state: "committed", participants, record: "", recordHash: "" },
         ...{ resultBlob: RESULT, budgetNanoUsd: 0n, openedAt: 1 },

@@ -9,7 +9,9 @@ import {
 } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
+import { federationScope } from "../../stores/scopes.ts";
 import { controlFederation, putFederation } from "../../writes/federations.ts";
+import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
@@ -60,35 +62,41 @@ const createFederation =
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
     await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
     await refuseOperatorsNodes(named, deps.config);
-    return write(deps, context, { actor: actor.person, codec: CreateFederationResponse }, async ({ tx, now, audit }) => {
-      const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
-      const federation: Federation = {
-        id: newId("fed", deps),
-        name: request.name,
-        organizationId: team.organizationId,
-        teamId: team.id,
-        createdBy: actor.userId,
-        settings: request.settings,
-        participants,
-        budgetNanoUsd: request.budgetNanoUsd,
-        state: "created",
-        round: 0,
-        phase: "committed",
-        head: { round: 0, recordHash: NO_RECORD, blob: "", stateBlob: "" },
-        eventSeq: 0,
-        dueAt: now,
-        createdAt: now,
-        updatedAt: now,
-      };
-      const created = await putFederation(tx, federation, [{ type: "federation.created", data: { name: federation.name } }], now);
-      await audit({
-        action: "federation.create",
-        target: federation.id,
-        organizationId: team.organizationId,
-        details: { name: request.name },
-      });
-      return { federation: federationMessage(created), joinTokens };
-    });
+    const id = newId("fed", deps);
+    return write(
+      deps,
+      context,
+      { actor: actor.person, codec: CreateFederationResponse, scopes: federationScope(id) },
+      async ({ tx, now, audit }) => {
+        const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
+        const federation: Federation = {
+          id,
+          name: request.name,
+          organizationId: team.organizationId,
+          teamId: team.id,
+          createdBy: actor.userId,
+          settings: request.settings,
+          participants,
+          budgetNanoUsd: request.budgetNanoUsd,
+          state: "created",
+          round: 0,
+          phase: "committed",
+          head: { round: 0, recordHash: NO_RECORD, blob: "", stateBlob: "" },
+          eventSeq: 0,
+          dueAt: now,
+          createdAt: now,
+          updatedAt: now,
+        };
+        const created = await putFederation(tx, federation, [{ type: "federation.created", data: { name: federation.name } }], now);
+        await audit({
+          action: "federation.create",
+          target: federation.id,
+          organizationId: team.organizationId,
+          details: { name: request.name },
+        });
+        return { federation: federationMessage(created), joinTokens };
+      },
+    );
   };
 
 const listFederations =
@@ -156,7 +164,8 @@ const changeState =
     const action = ACTIONS.find((name) => name === request.action);
     if (!action) throw new AppError("VALIDATION_ERROR", "The action must be pause, resume or stop.");
     const actor = await requireTrainingActor(deps, context);
-    return write(deps, context, { actor: actor.person, codec: ControlFederationResponse }, async ({ tx, now, audit }) => {
+    const scopes = await budgetScopes(deps.store, request.id);
+    return write(deps, context, { actor: actor.person, codec: ControlFederationResponse, scopes }, async ({ tx, now, audit }) => {
       const given = await tx.get("federations", request.id);
       const { found: federation, role } = await requireVisible(tx, { actor, found: given, what: "federation" });
       requireManager(role);

@@ -1,3 +1,4 @@
+import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
@@ -5,7 +6,8 @@ import type { TrainingServiceService } from "../../../proto/gen/tributary/traini
 import { stateAfter } from "../../domain/federation-state.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect } from "../../stores/page.ts";
-import type { Transaction } from "../../stores/store.ts";
+import { federationScope, type Scope } from "../../stores/scopes.ts";
+import type { Store, Transaction } from "../../stores/store.ts";
 import {
   claimFederation,
   endFederation,
@@ -16,6 +18,7 @@ import {
   renewFederation,
   requireClaim,
 } from "../../writes/federations.ts";
+import { budgetScopes, rewardScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
 import { federationMessage, readResult, roundMessage } from "./messages.ts";
@@ -51,9 +54,12 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       const work = [];
       while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
         // Most requests find nothing due, so a read without a transaction comes first.
-        if (!(await findDueFederation(store, except, clock.now()))) break;
-        const claimed = await store.transaction((tx) => claimFederation(tx, { claim: request.claim, leaseMs, except }, clock.now()));
-        if (!claimed) break;
+        const due = await findDueFederation(store, except, clock.now());
+        if (!due) break;
+        const asked = { id: due.id, claim: request.claim, leaseMs };
+        const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
+        // Another coordinator was first.
+        if (!claimed) continue;
         const round = await openRoundOf(store, claimed);
         work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
       }
@@ -62,7 +68,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
 
     async renewFederation({ federationId: id, claim, leaseMs: asked }) {
       const leaseMs = requireLease(asked);
-      const held = await store.transaction((tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
+      const held = await store.transaction(federationScope(id), (tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
       return { federation: held && federationMessage(held, deps) };
     },
 
@@ -91,9 +97,8 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     async endFederation(request) {
       const state = request.state === "completed" ? "completed" : "failed";
       const { failure } = request;
-      await step(request, (tx, federation, now) =>
-        endFederation(tx, { federation, outcome: { state, ...(failure ? { failure } : {}) } }, now),
-      );
+      const outcome = { state, ...(failure ? { failure } : {}) } as const;
+      await step(request, (tx, federation, now) => endFederation(tx, { federation, outcome }, now), budgetScopes);
       return {};
     },
 
@@ -119,12 +124,13 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
 type Step = <Result>(
   held: { federationId: string; claim: string },
   work: (tx: Transaction, federation: Federation, now: number) => Promise<Result>,
+  scopesOf?: (store: Store, federationId: string) => Promise<readonly Scope[]>,
 ) => Promise<Result>;
 
-/** Runs one transaction on a federation for the coordinator that holds its claim. */
+/** Runs one transaction on a federation for the coordinator that holds its claim. `scopesOf` is for steps that move money. */
 function stepOf({ store, clock }: ControlDeps): Step {
-  return ({ federationId: id, claim }, work) =>
-    store.transaction(async (tx) => {
+  return async ({ federationId: id, claim }, work, scopesOf) =>
+    store.transaction(scopesOf ? await scopesOf(store, id) : federationScope(id), async (tx) => {
       const now = clock.now();
       return work(tx, await requireClaim(tx, { id, claim }), now);
     });
@@ -133,10 +139,11 @@ function stepOf({ store, clock }: ControlDeps): Step {
 function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound" | "recordResult" | "setPhase" | "commitRound"> {
   return {
     async openRound(request) {
-      const round = await step(request, (tx, federation, now) => {
+      const open = (tx: Transaction, federation: Federation, now: number) => {
         const reserved = deps.reservations.reservedOf(federation.organizationId);
         return openRound(tx, { federation, participantIds: request.participantIds, reserved }, now);
-      });
+      };
+      const round = await step(request, open, budgetScopes);
       return { round: roundMessage(round) };
     },
 
@@ -158,24 +165,12 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
     async commitRound(request) {
       const record = readRecord(request.record);
       const { accuracy, loss, epsilon } = request;
-      const federation = await step(request, (tx, found, now) =>
-        commitRound(
-          tx,
-          {
-            federation: found,
-            record,
-            recordText: request.record,
-            stateBlob: request.stateBlob,
-            participants: request.participants.map(readResult),
-            figures: {
-              ...(accuracy === undefined ? {} : { accuracy }),
-              ...(loss === undefined ? {} : { loss }),
-              ...(epsilon === undefined ? {} : { epsilon }),
-            },
-          },
-          now,
-        ),
-      );
+      const { record: recordText, stateBlob } = request;
+      const participants = request.participants.map(readResult);
+      const figures = defined({ accuracy, loss, epsilon });
+      const commit = (tx: Transaction, found: Federation, now: number) =>
+        commitRound(tx, { federation: found, record, recordText, stateBlob, participants, figures }, now);
+      const federation = await step(request, commit, rewardScopes);
       return { federation: federationMessage(federation, deps) };
     },
   };

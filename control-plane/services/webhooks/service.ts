@@ -12,6 +12,7 @@ import {
 } from "../../../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { type Delivery, WEBHOOK_EVENTS, type Webhook, type WebhookEvent } from "../../domain/webhook-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
+import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { webhookDelivery } from "../../webhooks/expand-notices.ts";
 import { mintWebhookSecret } from "../../webhooks/sign.ts";
@@ -57,53 +58,68 @@ const createWebhook =
     requireOrganizationManager(actor);
     const url = checkUrl(request.url, deps.config.allowPrivateWebhooks);
     const secret = mintWebhookSecret(deps.random);
-    return write(deps, context, { actor, codec: CreateWebhookResponse }, async ({ tx, now, audit }) => {
-      const { organizationId } = actor;
-      if ((await tx.count("webhooks", { index: "byOrganization", equals: [organizationId] })) >= WEBHOOKS_MAX) {
-        throw new AppError("VALIDATION_ERROR", `An organization has at most ${WEBHOOKS_MAX} webhooks. Delete one first.`);
-      }
-      const webhook: Webhook = {
-        id: newId("wh", deps),
-        organizationId,
-        url,
-        events: checkEvents(request.events),
-        sealedSecret: deps.secrets.seal(Buffer.from(secret)),
-        createdBy: actor.user.id,
-        createdAt: now,
-      };
-      await tx.insert("webhooks", webhook);
-      await audit({ action: "webhook.create", target: webhook.id, details: { url, events: webhook.events } });
-      return { webhook: webhookMessage(webhook), secret };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: CreateWebhookResponse, scopes: organizationScope(deps.store, actor.organizationId) },
+      async ({ tx, now, audit }) => {
+        const { organizationId } = actor;
+        if ((await tx.count("webhooks", { index: "byOrganization", equals: [organizationId] })) >= WEBHOOKS_MAX) {
+          throw new AppError("VALIDATION_ERROR", `An organization has at most ${WEBHOOKS_MAX} webhooks. Delete one first.`);
+        }
+        const webhook: Webhook = {
+          id: newId("wh", deps),
+          organizationId,
+          url,
+          events: checkEvents(request.events),
+          sealedSecret: deps.secrets.seal(Buffer.from(secret)),
+          createdBy: actor.user.id,
+          createdAt: now,
+        };
+        await tx.insert("webhooks", webhook);
+        await audit({ action: "webhook.create", target: webhook.id, details: { url, events: webhook.events } });
+        return { webhook: webhookMessage(webhook), secret };
+      },
+    );
   };
 
 const deleteWebhook =
   (deps: ControlDeps): Handlers["deleteWebhook"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: DeleteWebhookResponse }, async ({ tx, audit }) => {
-      const webhook = await requireWebhook(tx, actor, request.id);
-      await tx.remove("webhooks", webhook.id);
-      // Pending deliveries are canceled. Finished ones stay in the log until they expire.
-      const pending = (await collect(tx.scan("deliveries", { index: "byWebhook", equals: [webhook.id] }))).filter(isPending);
-      for (const { id } of pending) await tx.remove("deliveries", id);
-      await audit({ action: "webhook.delete", target: webhook.id, details: { url: webhook.url } });
-      return {};
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: DeleteWebhookResponse, scopes: organizationScope(deps.store, actor.organizationId) },
+      async ({ tx, audit }) => {
+        const webhook = await requireWebhook(tx, actor, request.id);
+        await tx.remove("webhooks", webhook.id);
+        // Pending deliveries are canceled. Finished ones stay in the log until they expire.
+        const pending = (await collect(tx.scan("deliveries", { index: "byWebhook", equals: [webhook.id] }))).filter(isPending);
+        for (const { id } of pending) await tx.remove("deliveries", id);
+        await audit({ action: "webhook.delete", target: webhook.id, details: { url: webhook.url } });
+        return {};
+      },
+    );
   };
 
 const testWebhook =
   (deps: ControlDeps): Handlers["testWebhook"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    return write(deps, context, { actor, codec: TestWebhookResponse }, async ({ tx, now, audit }) => {
-      const webhook = await requireWebhook(tx, actor, request.id);
-      const data = JSON.stringify({ organizationId: webhook.organizationId, webhookId: webhook.id });
-      const delivery = webhookDelivery(deps, webhook, { type: "webhook.test", data, at: now });
-      await tx.insert("deliveries", delivery);
-      await audit({ action: "webhook.test", target: webhook.id });
-      return { delivery: deliveryMessage(delivery) };
-    });
+    return write(
+      deps,
+      context,
+      { actor, codec: TestWebhookResponse, scopes: organizationScope(deps.store, actor.organizationId) },
+      async ({ tx, now, audit }) => {
+        const webhook = await requireWebhook(tx, actor, request.id);
+        const data = JSON.stringify({ organizationId: webhook.organizationId, webhookId: webhook.id });
+        const delivery = webhookDelivery(deps, webhook, { type: "webhook.test", data, at: now });
+        await tx.insert("deliveries", delivery);
+        await audit({ action: "webhook.test", target: webhook.id });
+        return { delivery: deliveryMessage(delivery) };
+      },
+    );
   };
 
 /** A webhook of another organization is NOT_FOUND for every role; webhooks of the own organization need an owner or admin. */

@@ -37,7 +37,7 @@ test("only the owner can read the embedded store's files", async () => {
 test("a long reading of the embedded store gives others their turn", async () => {
   const { store, close } = openTestStore();
   const rows = Array.from({ length: 12_000 }, (_, index) => reportedCall(`call_${index}`, 0n, { createdAt: DAY + index * 10 }));
-  await store.transaction(async (tx) => tx.insertNew("usage", rows));
+  await store.transaction("every", async (tx) => tx.insertNew("usage", rows));
   const range = { index: "byOrganization", equals: ["org_1"] } as const;
   const readings: Record<string, () => Promise<number>> = {
     "by index": async () => (await collect(store.scan("usage", range))).length,

@@ -4,6 +4,7 @@ import { type Database, open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf } from "../collections.ts";
 import { Overlay, type Write } from "../overlay.ts";
+import { listOf, type Scopes } from "../scopes.ts";
 import type { Store, StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { type FolderBlobs, folderBlobs } from "./blobs.ts";
@@ -48,9 +49,9 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     this.blobs = blobs;
   }
 
-  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+  async transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T> {
     const { result, writes } = await this.#queue.run(async () => {
-      const overlay = new Overlay(this);
+      const overlay = new Overlay(this, { scopes: listOf(scopes), slots: this.slots });
       const result = await work(overlay);
       const { writes } = overlay;
       if (writes.length > 0) this.#root.transactionSync(() => this.#apply(writes));

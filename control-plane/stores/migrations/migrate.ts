@@ -31,7 +31,7 @@ export async function migrate(store: Store, migrations: readonly Migration[] = M
   if (!stamp) await stampVersion(store, from);
   for (const migration of migrations) {
     if (migration.version <= from) continue;
-    await store.transaction(async (tx) => {
+    await store.transaction("every", async (tx) => {
       // Another control plane may have run this migration in between.
       if (Number((await tx.get("settings", STAMP))?.value) >= migration.version) return;
       await migration.up(tx);
@@ -42,7 +42,7 @@ export async function migrate(store: Store, migrations: readonly Migration[] = M
 }
 
 async function stampVersion(store: Store, version: number): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("settings", async (tx) => {
     if (!(await tx.get("settings", STAMP))) await tx.put("settings", { id: STAMP, value: String(version) });
   });
 }

@@ -78,7 +78,7 @@ function withMongod(): void {
 
     test("of 40 racing inserts of one unique name exactly one wins, and the others are refused", async () => {
       const races = Array.from({ length: 40 }, (_, index) =>
-        (index % 2 ? left : right).transaction((tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
+        (index % 2 ? left : right).transaction("every", (tx) => tx.insert("teams", team(`team_${index}`, { nameKey: "one" }))),
       );
       const outcomes = await Promise.allSettled(races);
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -89,7 +89,7 @@ function withMongod(): void {
 
     test("of 20 racing inserts of one id exactly one wins", async () => {
       const races = Array.from({ length: 20 }, (_, index) =>
-        (index % 2 ? left : right).transaction((tx) => tx.insert("counters", { id: "same", value: index })),
+        (index % 2 ? left : right).transaction("every", (tx) => tx.insert("counters", { id: "same", value: index })),
       );
       const outcomes = await Promise.allSettled(races);
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -97,7 +97,7 @@ function withMongod(): void {
 
     test("200 racing increments lose none, although the record is not there at first", async () => {
       const increment = (store: Store) =>
-        store.transaction(async (tx) => {
+        store.transaction("every", async (tx) => {
           const value = (await tx.get("counters", "c"))?.value ?? 0;
           await tx.put("counters", { id: "c", value: value + 1 });
         });
@@ -106,13 +106,13 @@ function withMongod(): void {
     });
 
     test("two that each read what the other changes do not both go through on what they read", async () => {
-      await left.transaction(async (tx) => {
+      await left.transaction("every", async (tx) => {
         await tx.put("counters", { id: "a", value: 1 });
         await tx.put("counters", { id: "b", value: 1 });
       });
       // Each may take its own one away only while the other one is there: at most one of them may.
       const takeAway = (store: Store, { own, other }: { own: string; other: string }) =>
-        store.transaction(async (tx) => {
+        store.transaction("every", async (tx) => {
           const there = await tx.get("counters", other);
           await sleep(50);
           if (there) await tx.remove("counters", own);
@@ -125,11 +125,11 @@ function withMongod(): void {
       let calls = 0;
       left.onFeed(() => calls++);
       // Until the first row has arrived, the other store may not listen yet.
-      await right.transaction((tx) => tx.insert("feed", feedRow(1)));
+      await right.transaction("every", (tx) => tx.insert("feed", feedRow(1)));
       while (calls === 0) await sleep(5);
       const before = calls;
       const startedAt = performance.now();
-      await right.transaction((tx) => tx.insert("feed", feedRow(2)));
+      await right.transaction("every", (tx) => tx.insert("feed", feedRow(2)));
       while (calls === before && performance.now() - startedAt < 5_000) await sleep(5);
       expect(performance.now() - startedAt).toBeLessThan(1_500);
       expect(await left.get("feed", 2)).toEqual(feedRow(2));
@@ -139,8 +139,8 @@ function withMongod(): void {
   describe("a transaction", () => {
     test("whose bulk meets a record that was there ends in ALREADY_EXISTS and writes nothing", async () => {
       const store = await open(freshName());
-      await store.transaction((tx) => tx.insert("ledger", ledgerEntry(1)));
-      const duplicate = store.transaction(async (tx) => {
+      await store.transaction("every", (tx) => tx.insert("ledger", ledgerEntry(1)));
+      const duplicate = store.transaction("every", async (tx) => {
         const fresh = Array.from({ length: 30 }, (_, index) => ledgerEntry(index + 2));
         tx.insertNew("ledger", [...fresh, { ...ledgerEntry(99), reference: ledgerEntry(1).reference }]);
       });
@@ -151,8 +151,8 @@ function withMongod(): void {
 
     test("may catch ALREADY_EXISTS and go another way", async () => {
       const store = await open(freshName());
-      await store.transaction((tx) => tx.insert("counters", { id: "c", value: 1 }));
-      const way = await store.transaction(async (tx) => {
+      await store.transaction("every", (tx) => tx.insert("counters", { id: "c", value: 1 }));
+      const way = await store.transaction("every", async (tx) => {
         try {
           await tx.insert("counters", { id: "c", value: 5 });
           return "inserted";
@@ -167,11 +167,11 @@ function withMongod(): void {
 
     test("may swap unique values, and may pass one on", async () => {
       const store = await open(freshName());
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         await tx.insert("teams", team("team_1", { nameKey: "a" }));
         await tx.insert("teams", team("team_2", { nameKey: "b" }));
       });
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         await tx.put("teams", team("team_1", { nameKey: "c" }));
         await tx.put("teams", team("team_2", { nameKey: "a" }));
         await tx.put("teams", team("team_1", { nameKey: "b" }));
@@ -184,7 +184,7 @@ function withMongod(): void {
       const store = await open(freshName());
       const own = new AppError("NOT_FOUND", "There is no such team.");
       let runs = 0;
-      const failing = store.transaction(async (tx) => {
+      const failing = store.transaction("every", async (tx) => {
         runs++;
         await tx.put("counters", { id: "c", value: 1 });
         throw own;
@@ -198,7 +198,7 @@ function withMongod(): void {
       const times: number[] = [];
       for (let run = 0; run < 5; run++) {
         const startedAt = performance.now();
-        await store.transaction(async (tx) => {
+        await store.transaction("every", async (tx) => {
           const numbers = Array.from({ length: 500 }, (_, index) => run * 500 + index + 1);
           tx.insertNew(
             "usage",
@@ -214,11 +214,11 @@ function withMongod(): void {
 
     test("that waits too long for its turn or its work is answered in time, and does not write afterwards", async () => {
       const store = await open(freshName(), { transactionMs: 400 });
-      const slow = store.transaction(async (tx) => {
+      const slow = store.transaction("every", async (tx) => {
         await sleep(700);
         await tx.put("counters", { id: "slow", value: 1 });
       });
-      const queued = store.transaction((tx) => tx.put("counters", { id: "queued", value: 1 }));
+      const queued = store.transaction("every", (tx) => tx.put("counters", { id: "queued", value: 1 }));
       const startedAt = performance.now();
       await expect(slow).rejects.toMatchObject({ code: "DB_TIMEOUT", retryAfterSeconds: 1 });
       await expect(queued).rejects.toMatchObject({ code: "DB_TIMEOUT" });
@@ -231,11 +231,11 @@ function withMongod(): void {
   describe("a scan", () => {
     test("goes on from a position among equal values, and from one whose record is gone", async () => {
       const store = await open(freshName());
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         for (let index = 0; index < 9; index++) await tx.insert("usage", usageRow(index, { createdAt: index < 6 ? 5 : 6 }));
       });
       const all = await collect(store.scan("usage", { index: "byOrganization", equals: ["org_1"] }));
-      await store.transaction((tx) => tx.remove("usage", all[3]?.id ?? ""));
+      await store.transaction("every", (tx) => tx.remove("usage", all[3]?.id ?? ""));
       const after = ["org_1", 5, all[3]?.id ?? ""];
       const ids = async (reverse: boolean) =>
         (await collect(store.scan("usage", { index: "byOrganization", equals: ["org_1"], after, reverse }))).map(({ id }) => id);
@@ -250,7 +250,7 @@ function withMongod(): void {
 
     test("of an index that names the id, and of a unique one, keeps their order", async () => {
       const store = await open(freshName());
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         for (const id of [3, 1, 2]) await tx.insert("ledger", ledgerEntry(id));
       });
       const ledger = (range: object) => collect(store.scan("ledger", { index: "byOrganization", equals: ["org_1"], ...range }));
@@ -263,7 +263,7 @@ function withMongod(): void {
 
     test("does not meet records that lack a field of the index", async () => {
       const store = await open(freshName());
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         await tx.insert("keys", { ...key("key_1"), previousHash: "old" });
         await tx.insert("keys", key("key_2"));
         const { createdAt: _, ...unfinished } = key("key_3");
@@ -336,7 +336,7 @@ function withMongod(): void {
         const id = next++;
         const startedAt = performance.now();
         const state = await store
-          .transaction(async (tx) => {
+          .transaction("every", async (tx) => {
             await tx.insert("ledger", ledgerEntry(id));
             await tx.insert("usage", usageRow(id));
           })
@@ -379,7 +379,7 @@ function withMongod(): void {
         await Promise.all([
           expect(store.get("teams", "team_1")).rejects.toMatchObject(timeout),
           expect(collect(store.scan("teams"))).rejects.toMatchObject(timeout),
-          expect(store.transaction((tx) => tx.put("counters", { id: "c", value: 1 }))).rejects.toMatchObject(timeout),
+          expect(store.transaction("every", (tx) => tx.put("counters", { id: "c", value: 1 }))).rejects.toMatchObject(timeout),
           expect(store.blobs.get("model")).rejects.toMatchObject(timeout),
           expect(store.ping()).rejects.toMatchObject(timeout),
         ]);

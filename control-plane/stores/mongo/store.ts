@@ -2,6 +2,7 @@ import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mong
 import { type Clock, systemClock } from "../../../common/clock.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
+import { listOf, type Scopes } from "../scopes.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
 import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
@@ -85,15 +86,15 @@ class MongoStore extends MongoReader implements Store {
     super({ database, maxTimeMs: readMs, guard });
     this.blobs = gridBlobs(database);
     this.#client = client;
-    this.#transactions = new Transactions({ client, database, clock, random, limitMs: transactionMs });
+    this.#transactions = new Transactions({ client, database, clock, random, limitMs: transactionMs, slots: this.slots });
     this.#feed = new FeedWatch(database, clock);
     this.#ping = () => guard(database.command({ ping: 1 }));
     this.#primary = primary;
     this.#readSecondary = (after) => within(clock, SECONDARY_MS, readSecondary(database, after)).catch(rethrow);
   }
 
-  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, writes } = await this.#transactions.run(work);
+  async transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    const { result, writes } = await this.#transactions.run(listOf(scopes), work);
     if (writes.some((write) => write.collection === "feed")) this.#feed.notify();
     return result;
   }

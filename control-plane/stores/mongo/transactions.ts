@@ -3,6 +3,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { Random } from "../../../common/random.ts";
 import { Overlay, type Write } from "../overlay.ts";
+import type { Scope } from "../scopes.ts";
 import type { Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { applyWrites } from "./apply.ts";
@@ -30,6 +31,13 @@ interface Committed<T> {
   readonly writes: readonly Write[];
 }
 
+/** A transaction to run. */
+interface Task<T> {
+  readonly scopes: readonly Scope[];
+  readonly work: TransactionWork<T>;
+  readonly deadline: Deadline;
+}
+
 /** An attempt without effect that may be retried, and why. */
 interface Again {
   readonly again: unknown;
@@ -48,6 +56,7 @@ export interface TransactionsOptions {
   readonly random: Random;
   /** From the call to its end, waiting in the queue included. */
   readonly limitMs: number;
+  readonly slots: number;
 }
 
 /**
@@ -62,11 +71,11 @@ export class Transactions {
     this.#options = options;
   }
 
-  async run<T>(work: TransactionWork<T>): Promise<Committed<T>> {
+  async run<T>(scopes: readonly Scope[], work: TransactionWork<T>): Promise<Committed<T>> {
     const deadline = new Deadline(this.#options.clock, this.#options.limitMs);
     try {
       // Bounded twice: a queued caller gets its answer in time, and a transaction that takes too long leaves the queue.
-      return await deadline.bound(this.#queue.run(() => deadline.bound(this.#untilCommitted(work, deadline))));
+      return await deadline.bound(this.#queue.run(() => deadline.bound(this.#untilCommitted({ scopes, work, deadline }))));
     } finally {
       deadline.clear();
     }
@@ -76,14 +85,15 @@ export class Transactions {
     return this.#queue.idle();
   }
 
-  async #untilCommitted<T>(work: TransactionWork<T>, deadline: Deadline): Promise<Committed<T>> {
+  async #untilCommitted<T>(task: Task<T>): Promise<Committed<T>> {
+    const { deadline } = task;
     deadline.check();
     // One session for all attempts, so that the server aborts what a lost attempt left open when the next one starts.
     const session = this.#options.client.startSession();
     try {
       let duplicates = 0;
       for (let attempt = 0; ; attempt++) {
-        const outcome: Committed<T> | Again | Thrown = await this.#attempt(session, { work, deadline });
+        const outcome: Committed<T> | Again | Thrown = await this.#attempt(session, task);
         if ("writes" in outcome) return outcome;
         if ("thrown" in outcome) throw outcome.thrown;
         deadline.problem = outcome.again;
@@ -96,16 +106,14 @@ export class Transactions {
     }
   }
 
-  async #attempt<T>(
-    session: ClientSession,
-    { work, deadline }: { work: TransactionWork<T>; deadline: Deadline },
-  ): Promise<Committed<T> | Again | Thrown> {
-    const { database } = this.#options;
+  async #attempt<T>(session: ClientSession, { scopes, work, deadline }: Task<T>): Promise<Committed<T> | Again | Thrown> {
+    const { database, slots } = this.#options;
     session.startTransaction(TRANSACTION);
     try {
       const reads = new WatchedReads();
       const maxTimeMs = Math.ceil(deadline.remainingMs);
-      const overlay = new Overlay(new MongoReader({ database, session, maxTimeMs, guard: (operation) => reads.watch(operation) }));
+      const reader = new MongoReader({ database, session, maxTimeMs, guard: (operation) => reads.watch(operation) });
+      const overlay = new Overlay(reader, { scopes, slots });
       const outcome = await outcomeOf(work, overlay);
       reads.throwFailure();
       if ("thrown" in outcome) return outcome;

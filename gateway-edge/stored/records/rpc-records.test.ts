@@ -58,7 +58,7 @@ async function open(): Promise<RecordsUnderTest> {
 }
 
 async function addKeys(store: Store): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     for (const { teamId, organizationId, keyId } of [OWNER, BLOCKED]) {
       const isBlocked = teamId === BLOCKED.teamId;
       const times = { createdAt: 1, updatedAt: 1 };

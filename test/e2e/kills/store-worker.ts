@@ -8,7 +8,7 @@ const [folder = "", first = "0"] = process.argv.slice(2);
 const store = openEmbeddedStore(folder);
 
 async function writeOne(number: number): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     const before = await tx.get("counters", "transactions");
     await tx.put("counters", { id: "transactions", value: (before?.value ?? 0) + 1 });
     await tx.insert("settings", { id: `setting-${number}`, value: "x".repeat(100 + (number % 7) * 1_000) });

@@ -124,7 +124,7 @@ async function flipRecord(round: number, at: number): Promise<() => Promise<void
   const change = async () =>
     system.killControlPlane(async () => {
       const store = openEmbeddedStore(join(system.folder, "control-plane"));
-      await store.transaction(async (tx) => {
+      await store.transaction("every", async (tx) => {
         const found = await tx.get("trainingRounds", `${id}/${String(round).padStart(9, "0")}`);
         if (!found) throw new Error("no such round");
         const bytes = Buffer.from(found.record);

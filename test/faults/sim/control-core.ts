@@ -58,7 +58,7 @@ export class ControlCore {
       reference,
     };
     try {
-      await this.store.transaction((tx) => post(tx, transfer, this.process.clock.now()));
+      await this.store.transaction("every", (tx) => post(tx, transfer, this.process.clock.now()));
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== "ALREADY_EXISTS") throw error;
     }
@@ -70,7 +70,7 @@ export class ControlCore {
       await this.process.clock.sleep(SWEEP_MS);
       const now = this.process.clock.now();
       await this.store
-        .transaction(async (tx) => {
+        .transaction("every", async (tx) => {
           for await (const { id } of tx.scan("leases", { index: "byExpiry", before: now })) await tx.remove("leases", id);
         })
         .catch(() => {});

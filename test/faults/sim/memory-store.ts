@@ -8,6 +8,7 @@ import {
   type Records,
 } from "../../../control-plane/stores/collections.ts";
 import { Overlay, type Write } from "../../../control-plane/stores/overlay.ts";
+import { listOf, type Scopes } from "../../../control-plane/stores/scopes.ts";
 import type { Range, Reader, Store, Transaction } from "../../../control-plane/stores/store.ts";
 import { WriteQueue } from "../../../control-plane/stores/write-queue.ts";
 
@@ -99,9 +100,9 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
     find: (collection, index, values) => base.find(collection, index, values),
     scan: (collection, range) => base.scan(collection, range),
     count: (collection, range) => base.count(collection, range),
-    transaction: <T>(work: (tx: Transaction) => Promise<T>) =>
+    transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) =>
       queue.run(async () => {
-        const overlay = new Overlay(base);
+        const overlay = new Overlay(base, { scopes: listOf(scopes), slots: 1 });
         const result = await work(overlay);
         const { writes } = overlay;
         await commit(writes, () => apply(tables, writes));
