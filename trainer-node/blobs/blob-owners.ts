@@ -100,15 +100,15 @@ export function openBlobOwners({ folder, bytesMaxPerTenant }: { folder: string; 
   const limitOf = (tenant: string): number => (tenant === "" ? Number.POSITIVE_INFINITY : bytesMaxPerTenant);
   load(folder, count);
   return {
-    owns: (tenant, digest) => tenant === "" || (accounts.get(nameOf(tenant))?.blobs.has(digest) ?? false),
+    owns: (tenant, digest) => tenant === "" || (accounts.get(ownerName(tenant))?.blobs.has(digest) ?? false),
     isOwned: (digest, origin) =>
       [...accounts.values()].some(({ blobs }) => {
         const entry = blobs.get(digest);
         return entry !== undefined && (origin === undefined || entry.origins.has(origin));
       }),
-    use: (tenant) => ({ used: accounts.get(nameOf(tenant))?.used ?? 0, limit: limitOf(tenant) }),
+    use: (tenant) => ({ used: accounts.get(ownerName(tenant))?.used ?? 0, limit: limitOf(tenant) }),
     arrive: (tenant, announced = 0) => {
-      const account = accountOf(nameOf(tenant));
+      const account = accountOf(ownerName(tenant));
       const limit = limitOf(tenant);
       let [reserved, taken] = [0, 0];
       const reserve = (bytes: number): void => {
@@ -128,9 +128,9 @@ export function openBlobOwners({ folder, bytesMaxPerTenant }: { folder: string; 
         },
       };
     },
-    add: (tenant, blob) => addNamed(nameOf(tenant), blob),
+    add: (tenant, blob) => addNamed(ownerName(tenant), blob),
     drop: (tenant, digest) => {
-      const name = nameOf(tenant);
+      const name = ownerName(tenant);
       const entry = accounts.get(name)?.blobs.get(digest);
       if (!entry?.origins.has("stored")) return false;
       remove(name, { digest, bytes: entry.bytes, origin: "stored" });
@@ -147,7 +147,7 @@ export function openBlobOwners({ folder, bytesMaxPerTenant }: { folder: string; 
 
 /** Whether a tenant owns a blob of this size, read from the disk: for threads, which do not share the memory of the owners. */
 export function ownsOnDisk(folder: string, tenant: string, { digest, bytes }: { digest: string; bytes: number }): boolean {
-  const path = (origin: Origin): string => join(folder, OWNERS, nameOf(tenant), `${digest}.${bytes}.${origin}`);
+  const path = (origin: Origin): string => join(folder, OWNERS, ownerName(tenant), `${digest}.${bytes}.${origin}`);
   return tenant === "" || existsSync(path("stored")) || existsSync(path("made"));
 }
 
@@ -186,7 +186,7 @@ function namesIn(folder: string): string[] {
 }
 
 /** The name of a tenant's folder. A tenant is a header of the gateway, but nothing else may become a path. */
-function nameOf(tenant: string): string {
+export function ownerName(tenant: string): string {
   if (tenant === "") return OPERATOR;
   return /^[A-Za-z0-9_-]{1,100}$/.test(tenant) ? `t-${tenant}` : `h-${createHash("sha256").update(tenant).digest("hex")}`;
 }

@@ -5,7 +5,7 @@ import type { BlobAggregation, BlobAggregationResult } from "../operations/aggre
 import { blobRequest } from "../operations/blob-request.ts";
 import { type ComputeAnswer, createPool, type SharedTask, type SharingPool } from "../pool/pool.ts";
 import { createTurns } from "../pool/turns.ts";
-import type { BlobFolder } from "./blobs/blob-folder.ts";
+import { type BlobFolder, requireBlob } from "./blobs/blob-folder.ts";
 
 /** The input of an aggregation; updates are in the order of the round record. */
 export type AggregationInput = Omit<BlobAggregation, "keep">;
@@ -93,12 +93,14 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
     }, signal);
   return {
     store: async ({ keep = true, ...input }, signal) => {
+      await present(blobs, input);
       const task = { type: "aggregate-blobs", request: { ...input, keep } } as const;
       const { body } = await compute(task, signal);
       const made = parse(body) as BlobAggregationResult;
       return { parameters: made.parameters, state: made.state, clients: figuresOf(made.clients) };
     },
     run: async (input, signal) => {
+      await present(blobs, input);
       const fields = blobRequest(input, input.state === "" ? undefined : await blobs.read(input.state));
       const body = Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(fields));
       const task = { type: "call", operation: "aggregate", body, bodyType: "msgpack", answerType: "msgpack", seed: 0 } as const;
@@ -109,6 +111,11 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       await pool?.close();
     },
   };
+}
+
+/** Threads read the folder only, so blobs that are elsewhere are fetched first. */
+async function present(blobs: BlobFolder, { updates, base, state }: AggregationInput): Promise<void> {
+  for (const hash of [...updates.map((update) => update.hash), base, state]) if (hash !== "") await requireBlob(blobs.find, hash);
 }
 
 const parse = (body: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(body));

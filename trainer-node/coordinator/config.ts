@@ -13,10 +13,12 @@ import { isExposed, isOpen } from "../../common/exposed.ts";
 import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
 import { requireTls } from "../../common/peers/tls.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
+import { copiesSettings, requireOneWay } from "./blobs/copies/copies-config.ts";
 
 /** The settings of the coordinator; docs/settings.md is printed from them. */
 export const coordinatorSettings = {
   ...blobsLimitSettings,
+  ...copiesSettings,
   COORDINATOR_PORT: portSetting(5100).describe("Port of the coordinator's HTTP API, which serves trained parameters by their hash."),
   COORDINATOR_HOST: z.string().optional().meta({
     description:
@@ -60,6 +62,7 @@ export function readCoordinatorConfig(environment: Environment) {
   const host = settings.coordinatorHost ?? settings.host;
   const tls = readClientTls(settings, "coordinator");
   requireTls(tls, { variable: "COORDINATOR_HOST", host });
+  requireOneWay(settings, tls !== undefined);
   return {
     ...settings,
     host,

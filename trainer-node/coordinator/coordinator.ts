@@ -4,8 +4,10 @@ import { ignore } from "../../common/ignore.ts";
 import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
 import type { Federation, FederationWork } from "../../proto/gen/tributary/training/v1/training.ts";
 import { StorageFull } from "../blobs/blob-owners.ts";
+import { BlobsUnavailable } from "./blobs/copies/blob-copies.ts";
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
+import { withCopiedBlobs } from "./copied-control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./participants/joined-work.ts";
 import { runFederation } from "./run-federation.ts";
@@ -21,7 +23,7 @@ export interface CoordinatorOptions {
   readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
 }
 
-/** Claims federations without a coordinator and runs them. Its whole state is in the control plane and the blob folder. */
+/** Claims federations without a coordinator and runs them. Its whole state is in the control plane, the blob folder and the blobs' copies. */
 export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOptions): { stop(): Promise<void> } {
   const { clock, logger } = deps;
   const stopping = new AbortController();
@@ -29,7 +31,7 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
   const failures = countFailures();
   const released = createReleasedClaims(deps);
   const begin = (work: FederationWork, claim: string): void => {
-    const done = workOrRelease(deps, options, { work, claim, stopping: stopping.signal, failures, released }).catch((error: unknown) => {
+    const done = workOn(deps, options, { work, claim, stopping: stopping.signal, failures, released }).catch((error: unknown) => {
       logger.error(
         { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
         "the work on a federation failed; it will be claimed again",
@@ -79,30 +81,22 @@ interface Claimed {
   readonly released: ReleasedClaims;
 }
 
-/** Parameters and updates are in the blob folder of the coordinator that received them. A coordinator without them releases the claim. */
-async function workOrRelease(deps: CoordinatorDeps, options: CoordinatorOptions, claimed: Claimed): Promise<void> {
-  const { work, claim, released } = claimed;
-  const waitingFor = await missingHere(work, deps.blobs);
-  if (waitingFor === undefined) return workOn(deps, options, claimed);
-  const federationId = work.federation?.id ?? "";
-  const { isFirst } = released.add(federationId);
-  const fields = { federation: federationId, waitingFor };
-  if (isFirst) deps.logger.warn(fields, "a claim was released: its blobs are not in this coordinator's folder");
-  else deps.logger.debug(fields, "a claim was released again");
-  await releaseWork(options.client, { federationId, claim, waitingFor });
-}
-
-async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work, claim, stopping, failures }: Claimed): Promise<void> {
+/** Works on a federation under its claim, which is renewed from the start: fetching its blobs from another place may take long. */
+async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, claimed: Claimed): Promise<void> {
+  const { work, claim, stopping, failures } = claimed;
   const { federation, round } = work;
   if (!federation) return;
   const lost = new AbortController();
   const signal = AbortSignal.any([stopping, lost.signal]);
   const bound = { federationId: federation.id, claim, clock: deps.clock };
-  const control = bindControl(options.client, { ...bound, signal });
+  const blobs = deps.blobs.of(federation.organizationId);
+  const control = withCopiedBlobs(bindControl(options.client, { ...bound, signal }), { blobs, federation, signal });
   const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
   try {
+    const missing = await missingHere(work, blobs);
+    if (missing !== undefined) throw new BlobsUnavailable(missing);
     const run: FederationRun = {
-      deps: { ...deps, blobs: deps.blobs.of(federation.organizationId) },
+      deps: { ...deps, blobs },
       control,
       settings: settingsOf(federation),
       members: membersOf(federation),
@@ -112,20 +106,43 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, { work
     await runFederation(run, { isRoundOpen: round !== undefined });
   } catch (thrown) {
     const failed = thrown instanceof StorageFull ? new FederationFailed("QUOTA_EXCEEDED", thrown.message) : thrown;
-    if (failed instanceof FederationFailed) {
-      await control.end("failed", { code: failed.code, message: failed.message });
-    } else if (!signal.aborted && !(thrown instanceof ClaimLost)) {
-      const count = failures.add(federation.id, federation.headRound);
-      if (count >= FAILURES_MAX)
-        await control.end("failed", { code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
-      throw thrown;
-    }
+    if (failed instanceof FederationFailed) await control.end("failed", { code: failed.code, message: failed.message });
+    else if (signal.aborted || thrown instanceof ClaimLost) return;
+    else if (thrown instanceof BlobsUnavailable) await release(deps, options, { claimed, thrown });
+    else await countFailure(control, { failures, federation, thrown });
   } finally {
     lost.abort();
     await renewing;
     // The next coordinator need not wait for the lease to end.
     if (stopping.aborted) await ignore(control.renew(RELEASE_MS), "the lease then ends by itself");
   }
+}
+
+/** The federation is claimed again after an unexpected failure, but not forever. */
+async function countFailure(
+  control: FederationControl,
+  { failures, federation, thrown }: { failures: FailureCounter; federation: Federation; thrown: unknown },
+): Promise<never> {
+  const count = failures.add(federation.id, federation.headRound);
+  if (count >= FAILURES_MAX)
+    await control.end("failed", { code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
+  throw thrown;
+}
+
+/** A coordinator that lacks blobs, or cannot copy them, releases the claim, so that another one goes on. */
+async function release(
+  deps: CoordinatorDeps,
+  { client }: CoordinatorOptions,
+  { claimed, thrown }: { claimed: Claimed; thrown: BlobsUnavailable },
+): Promise<void> {
+  const { work, claim, released } = claimed;
+  const { waitingFor } = thrown;
+  const federationId = work.federation?.id ?? "";
+  const { isFirst } = released.add(federationId);
+  const fields = { federation: federationId, waitingFor, error: thrown.message };
+  if (isFirst) deps.logger.warn(fields, "a claim was released: this coordinator cannot read or copy its blobs");
+  else deps.logger.debug(fields, "a claim was released again");
+  await releaseWork(client, { federationId, claim, waitingFor });
 }
 
 /** The settings were checked when the federation was created, but maybe by another version. */

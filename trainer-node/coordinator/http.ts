@@ -10,6 +10,7 @@ import { requestIds } from "../http/request-id.ts";
 import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
 import { blobRoutes } from "./blobs/blob-routes.ts";
+import { COPIES_PATH, copyRoutes } from "./blobs/copies/copy-routes.ts";
 import { parametersRoutes } from "./blobs/parameters-route.ts";
 import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./participants/joined-routes.ts";
@@ -22,6 +23,8 @@ import type { Verification } from "./verify.ts";
 /** Dependencies of the coordinator's HTTP API. */
 export interface CoordinatorHttpDeps {
   readonly blobs: BlobFolder;
+  /** This coordinator's own folder, without the copies elsewhere. */
+  readonly folder: BlobFolder;
   readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
@@ -42,7 +45,7 @@ const REPLAY_BYTES_MAX = 64 * 1024;
  * participants.
  */
 export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
-  const { blobs, work, verify, replay, participants, health, logger, token } = deps;
+  const { blobs, folder, clock, work, verify, replay, participants, health, logger, token } = deps;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -52,8 +55,9 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
     response.status(report.status === "ok" ? 200 : 503).json(report);
   });
   // The routes below give access to updates and models, so they require the token, or with TLS a certificate.
-  app.use(requireAccess({ auth: "loopback", token, peers: ["edge", "trainer", "operator"] }));
-  app.use(keepTrainersToBlobs);
+  app.use(requireAccess({ auth: "loopback", token, peers: ["edge", "trainer", "operator", "coordinator"] }));
+  app.use(keepToTheirRoutes);
+  app.use(copyRoutes({ folder, clock }));
   app.use(blobRoutes(blobs));
   app.get("/v1/federations/:id/verify", async (request, response) => {
     const left = new AbortController();
@@ -76,10 +80,15 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   return app;
 }
 
-/** A trainer node fetches parameters; everything else is for edges. */
-const keepTrainersToBlobs: RequestHandler = (request, _response, next) => {
+/** A trainer node fetches parameters, another coordinator copies blobs; everything else is for edges. */
+const keepToTheirRoutes: RequestHandler = (request, _response, next) => {
+  const role = callingPeer(request)?.role;
   const isBlob = (request.method === "GET" || request.method === "HEAD") && request.path.startsWith("/v1/blobs/");
-  if (!isBlob && callingPeer(request)?.role === "trainer")
+  const isCopy = request.path.startsWith(COPIES_PATH);
+  if (role === "trainer" && !isBlob)
     throw new TrainerError("FORBIDDEN", "A trainer node's certificate allows nothing but fetching parameters.");
+  if (role === "coordinator" && !isCopy)
+    throw new TrainerError("FORBIDDEN", "A coordinator's certificate allows nothing but copying blobs.");
+  if (role === "edge" && isCopy) throw new TrainerError("FORBIDDEN", "Copies of blobs are for coordinators; use /v1/blobs.");
   next();
 };

@@ -9,6 +9,8 @@ import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/tr
 import { startServer } from "../server.ts";
 import { createAggregation } from "./aggregation.ts";
 import { openBlobFolder } from "./blobs/blob-folder.ts";
+import { withCopies } from "./blobs/copies/copied-folder.ts";
+import { openCopies } from "./blobs/copies/copies-config.ts";
 import { startSweeping } from "./blobs/sweep-blobs.ts";
 import { watchClaims } from "./claim-health.ts";
 import { readCoordinatorConfig } from "./config.ts";
@@ -31,11 +33,13 @@ await runMain("tributary coordinator", async () => {
   if (config.tls) trustOperator(config.tls);
   const channel = openChannel(config.controlAddress, config.tls ? { tls: config.tls } : { token: presentedToken(config, random) });
   const client = channel.service(TrainingServiceService);
-  const blobs = openBlobFolder({
+  const folder = openBlobFolder({
     folder: config.blobFolder,
     bytesMax: config.coordinatorBlobBytesMax,
     bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
   });
+  const copies = openCopies(config, { folder: config.blobFolder, token: config.coordinatorToken, tls: config.tls, clock, logger });
+  const blobs = copies ? withCopies(folder, { copies: copies.copies, logger }) : folder;
   const aggregation = createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger });
   const idleMs = config.coordinatorIdleMs;
   const nodes = createNodeCalls({ clock, random, idleMs, allowPrivate: config.allowPrivateNodes });
@@ -47,6 +51,7 @@ await runMain("tributary coordinator", async () => {
   const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.coordinatorUnhealthyMs });
   const app = createCoordinatorApp({
     blobs,
+    folder,
     work,
     health: health.check,
     clock,
@@ -70,7 +75,11 @@ await runMain("tributary coordinator", async () => {
     leaseMs: config.coordinatorLeaseMs,
     pollMs: config.coordinatorPollMs,
   });
-  const sweeping = startSweeping({ blobs, client, clock, logger, everyMs: config.coordinatorSweepMs, ageMs: config.coordinatorBlobAgeMs });
+  const sweeping = startSweeping({
+    ...{ blobs, shared: copies?.shared, client, clock, logger },
+    everyMs: config.coordinatorSweepMs,
+    ageMs: config.coordinatorBlobAgeMs,
+  });
   onShutdown(logger, async () => {
     await server.stop(STOP_GRACE_MS);
     await sweeping.stop();

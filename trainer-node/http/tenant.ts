@@ -1,6 +1,7 @@
 import type { Request } from "express";
 
-const TENANT = "x-gw-tenant";
+/** The header that names the organization a call is made for. */
+export const TENANT_HEADER = "x-gw-tenant";
 const PREFIX = "x-forwarded-prefix";
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9_-]{1,100}){1,8}$/;
 
@@ -19,7 +20,7 @@ export function setAnonymous(request: Request): void {
  * signature can name a tenant, and on a node without token and secret every caller.
  */
 export function tenantOf(request: Request): string {
-  return anonymous.has(request) ? ANONYMOUS : (request.get(TENANT) ?? "");
+  return anonymous.has(request) ? ANONYMOUS : (request.get(TENANT_HEADER) ?? "");
 }
 
 /** A name that a caller chose, prefixed with its tenant: the same name of another tenant is a different thing. */

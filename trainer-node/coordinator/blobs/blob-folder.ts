@@ -4,8 +4,17 @@ import { type FileHandle, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ignore, orElse } from "../../../common/ignore.ts";
 import { uniqueName } from "../../../common/random.ts";
-import { type Arrival, type BlobOwners, type Origin, type OwnedBlob, openBlobOwners, requireSame } from "../../blobs/blob-owners.ts";
+import {
+  type Arrival,
+  type BlobOwners,
+  type Origin,
+  type OwnedBlob,
+  openBlobOwners,
+  ownsOnDisk,
+  requireSame,
+} from "../../blobs/blob-owners.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
+import { BlobsUnavailable } from "./copies/blob-copies.ts";
 
 /**
  * Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. The coordinator's own work reads all
@@ -21,8 +30,24 @@ export interface BlobFolder {
   /** Stores bytes of any number as they arrive. They are on disk when the promise resolves. */
   keep(chunks: AsyncIterable<Uint8Array>, options?: KeepOptions): Promise<{ sha256: string; bytes: number }>;
   keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
+  /** Throws BlobsUnavailable if the blob is not here. */
   read(sha256: string): Promise<Buffer>;
-  find(sha256: string): Promise<{ path: string; bytes: number } | undefined>;
+  find(sha256: string): Promise<FoundBlob | undefined>;
+  /** The blob if the tenant owns it. */
+  findOwned(sha256: string): Promise<FoundBlob | undefined>;
+  /**
+   * Resolves when the blobs have the copies elsewhere that they need before a record may refer to them; at once if none are configured.
+   * `isReferenced`: a record refers to them already.
+   */
+  copied(hashes: readonly string[], how: { isReferenced: boolean }, signal?: AbortSignal): Promise<void>;
+  /** Removes the tenant's ownership of a blob that it uploaded. False if it has none. */
+  drop(sha256: string): Promise<boolean>;
+}
+
+/** A blob in the folder. */
+export interface FoundBlob {
+  readonly path: string;
+  readonly bytes: number;
 }
 
 /** How a blob is kept. */
@@ -76,15 +101,43 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
   const { folder, bytesMax, bytesMaxPerTenant = Number.POSITIVE_INFINITY, durable = true } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const owners = openBlobOwners({ folder, bytesMaxPerTenant });
-  const pathOf = (sha256: string): string => {
-    if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Error(`${sha256.slice(0, 80)} is not a SHA-256`);
-    return join(folder, sha256);
-  };
   const find: BlobFolder["find"] = async (sha256) => {
-    const path = pathOf(sha256);
+    const path = pathIn(folder, sha256);
     const found = await orElse(stat(path), undefined, "not here");
     return found && { path, bytes: found.size };
   };
+  const keepFor = createKeep({ folder, bytesMax, durable, owners });
+  const of = (tenant: string): BlobFolder => ({
+    folder,
+    owners,
+    of,
+    find,
+    made: async (sha256) => {
+      const found = tenant === "" || sha256 === "" ? undefined : await find(sha256);
+      if (found) owners.add(tenant, { digest: sha256, bytes: found.bytes, origin: "made" });
+    },
+    keep: (chunks, how = {}) => keepFor(tenant, chunks, how),
+    keepBytes: (bytes) => keepFor(tenant, once(bytes), {}),
+    read: async (sha256) => readFile((await requireBlob(find, sha256)).path),
+    findOwned: async (sha256) => {
+      const found = await find(sha256);
+      return found && ownsOnDisk(folder, tenant, { digest: sha256, bytes: found.bytes }) ? found : undefined;
+    },
+    copied: async () => {},
+    drop: async (sha256) => owners.drop(tenant, sha256),
+  });
+  return of("");
+}
+
+function pathIn(folder: string, sha256: string): string {
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Error(`${sha256.slice(0, 80)} is not a SHA-256`);
+  return join(folder, sha256);
+}
+
+type Keep = (tenant: string, chunks: AsyncIterable<Uint8Array>, how: KeepOptions) => Promise<{ sha256: string; bytes: number }>;
+
+function createKeep(options: Required<Pick<BlobFolderOptions, "folder" | "bytesMax" | "durable">> & { owners: BlobOwners }): Keep {
+  const { folder, bytesMax, durable, owners } = options;
   // One flush at a time: writes and flushes share a few threads.
   let isFlushing = false;
   const flush = async (file: FileHandle): Promise<void> => {
@@ -99,7 +152,7 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
   const note = (tenant: string, blob: OwnedBlob): void => {
     if (tenant !== "" || blob.origin === "stored") owners.add(tenant, blob);
   };
-  const keepFor = async (
+  return async (
     tenant: string,
     chunks: AsyncIterable<Uint8Array>,
     { digest = plainDigest(), origin = "made", expected, bytes: announced }: KeepOptions,
@@ -132,7 +185,7 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
       requireSame(expected ?? sha256, sha256);
       arrival?.end();
       note(tenant, { digest: sha256, bytes, origin });
-      renameSync(partial, pathOf(sha256));
+      renameSync(partial, pathIn(folder, sha256));
       return { sha256, bytes };
     } finally {
       arrival?.end();
@@ -141,20 +194,13 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
       await rm(partial, { force: true });
     }
   };
-  const of = (tenant: string): BlobFolder => ({
-    folder,
-    owners,
-    of,
-    find,
-    made: async (sha256) => {
-      const found = tenant === "" || sha256 === "" ? undefined : await find(sha256);
-      if (found) owners.add(tenant, { digest: sha256, bytes: found.bytes, origin: "made" });
-    },
-    keep: (chunks, how = {}) => keepFor(tenant, chunks, how),
-    keepBytes: (bytes) => keepFor(tenant, once(bytes), {}),
-    read: (sha256) => readFile(pathOf(sha256)),
-  });
-  return of("");
+}
+
+/** The blob that work cannot go on without. */
+export async function requireBlob(find: BlobFolder["find"], sha256: string): Promise<FoundBlob> {
+  const found = await find(sha256);
+  if (!found) throw new BlobsUnavailable(`a coordinator that has the parameters ${sha256}`);
+  return found;
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

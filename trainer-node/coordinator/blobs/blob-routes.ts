@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { type Request, type Response, Router } from "express";
-import { ownsOnDisk, requireSame } from "../../blobs/blob-owners.ts";
+import { requireSame } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
 import { announcedBytes } from "../../http/blobs.ts";
 import { onlyMethods } from "../../http/methods.ts";
@@ -21,23 +21,23 @@ export function blobRoutes(blobs: BlobFolder): Router {
   const router = Router();
   router.get(PATH, async (request, response) => {
     const sha256 = digestOf(request);
-    await sendBlob(await findFor(blobs, request, sha256), { request, response, sha256 });
+    await sendBlob(await blobs.of(tenantOf(request)).findOwned(sha256), { request, response, sha256 });
   });
   router.put(PATH, async (request, response) => {
     const sha256 = digestOf(request);
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     try {
-      const found = tenantOf(request) === "" ? undefined : await findFor(blobs, request, sha256);
+      const found = tenantOf(request) === "" ? undefined : await blobs.of(tenantOf(request)).findOwned(sha256);
       const { bytes } = found ? await storedAgain(blobs, request, { sha256, bytes: found.bytes }) : await upload(blobs, request, sha256);
       response.status(found ? 200 : 201).json({ sha256, bytes });
     } finally {
       request.resume();
     }
   });
-  router.delete(PATH, (request, response) => {
+  router.delete(PATH, async (request, response) => {
     // The bytes go with the next sweep, if nothing else refers to them.
     const sha256 = digestOf(request);
-    if (!blobs.owners.drop(tenantOf(request), sha256)) throw noBlob(sha256);
+    if (!(await blobs.of(tenantOf(request)).drop(sha256))) throw noBlob(sha256);
     response.status(204).end();
   });
   router.all(PATH, onlyMethods("GET", "HEAD", "PUT", "DELETE"));
@@ -60,11 +60,6 @@ export async function sendBlob(
   if (request.method === "HEAD") return void response.end();
   // A client that disconnects early is not an error.
   await pipeline(createReadStream(found.path), response).catch(() => response.destroy());
-}
-
-async function findFor(blobs: BlobFolder, request: Request, sha256: string) {
-  const found = await blobs.find(sha256);
-  return found && ownsOnDisk(blobs.folder, tenantOf(request), { digest: sha256, bytes: found.bytes }) ? found : undefined;
 }
 
 async function upload(blobs: BlobFolder, request: Request, expected: string): Promise<{ bytes: number }> {
@@ -90,7 +85,8 @@ function noBlob(sha256: string): TrainerError {
   return new TrainerError("BLOB_NOT_FOUND", `This coordinator has no blob sha256:${sha256.slice(0, 64)}.`);
 }
 
-function digestOf(request: Request): string {
+/** The SHA-256 in a request's path. */
+export function digestOf(request: Request): string {
   const sha256 = String(request.params["sha256"]).toLowerCase();
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw new TrainerError("VALIDATION_ERROR", "a blob's name must be the 64 hex digits of its SHA-256");
   return sha256;

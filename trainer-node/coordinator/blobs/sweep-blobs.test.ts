@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock as clock } from "../../../common/clock.ts";
 import { dropOldPlans, readPlan, writePlan } from "../secure/plan.ts";
 import { openBlobFolder } from "./blob-folder.ts";
-import { sweepBlobs } from "./sweep-blobs.ts";
+import { folderPlace, sweepBlobs } from "./sweep-blobs.ts";
 
 const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
@@ -32,7 +32,10 @@ function sweep(used: readonly string[], oldestWorkAt?: Date) {
     const at = after === "" ? 0 : Number(after);
     return { blobs: used.slice(at, at + 1), next: at + 1 < used.length ? String(at + 1) : "", oldestWorkAt };
   };
-  return sweepBlobs({ blobs: openBlobFolder({ folder, bytesMax: 1000 }), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
+  return sweepBlobs(
+    { place: folderPlace(openBlobFolder({ folder, bytesMax: 1000 })), client: { listBlobUses }, clock, ageMs: HOUR_MS },
+    signal,
+  );
 }
 
 test("what nothing refers to is removed when it is older than an hour; what something refers to and what is young stays", async () => {
@@ -51,7 +54,7 @@ test("what a tenant uploaded stays until the tenant deletes it; what its federat
   const made = await blobs.keepBytes(Buffer.from("made"));
   for (const { sha256 } of [uploaded, made]) age(sha256, 5);
   const listBlobUses = async () => ({ blobs: [], next: "", oldestWorkAt: undefined });
-  const sweepNow = () => sweepBlobs({ blobs, client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
+  const sweepNow = () => sweepBlobs({ place: folderPlace(blobs), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal);
   expect(blobs.owners.use("org_ann").used).toBe(12);
   expect(await sweepNow()).toEqual([made.sha256]);
   expect(blobs.owners.use("org_ann").used).toBe(8);
@@ -85,7 +88,7 @@ test("a control plane that cannot say what is used costs no blob", async () => {
   await blob("a", 5);
   const listBlobUses = async () => Promise.reject(new Error("away"));
   await expect(
-    sweepBlobs({ blobs: openBlobFolder({ folder, bytesMax: 1000 }), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal),
+    sweepBlobs({ place: folderPlace(openBlobFolder({ folder, bytesMax: 1000 })), client: { listBlobUses }, clock, ageMs: HOUR_MS }, signal),
   ).rejects.toThrow("away");
   expect(readdirSync(folder)).toHaveLength(1);
 });

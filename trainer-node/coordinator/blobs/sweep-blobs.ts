@@ -16,9 +16,17 @@ const BLOB = /^[0-9a-f]{64}$/;
 const GONE = "removed meanwhile";
 const PARTIAL = /^\.partial-/;
 
-/** What a sweep of the blob folder needs. */
+/** A place with blobs that are removed when nothing refers to them: the folder, or storage that coordinators share. */
+export interface SweptPlace {
+  /** The names of blobs that were stored before this time. */
+  olderThan(cutMs: number): Promise<Set<string>>;
+  /** Removes a blob, unless it was stored again after this time, or a tenant uploaded it: such a blob stays until the tenant deletes it. */
+  remove(name: string, cutMs: number): Promise<boolean>;
+}
+
+/** What a sweep needs. */
 export interface Sweep {
-  readonly blobs: Pick<BlobFolder, "folder" | "owners">;
+  readonly place: SweptPlace;
   readonly client: Pick<TrainingClient, "listBlobUses">;
   readonly clock: Clock;
   /** Younger blobs stay, because a round may be about to refer to them. */
@@ -30,23 +38,33 @@ export interface Sweep {
  * oldest open round stay, too, because a result is referred to only when its round is committed. Returns the names of the removed blobs.
  */
 export async function sweepBlobs(sweep: Sweep, signal: AbortSignal): Promise<string[]> {
-  const { blobs, clock, ageMs } = sweep;
-  const unused = await olderThan(blobs.folder, clock.now() - ageMs);
+  const { place, clock, ageMs } = sweep;
+  const unused = await place.olderThan(clock.now() - ageMs);
   if (unused.size === 0) return [];
-  // References are read after the folder: a blob that is stored again meanwhile has a new modification time.
+  // References are read after the names: a blob that is stored again meanwhile has a new modification time.
   const oldestWorkMs = await takeUsed(sweep, unused, signal);
   const cutMs = Math.min(clock.now() - ageMs, oldestWorkMs - CLOCK_MS_MAX);
   const removed: string[] = [];
   for (const name of unused) {
-    const path = join(blobs.folder, name);
-    const found = await orElse(stat(path), undefined, GONE);
-    // What a tenant uploaded stays until the tenant deletes it.
-    if (!found || found.mtimeMs > cutMs || blobs.owners.isOwned(name, "stored")) continue;
-    await rm(path, { force: true });
-    blobs.owners.forget(name);
-    removed.push(name);
+    signal.throwIfAborted();
+    if (await place.remove(name, cutMs)) removed.push(name);
   }
   return removed;
+}
+
+/** The blob folder as a place that is swept, with the files that a killed process left. */
+export function folderPlace({ folder, owners }: Pick<BlobFolder, "folder" | "owners">): SweptPlace {
+  return {
+    olderThan: (cutMs) => olderThan(folder, cutMs),
+    remove: async (name, cutMs) => {
+      const path = join(folder, name);
+      const found = await orElse(stat(path), undefined, GONE);
+      if (!found || found.mtimeMs > cutMs || owners.isOwned(name, "stored")) return false;
+      await rm(path, { force: true });
+      owners.forget(name);
+      return true;
+    },
+  };
 }
 
 async function olderThan(folder: string, cutMs: number): Promise<Set<string>> {
@@ -60,7 +78,7 @@ async function olderThan(folder: string, cutMs: number): Promise<Set<string>> {
 }
 
 /** Deletes referenced names from the set. Returns when the oldest round in progress was opened, or infinity if there is none. */
-async function takeUsed({ client }: Sweep, names: Set<string>, signal: AbortSignal): Promise<number> {
+async function takeUsed({ client }: Pick<Sweep, "client">, names: Set<string>, signal: AbortSignal): Promise<number> {
   let oldestMs = Number.POSITIVE_INFINITY;
   let after = "";
   do {
@@ -72,20 +90,31 @@ async function takeUsed({ client }: Sweep, names: Set<string>, signal: AbortSign
   return oldestMs;
 }
 
+export interface Sweeping extends Omit<Sweep, "place"> {
+  readonly blobs: Pick<BlobFolder, "folder" | "owners">;
+  /** Storage that is swept, too. */
+  readonly shared?: SweptPlace | undefined;
+  readonly everyMs: number;
+  readonly logger: Logger;
+}
+
 /** Sweeps at an interval until it is stopped. */
-export function startSweeping(sweep: Sweep & { everyMs: number; logger: Logger }): { stop(): Promise<void> } {
-  const { clock, logger, everyMs } = sweep;
+export function startSweeping(sweeping: Sweeping): { stop(): Promise<void> } {
+  const { blobs, shared, clock, logger, everyMs } = sweeping;
   const stopping = new AbortController();
+  const places = [folderPlace(blobs), ...(shared ? [shared] : [])];
   const loop = (async () => {
     for (;;) {
       await pause(clock, everyMs, stopping.signal);
       if (stopping.signal.aborted) return;
       try {
-        await dropOldPlans(sweep.blobs, clock.now());
-        const removed = await sweepBlobs(sweep, stopping.signal);
-        if (removed.length > 0) logger.info({ blobs: removed.length }, "unreferenced blobs were removed");
+        await dropOldPlans(blobs, clock.now());
+        for (const place of places) {
+          const removed = await sweepBlobs({ ...sweeping, place }, stopping.signal);
+          if (removed.length > 0) logger.info({ blobs: removed.length }, "unreferenced blobs were removed");
+        }
       } catch (thrown) {
-        logger.warn({ error: String(thrown) }, "sweeping the blob folder failed; the next sweep tries again");
+        logger.warn({ error: String(thrown) }, "sweeping blobs failed; the next sweep tries again");
       }
     }
   })();

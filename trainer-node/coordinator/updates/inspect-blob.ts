@@ -3,7 +3,7 @@ import { areFinite, unlessDamaged } from "../../blobs/passing-tensors.ts";
 import { openTensorFile } from "../../blobs/tensor-file.ts";
 import type { PlacedTensor } from "../../codec/safetensors.ts";
 import { isFloatType } from "../../compute/tensor.ts";
-import type { BlobFolder } from "../blobs/blob-folder.ts";
+import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
 import { inspectUpdate, type Layout, layoutOf, nonFinite } from "./inspect-update.ts";
 
 /** Bytes read at a time: many updates arrive at once, and none of them may be in memory as a whole. */
@@ -30,9 +30,7 @@ export async function layoutOfBlob(blobs: BlobFolder, sha256: string): Promise<L
 }
 
 async function pathOf(blobs: BlobFolder, sha256: string): Promise<string> {
-  const found = await blobs.find(sha256);
-  if (!found) throw new Error(`the blob ${sha256} is missing from the blob folder`);
-  return found.path;
+  return (await requireBlob(blobs.find, sha256)).path;
 }
 
 /** Undefined for a damaged file or another format; inspectUpdate reports which. */
