@@ -1,10 +1,10 @@
 /**
  * Who may import whom: the table of ARCHITECTURE.md as rules that fail `make check`.
- * Tests and shared test suites may reach further (TEST); main.ts is where a port meets its adapter (WIRING).
+ * Tests and shared test suites may reach further (TEST); main.ts, and a tool's *-main.ts, is where a port meets its adapter (WIRING).
  * Type-only imports count like any other: a type is a dependency too.
  */
 const TEST = "(\\.test|-contract|-fixture|-harness)\\.tsx?$|/__fixtures__/";
-const WIRING = "^[^/]+/(main|deps|app|server)\\.ts$";
+const WIRING = "^([^/]+/(main|deps|app|server)|control-plane/tools/[a-z]+-main)\\.ts$";
 
 const rooms = ["gateway-edge", "control-plane", "trainer-node", "console", "cli"];
 /** What each room may see of the repository beside itself. The console and the CLI see only types of the public HTTP schemas; the CLI also how money is read and written and how certificates name processes, and both how a failure is ignored. */

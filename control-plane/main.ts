@@ -4,6 +4,7 @@ import { createLogger } from "../common/logger.ts";
 import { acceptedTokens } from "../common/peers/control-token.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
+import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
@@ -89,6 +90,7 @@ await runMain("tributary control-plane", async () => {
     addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
+    backups: new Backups({ store, clock, config, secrets }),
   };
   const firstRun = await fillStore(deps);
   await deps.feed.start();

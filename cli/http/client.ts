@@ -22,6 +22,8 @@ export interface ApiRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** For streams and other long responses: no timeout once the response has started. */
   readonly untimed?: boolean;
+  /** How long the response may at least take to start, for operations that work long before they answer. */
+  readonly timeoutMs?: number;
 }
 
 export interface ApiAnswer {
@@ -101,7 +103,7 @@ async function exchange(
   const began = performance.now();
   const deadline = new AbortController();
   const late = () => deadline.abort(new DOMException("timeout", "TimeoutError"));
-  const timer = request.content ? undefined : setTimeout(late, options.timeoutMs);
+  const timer = request.content ? undefined : setTimeout(late, Math.max(options.timeoutMs, request.timeoutMs ?? 0));
   try {
     const response = await fetch(url, {
       method: request.method,

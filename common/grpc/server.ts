@@ -56,6 +56,8 @@ type UnaryHandler<D> = D extends {
       : never;
 
 export interface ServerStream<Response> {
+  /** Request metadata, by lower-case name. */
+  readonly metadata: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** False if the reader is slower than the writer; then wait for `drained`. */
   write(message: Response): boolean;
@@ -185,6 +187,7 @@ function streamImplementation(
     call.on("cancelled", () => abort.abort());
     call.on("error", () => abort.abort());
     handler(call.request, {
+      metadata: call.metadata.getMap() as Record<string, string>,
       signal: abort.signal,
       write: (message) => call.write(message),
       drained: () =>

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
+import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
 import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
@@ -75,4 +76,6 @@ export interface ControlDeps {
   readonly loginAttempts: LoginAttempts;
   /** Limits long scans of usage logs. */
   readonly logScans: LogScans;
+  /** Makes backups of the embedded store. */
+  readonly backups: Backups;
 }

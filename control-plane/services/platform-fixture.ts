@@ -4,6 +4,7 @@ import type { CallContext } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
+import { Backups } from "../backup/backups.ts";
 import { readControlConfig } from "../config.ts";
 import { Leases } from "../credit/leases.ts";
 import { Reservations } from "../credit/reservations.ts";
@@ -155,6 +156,7 @@ function createDeps(given: {
     addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
+    backups: new Backups({ store, clock, config, secrets }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
@@ -47,6 +48,28 @@ export function adminTests(world: () => { session: Session }): void {
       "trainer",
     ]);
     expect((await gw(`certs --out ${out}`)).err).toContain("Nothing was changed");
+  });
+
+  test("admin: a backup of the running platform restores into a new folder, with the same ledger", async () => {
+    const folder = world().session.env["XDG_CONFIG_HOME"] ?? "";
+    const [file, target] = [join(folder, "backup.tar.gz"), join(folder, "restored")];
+    const made = await world().session.json(`admin backup --out ${file}`, { env: { GW_API_KEY: MASTER_KEY, GW_PROFILE: "none" } });
+    expect([made.file, made.bytes > 1000, statSync(file).mode & 0o777]).toEqual([file, true, 0o600]);
+    const { lastSeq, hash } = await json("ledger verify");
+    expect(await json(`restore --from ${file} --data-dir ${target}`)).toMatchObject({
+      folder: target,
+      ok: true,
+      sum: 0,
+      lastSeq,
+      hash,
+      heads: [{ id: "head", seq: lastSeq, hash }],
+    });
+    const again = await gw(`restore --from ${file} --data-dir ${target}`);
+    expect([again.exit, again.err]).toEqual([1, expect.stringContaining("is not empty")]);
+    expect((await json("audit --page-size 1")).data[0].action).toBe("backup.create");
+    expect((await gw(`backup --out ${join(folder, "none", "backup")}`)).exit).toBe(2);
+    const denied = await world().session.gw(`admin backup --out ${file}-2 --profile carol@example.org`);
+    expect([denied.exit, existsSync(`${file}-2`)]).toEqual([4, false]);
   });
 
   test("admin: the processes, as tables on a terminal and as a document for programs", async () => {

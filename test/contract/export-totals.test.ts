@@ -9,8 +9,8 @@ import { usageHandlers } from "../../control-plane/services/usage/service.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { openTestStore } from "../../control-plane/stores/test-store.ts";
 import type { EdgeDeps } from "../../gateway-edge/deps.ts";
+import type { ContentStream } from "../../gateway-edge/server/middleware/content-stream.ts";
 import type { Operation, OperationCall } from "../../gateway-edge/server/middleware/operation.ts";
-import type { TextStream } from "../../gateway-edge/server/middleware/text-stream.ts";
 import { usageOperations } from "../../gateway-edge/server/platform/usage.ts";
 
 // The edge's operations over the control plane's handlers over a real store, in one process: a year of calls, hundreds of questions.
@@ -124,7 +124,7 @@ async function ask(path: string, query: Record<string, string>): Promise<unknown
 async function csvOf(query: Record<string, string>): Promise<{ lines: Line[]; pages: number }> {
   const localDay = new Intl.DateTimeFormat("sv-SE", { timeZone: query["tz"] ?? "UTC" });
   let [text, pages] = ["", 0];
-  for await (const part of ((await ask("/api/gw/logs", { ...query, format: "csv" })) as TextStream).parts) {
+  for await (const part of ((await ask("/api/gw/logs", { ...query, format: "csv" })) as ContentStream).parts) {
     text += part;
     pages++;
   }

@@ -175,6 +175,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/admin/ledger/verify": none(),
   "get /api/admin/ledger/replay": none(),
   "get /api/admin/system": none(),
+  "post /api/admin/backup": none(),
   "get /api/admin/audit": {
     example: () => ({}),
     ids: [{ place: "query", field: "organizationId", kinds: ["organizationId"] }],

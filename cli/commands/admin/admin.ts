@@ -9,6 +9,7 @@ import { teamView } from "../teams.ts";
 import { registerAdminAudit } from "./admin-audit.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { registerAdminCerts } from "./admin-certs.ts";
+import { registerAdminCopies } from "./admin-copies.ts";
 import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
 import { adminOrganizations } from "./admin-organizations.ts";
@@ -109,12 +110,13 @@ export function registerAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
     .description(
-      "Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, certificates, system",
+      "Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, certificates, backups, system",
     );
   for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
   for (const operation of [adminRouting, adminGuardrails]) registerOperation(admin, io, operation);
   registerAdminAudit(admin, io);
   registerAdminLedger(admin, io);
   registerAdminCerts(admin, io);
+  registerAdminCopies(admin, io);
   registerAdminSystem(admin, io);
 }

@@ -9,6 +9,7 @@ import { collect } from "../../stores/page.ts";
 import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
+import { sendBackup } from "./send-backup.ts";
 
 /** Bounds of one answer: there is a lease per edge and calling organization. */
 const LEASES_SHOWN_MAX = 50;
@@ -30,6 +31,8 @@ export function systemHandlers(deps: ControlDeps): ServiceHandlers<typeof System
       const store = deps.config.mongo ? "mongodb" : "embedded";
       return { controlPlane: { version: VERSION, startedAt, store, queues }, edges, trainers };
     },
+
+    backup: (_request, stream) => void sendBackup(deps, stream),
   };
 }
 

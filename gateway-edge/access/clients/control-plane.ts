@@ -15,7 +15,7 @@ import {
   type PutContentResponse,
   RecordsServiceService,
 } from "../../../proto/gen/tributary/records/v1/records.ts";
-import { SystemServiceService } from "../../../proto/gen/tributary/system/v1/system.ts";
+import { type BackupRequest, type BackupResponse, SystemServiceService } from "../../../proto/gen/tributary/system/v1/system.ts";
 import { TeamsServiceService } from "../../../proto/gen/tributary/teams/v1/teams.ts";
 import { TrainedModelServiceService } from "../../../proto/gen/tributary/training/v1/trained_models.ts";
 import { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
@@ -34,7 +34,7 @@ export interface ControlPlane {
   readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
   readonly proof: ServiceClient<typeof ProofServiceService>;
   readonly records: RecordsClient;
-  readonly system: ServiceClient<typeof SystemServiceService>;
+  readonly system: SystemClient;
   readonly teams: ServiceClient<typeof TeamsServiceService>;
   readonly trainedModels: ServiceClient<typeof TrainedModelServiceService>;
   readonly training: ServiceClient<typeof TrainingServiceService>;
@@ -51,6 +51,11 @@ export interface ControlPlane {
 export interface RecordsClient extends ServiceClient<typeof RecordsServiceService> {
   putContent(messages: AsyncIterable<PutContentRequest>, options: CallOptions): Promise<PutContentResponse>;
   getContent(request: GetContentRequest, options: CallOptions): AsyncIterable<GetContentResponse>;
+}
+
+/** The system service with its streaming call. */
+export interface SystemClient extends ServiceClient<typeof SystemServiceService> {
+  backup(request: BackupRequest, options: CallOptions): AsyncIterable<BackupResponse>;
 }
 
 const accessService = {
@@ -74,7 +79,10 @@ export function connectControlPlane(address: string, proof: Proof = {}): Control
       putContent: (messages, options) => channel.upload(RecordsServiceService.putContent, messages, options),
       getContent: (request, options) => channel.download(RecordsServiceService.getContent, request, options),
     },
-    system: channel.service(SystemServiceService),
+    system: {
+      ...channel.service(SystemServiceService),
+      backup: (request, options) => channel.download(SystemServiceService.backup, request, options),
+    },
     teams: channel.service(TeamsServiceService),
     trainedModels: channel.service(TrainedModelServiceService),
     training: channel.service(TrainingServiceService),

@@ -7,8 +7,8 @@ import { parseJson, readBody, requireJsonType } from "../../calls/read-body.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import type { HttpMethod, OperationDescription, ResponseDescription } from "../../schemas/operation-description.ts";
 import { bearerToken, callMetadata, requireAdmin, tokenIfAny, userOrKeyToken } from "./authenticate-user.ts";
+import { ContentStream, sendContentStream } from "./content-stream.ts";
 import { idempotencyHash, idempotencyKey } from "./idempotency.ts";
-import { sendTextStream, TextStream } from "./text-stream.ts";
 import { validate } from "./validate.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -21,6 +21,7 @@ export const DEADLINE_MS = {
   password: 15_000,
   export: 60_000,
   verify: 300_000,
+  backup: 3_600_000,
 } as const;
 
 /** The control plane options and the response status of one request. */
@@ -58,7 +59,7 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   handler(
     input: { body: z.output<Body>; query: z.output<Query>; params: z.output<Params> },
     call: OperationCall,
-  ): Promise<z.input<Answer> | TextStream>;
+  ): Promise<z.input<Answer> | ContentStream>;
 }
 
 /** An operation as the router and /openapi.json read it. */
@@ -122,7 +123,7 @@ async function serve(entry: Operation, exchange: OperationExchange): Promise<voi
     refuseInput(entry, { call, problem, deps: exchange.deps }),
   );
   const answer = await entry.handler(input, call);
-  if (answer instanceof TextStream) return sendTextStream(response, answer);
+  if (answer instanceof ContentStream) return sendContentStream(response, answer);
   response.setHeader("content-type", "application/json; charset=utf-8");
   response.end(toJson(answer));
 }

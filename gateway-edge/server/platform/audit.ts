@@ -1,8 +1,8 @@
 import { toJson } from "../../../common/json.ts";
 import type { ListAuditRequest } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { EdgeDeps } from "../../deps.ts";
+import { ContentStream } from "../middleware/content-stream.ts";
 import { DEADLINE_MS, type OperationCall } from "../middleware/operation.ts";
-import { TextStream } from "../middleware/text-stream.ts";
 import { presentAuditEntry, presentList } from "./present.ts";
 
 type Filter = Pick<ListAuditRequest, "action" | "start" | "end"> & { organizationId?: string | undefined; actor?: bigint | undefined };
@@ -19,7 +19,7 @@ export async function readAudit(
   const options = () => call.read(DEADLINE_MS.export);
   if (query.format === "jsonl") {
     const parts = exportAudit((afterSeq) => control.audit.listAudit({ ...filter, page: undefined, afterSeq }, options()));
-    return new TextStream({ contentType: "application/jsonl; charset=utf-8", fileName: "audit-log.jsonl", parts });
+    return new ContentStream({ contentType: "application/jsonl; charset=utf-8", fileName: "audit-log.jsonl", parts });
   }
   const { entries, meta } = await control.audit.listAudit({ ...filter, page: { page, pageSize }, afterSeq: undefined }, options());
   return presentList(entries, meta, presentAuditEntry);

@@ -4,8 +4,8 @@ import type { EdgeDeps } from "../../deps.ts";
 import { lastDays } from "../../schemas/date-range.ts";
 import { idParams } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/usage.ts";
+import { ContentStream } from "../middleware/content-stream.ts";
 import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
-import { TextStream } from "../middleware/text-stream.ts";
 import { CSV_HEADER, csvRow } from "./logs-csv.ts";
 import { presentList, sent } from "./present.ts";
 import { presentTotals, presentUsageBucket, presentUsageLog } from "./present-usage.ts";
@@ -31,7 +31,7 @@ const listLogs = (deps: EdgeDeps) =>
       const filter = toFilter(query);
       if (query.format === "csv") {
         const parts = exportLogs(deps, filter, () => call.read(DEADLINE_MS.export));
-        return new TextStream({ contentType: "text/csv; charset=utf-8", fileName: "usage-logs.csv", parts });
+        return new ContentStream({ contentType: "text/csv; charset=utf-8", fileName: "usage-logs.csv", parts });
       }
       const { page, pageSize, cursor } = query;
       const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false }, call.read());

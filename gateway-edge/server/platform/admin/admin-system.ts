@@ -1,12 +1,14 @@
-import type { Edge, JournalFigures, Trainer } from "../../../../proto/gen/tributary/system/v1/system.ts";
+import { z } from "zod";
+import type { BackupResponse, Edge, JournalFigures, Trainer } from "../../../../proto/gen/tributary/system/v1/system.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { type SystemEdge, type SystemTrainer, systemAnswer } from "../../../schemas/platform/system.ts";
-import { type Operation, operation } from "../../middleware/operation.ts";
+import { ContentStream } from "../../middleware/content-stream.ts";
+import { DEADLINE_MS, type Operation, operation } from "../../middleware/operation.ts";
 import { money, sent } from "../present.ts";
 
 /** For operators. The master key is accepted too, so that scripts need no password. */
 export function adminSystemOperations(deps: EdgeDeps): Operation[] {
-  return [getSystem(deps)];
+  return [getSystem(deps), backup(deps)];
 }
 
 const getSystem = ({ control }: EdgeDeps) =>
@@ -30,6 +32,27 @@ const getSystem = ({ control }: EdgeDeps) =>
       };
     },
   });
+
+/** A POST, because it is in the audit log, and no page of another origin may start it. */
+const backup = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/admin/backup",
+    summary: "Back up the embedded store while it runs: one archive with the records of all organizations and the generated root secret",
+    tag: "Admin",
+    auth: "admin",
+    status: 200,
+    answer: z.string(),
+    otherResponses: { 200: { description: "The archive (tar, gzip).", contentType: "application/gzip", schema: z.string() } },
+    handler: async (_input, call) => {
+      const parts = chunksOf(control.system.backup({}, call.read(DEADLINE_MS.backup)));
+      return new ContentStream({ contentType: "application/gzip", fileName: "tributary-backup.tar.gz", parts });
+    },
+  });
+
+async function* chunksOf(messages: AsyncIterable<BackupResponse>): AsyncGenerator<Uint8Array> {
+  for await (const { chunk } of messages) yield chunk;
+}
 
 function presentEdge({ id, report, seenAt, leases, leaseCount }: Edge): SystemEdge {
   return {

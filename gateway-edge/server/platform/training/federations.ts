@@ -6,8 +6,8 @@ import { connectCoordinator } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
+import { ContentStream } from "../../middleware/content-stream.ts";
 import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
-import { TextStream } from "../../middleware/text-stream.ts";
 import { presentList, sent } from "../present.ts";
 import { federationEvents, sequenceOf } from "./federation-events.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
@@ -151,7 +151,7 @@ const followEvents = (deps: EdgeDeps) =>
     status: 200,
     answer: schemas.eventsAnswer,
     handler: async ({ params, query }, call) =>
-      new TextStream({
+      new ContentStream({
         contentType: "text/event-stream; charset=utf-8",
         parts: federationEvents(deps, {
           federationId: params.id,

@@ -1,0 +1,109 @@
+import { open, rename, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { CliError, usageError } from "../../cli-error.ts";
+import type { Context } from "../../context.ts";
+import { EXIT } from "../../exit-codes.ts";
+import type { Io } from "../../io.ts";
+import type { Options } from "../../operations/read-values.ts";
+import { onAction, operationOf } from "../../operations/register.ts";
+import type { View } from "../../output/printer.ts";
+import { valueAt } from "../../output/values.ts";
+import { runTool } from "../../tools/run-tool.ts";
+
+/** A large store takes a while to copy before the first byte. */
+const BACKUP_MS = 3_600_000;
+const BACKUP_PATH = "/api/admin/backup";
+
+const backupView: View = {
+  kind: "sentence",
+  text: (body) => `Wrote a backup of ${String(valueAt(body, "bytes"))} bytes to ${String(valueAt(body, "file"))}.`,
+  id: "file",
+};
+
+const restoreView: View = {
+  kind: "record",
+  fields: [
+    { title: "folder", at: "folder" },
+    { title: "backup of", at: "createdAt", as: "time" },
+    { title: "files", at: "files", as: "count" },
+    { title: "bytes", at: "bytes", as: "count" },
+    { title: "ledger valid", at: "ok", as: "yesno" },
+    { title: "entries", at: "entries", as: "count" },
+    { title: "accounts", at: "accounts", as: "count" },
+    { title: "calls", at: "usageRows", as: "count" },
+    { title: "sum (must be 0)", at: "sum", as: "count" },
+    { title: "last entry", at: "lastSeq", as: "count" },
+    { title: "hash", at: "hash" },
+  ],
+  id: "folder",
+};
+
+export function registerAdminCopies(admin: Command, io: Io): void {
+  const backup = admin
+    .command("backup")
+    .description(
+      "Back up the embedded store while the platform runs, into one file of mode 0600. Whoever has the file has every secret in it",
+    )
+    .requiredOption("--out <file>", "file to write")
+    .addHelpText("after", `\nPOST ${BACKUP_PATH}`);
+  operationOf.set(backup, `POST ${BACKUP_PATH}`);
+  onAction(backup, io, writeBackup);
+  const restore = admin
+    .command("restore")
+    .description("Restore a backup into a new data folder on this machine. Checks every file and verifies the whole ledger")
+    .requiredOption("--from <file>", "backup to restore")
+    .requiredOption("--data-dir <folder>", "DATA_DIR to create; must not exist or be empty");
+  onAction(restore, io, restoreBackup);
+}
+
+async function writeBackup(context: Context, _words: readonly string[], options: Options): Promise<void> {
+  const out = resolve(String(options["out"]));
+  const response = await context.client.open({
+    method: "POST",
+    path: BACKUP_PATH,
+    auth: "either",
+    untimed: true,
+    timeoutMs: BACKUP_MS,
+  });
+  const bytes = await writeWhole(response, out);
+  context.print.answer({ file: out, bytes: BigInt(bytes) }, backupView);
+}
+
+/** The file gets its name when its content is complete and on disk. */
+async function writeWhole(response: Response, out: string): Promise<number> {
+  const partial = `${out}.partial`;
+  const file = await open(partial, "w", 0o600).catch((error: Error) => {
+    throw usageError(`${out} cannot be written: ${error.message}`);
+  });
+  try {
+    let bytes = 0;
+    // The mode above counts for new files only.
+    await file.chmod(0o600);
+    for await (const piece of response.body ?? []) {
+      bytes += piece.byteLength;
+      await file.writeFile(piece);
+    }
+    await file.sync();
+    await file.close();
+    await rename(partial, out);
+    return bytes;
+  } catch (error) {
+    await file.close();
+    await rm(partial, { force: true });
+    throw new CliError(EXIT.server, {
+      error: `The backup was not completed: ${(error as Error).message}. No file was written.`,
+      code: "BACKUP_BROKEN",
+      hint: "Look for the reason in the log of the control plane, such as a full disk in its DATA_DIR, and try again.",
+    });
+  }
+}
+
+async function restoreBackup(context: Context, _words: readonly string[], options: Options): Promise<void> {
+  const given = { from: resolve(String(options["from"])), "data-dir": resolve(String(options["dataDir"])) };
+  const restored = await runTool(context, "restore", { options: given });
+  context.print.answer(restored, restoreView);
+  if (valueAt(restored, "hasSecretFile") !== true) {
+    context.print.note("The root secret was a setting and is not in the backup: start the platform with the same SECRET_KEY.");
+  }
+}
