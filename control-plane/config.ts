@@ -132,6 +132,17 @@ export const controlSettings = {
     .optional()
     .meta({ description: "Address of Stripe's API; tests set another one.", shownDefault: "Stripe's own" }),
   BUDGET_MODE: z.enum(["enforce", "shadow"]).default("enforce").describe("`shadow` logs a call over budget and lets it through."),
+  BACKUP_DIR: z
+    .string()
+    .transform((path) => resolve(path))
+    .optional()
+    .describe(
+      "Folder that the control plane writes backups of the embedded store to, on another disk than `DATA_DIR`. Unset, it makes none by itself.",
+    ),
+  BACKUP_HOURS: countSetting(24, { min: 1, max: 8760 }).describe("Hours from one backup in `BACKUP_DIR` to the next."),
+  BACKUPS_KEPT: countSetting(7, { min: 1, max: 1000 }).describe(
+    "Newest backups in `BACKUP_DIR` that are retained; older ones are removed.",
+  ),
   LOG_LEVEL: logLevelSetting,
 };
 
@@ -144,6 +155,7 @@ export function readControlConfig(environment: Environment) {
   if (production) requireProductionSecrets(settings);
   const tls = readPeerTls(settings, "control-plane");
   requireTls(tls, { variable: "CONTROL_HOST", host: settings.controlHost });
+  refuseMongoBackups(settings);
   return {
     ...settings,
     // Shared trainers give unpaid compute to every tenant, so an exposed platform has to opt in.
@@ -201,6 +213,11 @@ function oidcSettings(settings: ReadSettings): OidcSettings | undefined {
     throw new ConfigError(["OIDC_ISSUER: must be an https address, because the deployment is exposed"]);
   }
   return { issuer, clientId, clientSecret, name: oidcName ?? host };
+}
+
+function refuseMongoBackups({ backupDir, mongodbUri }: ReadSettings): void {
+  if (backupDir === undefined || mongodbUri === undefined) return;
+  throw new ConfigError(["BACKUP_DIR: is for the embedded store; back MongoDB up with mongodump (docs/operations.md)"]);
 }
 
 function requireProductionSecrets({ secretKey, adminPassword, masterKey, config }: ReadSettings): void {

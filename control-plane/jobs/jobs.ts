@@ -7,11 +7,12 @@ import type { Range, Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
 import { expandNotices } from "../webhooks/expand-notices.ts";
 import { appendChange } from "../writes/feed.ts";
+import { backUpWhenDue } from "./back-up.ts";
 import { removeOldRecords } from "./remove-records.ts";
 
 type Deps = Pick<
   ControlDeps,
-  "store" | "clock" | "random" | "logger" | "reservations" | "config" | "gateway" | "secrets" | "mailer" | "sendWebhook"
+  "store" | "clock" | "random" | "logger" | "reservations" | "config" | "gateway" | "secrets" | "mailer" | "sendWebhook" | "backups"
 >;
 
 /** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
@@ -29,6 +30,7 @@ export function startJobs(deps: Deps): () => Promise<void> {
     every(60_000, removeExpired, deps, stop.signal),
     every(60_000, removeOldRecords, deps, stop.signal),
     every(60_000, pruneFeed, deps, stop.signal),
+    every(60_000, backUpWhenDue, deps, stop.signal),
     every(
       1000,
       async function watchGatewayConfig() {
