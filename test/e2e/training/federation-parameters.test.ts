@@ -136,9 +136,10 @@ test("of Python participants it is safetensors that Python reads", async () => {
 
 test("opaque parameters come as they are, and another format of them is refused with that advice", async () => {
   const pickle = Buffer.concat([Buffer.from([0x80, 4]), Buffer.from("a model of theirs")]);
-  const flock = await startFlockParticipant({ parameters: () => pickle, aggregate: () => pickle });
-  stops.push(flock.stop);
-  const { id } = await trained({ participants: [{ url: flock.url }] });
+  // Two that aggregate to the same bytes.
+  const flocks = await Promise.all([1, 2].map(() => startFlockParticipant({ parameters: () => pickle, aggregate: () => pickle })));
+  stops.push(...flocks.map(({ stop }) => stop));
+  const { id } = await trained({ participants: flocks.map(({ url }) => ({ url })) });
   for (const query of ["", "?format=raw"]) {
     const raw = await get(`${id}/parameters${query}`);
     expect(raw.bytes).toEqual(pickle);

@@ -136,11 +136,14 @@ describe("found out later, the federation fails with the reason and no epsilon i
   });
 });
 
-test("a plain mean of pickles is still made by the participants", async () => {
-  const { url, methods } = await flock({ parameters: () => pickle("model"), aggregate: () => pickle("mean") });
-  const federation = await ended({ participants: [{ url }] });
+test("a plain mean of pickles is made by the participants: two must agree, and an attacker is outvoted", async () => {
+  const attacker = await flock({ parameters: () => pickle("model"), aggregate: () => pickle("666") });
+  const honest = await Promise.all([1, 2].map(() => flock({ parameters: () => pickle("model"), aggregate: () => pickle("mean") })));
+  const federation = await ended({ participants: [attacker, ...honest].map(({ url }) => ({ url })) });
   expect(federation).toMatchObject({ state: "completed", epsilon: null });
-  expect(methods).toContain("aggregate");
+  expect(readFileSync(join(system.folder, "coordinator-blobs", federation.head.parameters))).toEqual(pickle("mean"));
+  const { body } = await ask("GET", `/${federation.id}/rounds`);
+  expect(body.data[0].record).toMatchObject({ made: "delegated", strategy: { name: "delegated", voters: ["p2", "p3"] } });
 });
 
 describe("what can be enforced is, and is counted", () => {

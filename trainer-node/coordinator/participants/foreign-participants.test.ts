@@ -89,27 +89,76 @@ test.each([
   expect(asked[1]?.body["parameters"]).toBe(pickle("trained by 1").toString("base64"));
 });
 
-test("opaque parameters are aggregated by a participant, and the record says so", async () => {
-  const { node, asked } = await flock(2);
+/** A round of opaque updates; each voter's aggregate is the given text. */
+async function delegatedRound(voters: readonly { text: string; at?: string }[]) {
+  const asked: string[] = [];
+  const members = voters.map(({ at }, index) => Participant.fromPartial({ id: `p${index + 1}`, url: at ?? `http://voter-${index}` }));
+  const aggregate: Participants["aggregate"] = async ({ url }) => {
+    const index = members.findIndex((member) => member.url === url);
+    asked.push(`p${index + 1}`);
+    return (await blobs.keepBytes(pickle(voters[index]?.text ?? ""))).sha256;
+  };
   const accepted = await Promise.all(
-    ["one", "two"].map(async (text, index) => {
-      const { sha256 } = await blobs.keepBytes(pickle(text));
-      return RoundParticipant.fromPartial({ participantId: `p${index + 1}`, state: "accepted", updateBlob: sha256 });
+    members.map(async ({ id: participantId }) => {
+      const { sha256 } = await blobs.keepBytes(pickle(participantId));
+      return RoundParticipant.fromPartial({ participantId, state: "accepted", updateBlob: sha256 });
     }),
   );
   const aggregation = createAggregation({ blobs, recordBytes: 0, logger: silentLogger });
   const run: FederationRun = {
-    deps: { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
+    deps: { participants: { ...participants, aggregate }, aggregation, blobs, clock, random, logger: silentLogger, callsMax: 1 },
     control: {} as FederationControl,
     settings: federationSettings.parse({ task: "anything" }),
-    members: [node],
+    members,
     signal,
-    federation: Federation.fromPartial({ id: "fed_1", participants: [node] }),
+    federation: Federation.fromPartial({ id: "fed_1", participants: members }),
   };
-  const { record } = await plain.combine(run, 1, accepted);
-  expect(record).toMatchObject({ made: "delegated", base: null, strategy: { name: "delegated" } });
-  expect(await blobs.read(record.result)).toEqual(pickle("mean of 2"));
+  return { combined: plain.combine(run, 1, accepted), asked };
+}
+
+test("a participant aggregates opaque parameters with a call of its protocol", async () => {
+  const { node, asked } = await flock(2);
+  const list = await Promise.all(["one", "two"].map(async (text) => (await blobs.keepBytes(pickle(text))).sha256));
+  expect(await blobs.read(await participants.aggregate(node, list, signal))).toEqual(pickle("mean of 2"));
   expect(asked.map(({ body }) => body["method"])).toEqual(["aggregate"]);
+});
+
+describe("opaque parameters need two voters that agree byte for byte", () => {
+  const [mean, attack] = [{ text: "mean" }, { text: "666" }];
+
+  test("two that agree are enough, and the record names them", async () => {
+    const { combined, asked } = await delegatedRound([mean, mean, mean, mean]);
+    const { record } = await combined;
+    expect(record).toMatchObject({ made: "delegated", base: null, strategy: { name: "delegated", voters: asked.toSorted() } });
+    expect(asked).toHaveLength(2);
+    expect(await blobs.read(record.result)).toEqual(pickle("mean"));
+  });
+
+  test("an attacker that is listed first is outvoted, in whatever order they are asked", async () => {
+    for (let time = 0; time < 10; time++) {
+      const { record } = await (await delegatedRound([attack, mean, mean])).combined;
+      expect(await blobs.read(record.result)).toEqual(pickle("mean"));
+    }
+  });
+
+  test.each([
+    ["one participant", [mean]],
+    [
+      "one program that is listed twice",
+      [
+        { ...mean, at: "http://same" },
+        { ...mean, at: "http://same" },
+      ],
+    ],
+    ["two that differ", [attack, mean]],
+    ["as many attackers as others", [attack, mean, { text: "667" }, { text: "668" }]],
+  ])("%s decides nothing, and the failure says why", async (_name, voters) => {
+    const { combined } = await delegatedRound(voters);
+    await expect(combined).rejects.toMatchObject({
+      code: "AGGREGATION_FAILED",
+      message: expect.stringMatching(/at least two of them must make the same bytes: .*p\d made [0-9a-f]{12}.* Send safetensors/),
+    });
+  });
 });
 
 test("a server without the protocol and an unreachable address give different problems", async () => {

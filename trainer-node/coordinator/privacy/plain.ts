@@ -1,11 +1,11 @@
 import { computingNeed } from "../../../common/training/federation-needs.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
-import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeightedUpdate, weightUpdates } from "../round-strategy.ts";
 import { collectUpdates } from "../updates/collect-updates.ts";
 import { layoutOfBlob } from "../updates/inspect-blob.ts";
 import { OPAQUE, UNSUPPORTED } from "../updates/inspect-update.ts";
+import { delegate } from "./delegate.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
 /** The coordinator reads every update and adds no noise. */
@@ -20,8 +20,12 @@ export const plain: PrivacyMode = {
     const updates = sortedUpdates(weightUpdates(accepted, "samples"));
     const common = { ...recordStart(federation, round), updates: updates.map(({ hash, weight }) => ({ hash, weight })) };
     if (await refuseOpaque(run, round, updates)) {
-      const result = await delegate(run, accepted, updates);
-      return { record: { ...common, strategy: { name: "delegated" }, result, made: "delegated" }, stateBlob: "", figures: new Map() };
+      const { result, voters } = await delegate(run, accepted, updates);
+      return {
+        record: { ...common, strategy: { name: "delegated", voters }, result, made: "delegated" },
+        stateBlob: "",
+        figures: new Map(),
+      };
     }
     const strategy = appliedStrategy(run, updates, round);
     const stored = await deps.aggregation.store({ updates, strategy, base, state }, run.signal).catch((thrown: unknown) => {
@@ -52,26 +56,4 @@ export async function refuseOpaque({ deps, settings }: FederationRun, round: num
   if (need === undefined) return true;
   const text = `Round ${round} has parameters that the coordinator cannot read, and ${need} has to compute with them; send safetensors, npz or npy.`;
   throw new FederationFailed(UNSUPPORTED, text);
-}
-
-/** Lets the first able participant aggregate opaque parameters. */
-async function delegate(run: FederationRun, accepted: readonly RoundParticipant[], updates: readonly WeightedUpdate[]): Promise<string> {
-  const { deps, members, signal } = run;
-  const problems: string[] = [];
-  const hashes = updates.map(({ hash }) => hash);
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(run.settings.deadlineMs)]);
-  for (const { participantId } of accepted) {
-    const participant = members.find(({ id }) => id === participantId);
-    if (!participant) continue;
-    try {
-      return await deps.participants.aggregate(participant, hashes, inTime);
-    } catch (thrown) {
-      signal.throwIfAborted();
-      problems.push(`${participantId}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
-    }
-  }
-  throw new FederationFailed(
-    "AGGREGATION_FAILED",
-    `No participant could aggregate the round's updates: ${problems.join("; ").slice(0, 800)}`,
-  );
 }
