@@ -54,15 +54,14 @@ const local = ({ clipNorm, noiseMultiplier }: Noise): PrivacyRules => ({
 });
 
 /**
- * The coordinator adds noise to the mean of clipped updates: for no other result it is known how much noise hides one of them. It clips them
- * itself, unless it sees their sum alone; then the participants do.
+ * The coordinator adds noise to the mean of clipped updates, or to the step of a strategy that sees each of them. It clips them itself,
+ * unless it sees their sum alone; then the participants do.
  */
 const central = ({ clipNorm }: Noise, isSumOnly: boolean): PrivacyRules => ({
   ...none,
   ...(isSumOnly ? { needs: { clip: "dp.mode central" }, config: { clip_norm: clipNorm } } : {}),
   weights: "equal",
   computes: "dp.mode central",
-  problems: ({ strategy }) => sumProblems(strategy.name, "dp.mode central, whose noise is for a mean"),
   isNoised: (made) => made === "noised",
 });
 

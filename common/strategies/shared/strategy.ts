@@ -11,7 +11,7 @@ export interface Strategy {
   /** One line. */
   readonly description: string;
   readonly settings: SettingTable;
-  /** "sum": it needs the mean of the updates alone, so it works under secure aggregation and under central noise. */
+  /** "sum": it needs the mean of the updates alone, so it works under secure aggregation, and central noise is small. */
   readonly sees: "sum" | "each";
   /** "asynchronous": a round is over when `buffer` updates have arrived, whichever round they started from. */
   readonly timing: "rounds" | "asynchronous";

@@ -77,12 +77,6 @@ describe("a federation that its participants cannot honor is refused when it is 
     const nova = await ask("POST", "", { task, strategy: "fednova", participants: [{ url: python.url }] });
     expect(nova.body.error).toContain("the strategy fednova needs");
   });
-
-  test("central noise is for a mean: a strategy that is none is a 400, never replaced", async () => {
-    const refused = await ask("POST", "", { task, dp: { ...dp, mode: "central" }, strategy: "krum", participants: [{ url: node.url }] });
-    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: "body.strategy.name" }] } });
-    expect(refused.body.error).toContain("does not work with dp.mode central");
-  });
 });
 
 describe("found out later, the federation fails with the reason and no epsilon is counted", () => {

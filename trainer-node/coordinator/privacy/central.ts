@@ -1,61 +1,117 @@
+import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { addNoise } from "../../compute/add-noise.ts";
 import { isFloat } from "../../compute/tensor.ts";
 import { keyedRandom } from "../../operations/keyed-random.ts";
+import type { ClientFigures } from "../aggregation.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
-import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, weightUpdates } from "../round-strategy.ts";
+import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeightedUpdate, weightUpdates } from "../round-strategy.ts";
 import { UNSUPPORTED } from "../updates/inspect-update.ts";
 import { plain, refuseOpaque } from "./plain.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
-/** The coordinator clips the updates and adds noise to their mean. The strategy steps from the noised mean, so its state is noised, too. */
+type Strategy = Readonly<Record<string, unknown>>;
+
+/** A round's result with noise. */
+interface NoisedResult {
+  readonly result: string;
+  readonly stateBlob: string;
+  readonly deviation: number;
+  readonly figures: ReadonlyMap<string, ClientFigures>;
+}
+
+/** The coordinator clips the updates against the round's base, and adds noise around the chosen strategy. */
 export const central: PrivacyMode = {
   ...plain,
   combine: async (run, round, accepted) => {
-    const { deps, federation, signal } = run;
     const updates = sortedUpdates(weightUpdates(accepted, "equal"));
     await refuseOpaque(run, round, updates);
     const strategy = appliedStrategy(run, updates, round);
-    const clip = { name: "norm_clip", clip_norm: noiseOf(run).clipNorm };
-    const refused = (thrown: unknown): never => {
+    const isSum = strategyNamed(String(strategy["name"])).sees === "sum";
+    const noised = await (isSum ? noisedMean : noisedStep)(run, updates, strategy).catch((thrown: unknown) => {
       throw asFailure(thrown, round);
-    };
-    const mean = await deps.aggregation.run({ updates, strategy: clip, base: federation.headBlob, state: "" }, signal).catch(refused);
-    const { result, stateBlob } = await stepFrom(run, { mean: withNoise(run, mean.parameters, updates.length), strategy }).catch(refused);
+    });
     const record = {
-      ...recordStart(federation, round),
+      ...recordStart(run.federation, round),
       updates: updates.map(({ hash, weight }) => ({ hash, weight })),
-      strategy: isPlainMean(strategy) ? clip : { ...strategy, clip_norm: clip.clip_norm },
-      result,
+      strategy: { ...(isPlainMean(strategy) && isSum ? clipOf(run) : strategy), ...recorded(run, noised.deviation) },
+      result: noised.result,
       made: "noised" as const,
     };
-    return { record, stateBlob, figures: mean.clients };
+    return { record, stateBlob: noised.stateBlob, figures: noised.figures };
   },
   combineSum: async (run, round, { updates, mean, secure }) => {
     const strategy = appliedStrategy(run, [], round);
-    const { result, stateBlob } = await stepFrom(run, { mean: withNoise(run, mean, updates.length), strategy });
-    const recorded = isPlainMean(strategy) ? { name: "mean", secure } : { ...strategy, secure, clip_norm: noiseOf(run).clipNorm };
-    const record = { ...recordStart(run.federation, round), updates, strategy: recorded, result, made: "noised" as const };
+    const deviation = deviationOf(run, "mean", updates.length);
+    const { result, stateBlob } = await stepFrom(run, { mean: withNoise(run, mean, deviation), strategy });
+    const shown = isPlainMean(strategy) ? { name: "mean", secure } : { ...strategy, secure };
+    const record = {
+      ...recordStart(run.federation, round),
+      updates,
+      strategy: { ...shown, ...recorded(run, deviation) },
+      result,
+      made: "noised" as const,
+    };
     return { record, stateBlob, figures: new Map() };
   },
 };
+
+/** Noise on the mean of the clipped updates. The strategy steps from the noised mean, so its state is noised, too. */
+async function noisedMean(run: FederationRun, updates: readonly WeightedUpdate[], strategy: Strategy): Promise<NoisedResult> {
+  const { deps, federation, signal } = run;
+  const deviation = deviationOf(run, "mean", updates.length);
+  const mean = await deps.aggregation.run({ updates, strategy: clipOf(run), base: federation.headBlob, state: "" }, signal);
+  const stepped = await stepFrom(run, { mean: withNoise(run, mean.parameters, deviation), strategy });
+  return { ...stepped, deviation, figures: mean.clients };
+}
+
+/**
+ * Noise on what a strategy makes of every single clipped update, such as the one that krum keeps. Its step is clipped, too, and no more is
+ * known of it: one update can move it from anywhere to anywhere within the clip norm, however many updates there are.
+ */
+async function noisedStep(run: FederationRun, updates: readonly WeightedUpdate[], strategy: Strategy): Promise<NoisedResult> {
+  const { deps, federation, signal } = run;
+  const { headBlob: base, headStateBlob: state } = federation;
+  const clipped: WeightedUpdate[] = [];
+  for (const update of updates) clipped.push({ ...update, hash: await clipBlob(run, update.hash) });
+  const made = await deps.aggregation.store({ updates: clipped, strategy, base, state }, signal);
+  const step = await deps.blobs.read(await clipBlob(run, made.parameters));
+  const deviation = deviationOf(run, "step", updates.length);
+  const { sha256: result } = await deps.blobs.keepBytes(withNoise(run, step, deviation));
+  return { result, stateBlob: made.state ?? "", deviation, figures: made.clients };
+}
+
+/** One update, clipped against the round's base, as a blob. */
+async function clipBlob(run: FederationRun, hash: string): Promise<string> {
+  const { deps, federation, signal } = run;
+  const input = { updates: [{ hash, weight: 1, id: "clipped" }], strategy: clipOf(run), base: federation.headBlob, state: "" };
+  return (await deps.aggregation.store(input, signal)).parameters;
+}
+
+const clipOf = (run: FederationRun) => ({ name: "norm_clip", clip_norm: noiseOf(run).clipNorm });
+
+const recorded = (run: FederationRun, deviation: number) => ({ clip_norm: noiseOf(run).clipNorm, noise_deviation: deviation });
 
 function noiseOf({ settings: { dp } }: FederationRun): NonNullable<FederationRun["settings"]["dp"]> {
   if (!dp) throw new Error("noise requires the dp settings");
   return dp;
 }
 
-function withNoise(run: FederationRun, mean: Uint8Array, clients: number): Uint8Array {
+/** The noise multiplier times how far one participant's update can move the result: its part of a mean, or the width of the clip norm's ball. */
+function deviationOf(run: FederationRun, what: "mean" | "step", clients: number): number {
   const { noiseMultiplier, clipNorm } = noiseOf(run);
-  const { format, tensors } = decodeParameters(mean);
+  return noiseMultiplier * (what === "mean" ? clipNorm / clients : 2 * clipNorm);
+}
+
+function withNoise(run: FederationRun, parameters: Uint8Array, deviation: number): Uint8Array {
+  const { format, tensors } = decodeParameters(parameters);
   const integers = tensors.find((tensor) => !isFloat(tensor));
   if (integers)
     throw new FederationFailed(
       UNSUPPORTED,
       `The tensor "${integers.name}" does not have float elements, and noise applies to floats only.`,
     );
-  const deviation = (noiseMultiplier * clipNorm) / clients;
   // The key is not stored, because with it the noise could be removed again.
   return encodeParameters(addNoise(tensors, deviation, keyedRandom(run.deps.random.bytes(32))), format);
 }

@@ -88,3 +88,36 @@ test("central noise on the mean is Gaussian: mean 0, deviation multiplier times 
   expect(Math.abs(moment(3))).toBeLessThan(6 * Math.sqrt(15 / SIZE));
   expect(Math.abs(moment(4) - 3)).toBeLessThan(6 * Math.sqrt(96 / SIZE));
 });
+
+describe("central noise wraps a strategy that sees every single update", () => {
+  const values = async (hash: string) => Array.from((decodeParameters(await blobs.read(hash)).tensors[0]?.data ?? []) as Float32Array);
+
+  test.each([
+    ["krum", { name: "krum", f: 0 }],
+    ["median", { name: "median" }],
+    ["trimmed_mean", { name: "trimmed_mean", beta: 0.34 }],
+    ["geometric_median", { name: "geometric_median" }],
+  ])("%s: noise for the width of the clip norm's ball, whatever the number of clients, and the record says so", async (_name, strategy) => {
+    const { run, accepted } = await prepare({ dp: { ...dp, mode: "central" }, strategy });
+    const { record } = await privacyMode(run.settings).combine(run, 1, accepted);
+    const deviation = dp.noiseMultiplier * 2 * dp.clipNorm;
+    expect(record).toMatchObject({ made: "noised", strategy: { ...strategy, clip_norm: dp.clipNorm, noise_deviation: deviation } });
+    const squares = (await values(record.result)).reduce((sum, value) => sum + value ** 2, 0);
+    expect(Math.abs(Math.sqrt(squares / SIZE) / deviation - 1)).toBeLessThan(0.02);
+  });
+
+  test("krum keeps one clipped update: the step from the base has at most the clip norm", async () => {
+    const quiet = { ...dp, noiseMultiplier: 1e-9, mode: "central" };
+    const { run } = await prepare({ dp: quiet, strategy: { name: "krum", f: 0 } });
+    const { sha256: headBlob } = await blobs.keepBytes(model(5));
+    const accepted = await Promise.all(
+      [6, 6, 1000].map(async (value, index) => {
+        const { sha256: updateBlob } = await blobs.keepBytes(model(value));
+        return RoundParticipant.fromPartial({ participantId: `p${index}`, state: "accepted", updateBlob, samples: 1n });
+      }),
+    );
+    const { record } = await privacyMode(run.settings).combine({ ...run, federation: { ...run.federation, headBlob } }, 1, accepted);
+    const moved = (await values(record.result)).map((value) => value - 5);
+    expect(Math.sqrt(moved.reduce((sum, value) => sum + value ** 2, 0))).toBeCloseTo(dp.clipNorm, 2);
+  });
+});
