@@ -126,7 +126,7 @@ test("a damaged or truncated backup is refused and leaves nothing", async () => 
 
 test("a backup whose ledger is wrong is refused", async () => {
   await settle(store, [reportedCall("call_1", 5n)]);
-  await store.transaction(async (tx) => {
+  await store.transaction("every", async (tx) => {
     const account = await tx.get("accounts", "org:org_1");
     if (account) await tx.put("accounts", { ...account, balance: account.balance + 1n });
   });

@@ -15,7 +15,7 @@ type Deps = Pick<ControlDeps, "store" | "clock" | "secrets"> & {
  */
 export async function announceConfiguration(deps: Deps): Promise<boolean> {
   const value = deps.secrets.tokenHash(`configuration ${toJson(effectiveConfiguration(deps))}`);
-  return deps.store.transaction(async (tx) => {
+  return deps.store.transaction(["catalog", "settings"], async (tx) => {
     if ((await tx.get("settings", SETTING))?.value === value) return false;
     await tx.put("settings", { id: SETTING, value });
     await appendChange(tx, { kind: "catalog", subject: "config" }, deps.clock.now());

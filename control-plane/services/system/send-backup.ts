@@ -34,5 +34,5 @@ function noteBackup(
     target: "platform",
     requestId: metadata["x-request-id"] ?? "",
   } as const;
-  return store.transaction((tx) => writeAudit(tx, line, clock.now()));
+  return store.transaction("audit", (tx) => writeAudit(tx, line, clock.now()));
 }

@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const ROWS = 50;
 const addRows = (batch: number) =>
-  store.transaction(async (tx) => {
+  store.transaction("every", async (tx) => {
     for (let row = 0; row < ROWS; row++) await tx.insert("settings", { id: `${batch}/${row}`, value: "x".repeat(2000) });
     await tx.put("counters", { id: "batches", value: batch });
   });
