@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { Session, Team } from "../domain/records.ts";
 import { collect, readPage } from "./page.ts";
-import { organizationScope } from "./scopes.ts";
+import { organizationScope, type Scope } from "./scopes.ts";
 import type { Store } from "./store.ts";
 
 /** A store of an adapter, opened for one test. */
@@ -120,6 +120,21 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       });
       await store.transaction([], (tx) => tx.remove("idempotency", "i"));
       expect([await store.count("teams"), await store.count("sessions"), await store.count("idempotency")]).toEqual([1, 1, 0]);
+    });
+
+    test("transactions over the same scopes, named in any order, all come to an end and lose nothing", async () => {
+      const addTo = (scopes: readonly Scope[]) =>
+        store.transaction(scopes, async (tx) => {
+          const value = (await tx.get("counters", "c"))?.value ?? 0;
+          await tx.put("counters", { id: "c", value: value + 1 });
+        });
+      const runs = Array.from({ length: 20 }, () => [
+        addTo(["audit", "identity"]),
+        addTo(["identity", "audit"]),
+        addTo(["catalog", "audit"]),
+      ]);
+      await Promise.all(runs.flat());
+      expect((await store.get("counters", "c"))?.value).toBe(60);
     });
 
     test("many new records go in at once, and are found by id and by index", async () => {

@@ -10,11 +10,14 @@ export interface Store extends Reader {
   /**
    * Runs `work` atomically, serialized with every other transaction of its scopes, and durable when it resolves. It may write only records
    * of its scopes (scopes.ts); without a scope it reads one moment of the store. `work` may run more than once, if another control plane
-   * committed first: it must compute everything again and change nothing outside `tx`.
+   * committed first: it must compute everything again and change nothing outside `tx`. Throws `NotOwner` if another control plane owns one of
+   * its slots, before `work` runs or instead of the commit.
    */
   transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Into how many slots organizations are divided (domain/slots.ts); 1 for a store of one process. */
   readonly slots: number;
+  /** Whether this control plane owns a slot, as far as it knows. A transaction over any other slot throws `NotOwner`. */
+  owns(slot: number): boolean;
   /** How many new records one transaction should write at most, because other transactions wait for it. */
   readonly rowsPerTransaction: number;
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */

@@ -1,9 +1,6 @@
 import { ignore } from "../../common/ignore.ts";
 
-/**
- * Runs one writer at a time. LMDB allows only one; on MongoDB every transaction changes the order document (`mongo/apply.ts`), so two in
- * one process would only conflict and retry.
- */
+/** Runs one writer at a time, because LMDB allows only one. */
 export class WriteQueue {
   #tail: Promise<unknown> = Promise.resolve();
 

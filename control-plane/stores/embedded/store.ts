@@ -63,6 +63,11 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     return result;
   }
 
+  /** One process has the store, so it owns all of it. */
+  owns(): boolean {
+    return true;
+  }
+
   onFeed(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

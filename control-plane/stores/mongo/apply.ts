@@ -1,21 +1,66 @@
-import type { AnyBulkWriteOperation, ClientSession, Db } from "mongodb";
+import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from "mongodb";
+import { NotOwner } from "../../domain/not-owner.ts";
 import { type CollectionName, indexesOf, indexValues } from "../collections.ts";
 import type { Write } from "../overlay.ts";
+import { type Scope, slotOfScope } from "../scopes.ts";
 import { type StoredDocument, toDocument } from "./documents.ts";
 
 /**
- * One document that every transaction changes. Snapshot isolation alone allows write skew between two control planes; both changing this
- * document makes one of them conflict and retry, so that transactions are serialized over all control planes.
+ * One document per scope that every transaction of the scope changes. Snapshot isolation alone allows write skew between two control planes;
+ * both changing this document makes one of them conflict and retry, so that transactions of a scope are serialized over all control planes.
+ * The document of a slot names its epoch too, which rises with each new owner.
  */
 export const ORDER_COLLECTION = "transactionOrder";
 
-/** Sends a transaction's writes, the order document first, so that a conflicting transaction fails early. */
-export async function applyWrites(database: Db, session: ClientSession, writes: readonly Write[]): Promise<void> {
-  const order = database.collection<{ _id: string; number: bigint }>(ORDER_COLLECTION);
-  await order.updateOne({ _id: "last" }, { $inc: { number: 1n } }, { session, upsert: true });
+interface OrderDocument {
+  readonly _id: string;
+  readonly number: bigint;
+  readonly epoch?: number;
+}
+
+/** A scope of a transaction, and the epoch that its slot must still have. */
+export interface Place {
+  readonly scope: Scope;
+  /** Absent: the scope is shared, or there is one control plane only. */
+  readonly epoch: number | undefined;
+}
+
+/**
+ * Sends a transaction's writes, the order documents first, so that a conflicting transaction fails early. Throws `NotOwner` if a slot has
+ * another epoch by now.
+ */
+export async function applyWrites(
+  database: Db,
+  session: ClientSession,
+  { places, writes }: { places: readonly Place[]; writes: readonly Write[] },
+): Promise<void> {
+  if (places.length > 0) await takeOrder(database.collection<OrderDocument>(ORDER_COLLECTION), session, places);
   for (const [collection, ofCollection] of Map.groupBy(writes, (write) => write.collection)) {
     await applyToCollection({ database, session, collection, writes: ofCollection });
   }
+}
+
+/** In the same order in every transaction, so that two of them conflict at the first scope that they share. */
+async function takeOrder(order: Collection<OrderDocument>, session: ClientSession, places: readonly Place[]): Promise<void> {
+  const sorted = places.toSorted((left, right) => (left.scope < right.scope ? -1 : 1));
+  const update = { $inc: { number: 1n } };
+  const result = await order.bulkWrite(
+    sorted.map(({ scope, epoch }) =>
+      epoch === undefined
+        ? { updateOne: { filter: { _id: scope }, update, upsert: true } }
+        : { updateOne: { filter: { _id: scope, epoch }, update } },
+    ),
+    { session, ordered: true },
+  );
+  if (result.matchedCount + result.upsertedCount < places.length) throw new NotOwner(await lostSlot(order, session, sorted));
+}
+
+async function lostSlot(order: Collection<OrderDocument>, session: ClientSession, places: readonly Place[]): Promise<number> {
+  const fenced = places.filter(({ epoch }) => epoch !== undefined);
+  const documents = await order.find({ _id: { $in: fenced.map(({ scope }) => scope) } }, { session }).toArray();
+  const epochs = new Map(documents.map(({ _id, epoch }) => [_id, epoch]));
+  const lost = fenced.find(({ scope, epoch }) => Number(epochs.get(scope) ?? -1) !== epoch);
+  return (lost && slotOfScope(lost.scope)) ?? -1;
 }
 
 async function applyToCollection(batch: { database: Db; session: ClientSession; collection: CollectionName; writes: readonly Write[] }) {

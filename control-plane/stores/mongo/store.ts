@@ -2,6 +2,7 @@ import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mong
 import { type Clock, systemClock } from "../../../common/clock.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
+import type { Fence } from "../fence.ts";
 import { listOf, type Scopes } from "../scopes.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
@@ -29,13 +30,15 @@ export interface MongoStoreOptions {
   readonly poolSizeMax?: number;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Absent: this control plane owns every slot. */
+  readonly fence?: Fence;
 }
 
 const BUILD_WAIT_MS = 60_000;
 const SECONDARY_MS = 1_000;
 const SECONDARY_ROWS_MAX = 1_000;
 
-type Settings = Required<Omit<MongoStoreOptions, "database">>;
+type Settings = Required<Omit<MongoStoreOptions, "database" | "fence">> & Pick<MongoStoreOptions, "fence">;
 
 /** Opens the store for several control planes: a MongoDB replica set, 6.0 or newer. */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
@@ -72,6 +75,7 @@ class MongoStore extends MongoReader implements Store {
   readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;
   readonly #transactions: Transactions;
+  readonly #fence: Fence | undefined;
   readonly #feed: FeedWatch;
   readonly #ping: () => Promise<unknown>;
   readonly #primary: PrimaryWatch;
@@ -80,13 +84,24 @@ class MongoStore extends MongoReader implements Store {
   constructor(
     { client, primary }: { client: MongoClient; primary: PrimaryWatch },
     database: Db,
-    { clock, random, readMs, transactionMs }: Settings,
+    { clock, random, readMs, transactionMs, poolSizeMax, fence }: Settings,
   ) {
     const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
     super({ database, maxTimeMs: readMs, guard });
     this.blobs = gridBlobs(database);
     this.#client = client;
-    this.#transactions = new Transactions({ client, database, clock, random, limitMs: transactionMs, slots: this.slots });
+    this.#transactions = new Transactions({
+      client,
+      database,
+      clock,
+      random,
+      limitMs: transactionMs,
+      slots: this.slots,
+      fence,
+      // The other connections are for reads.
+      runningMax: Math.max(1, Math.floor(poolSizeMax / 2)),
+    });
+    this.#fence = fence;
     this.#feed = new FeedWatch(database, clock);
     this.#ping = () => guard(database.command({ ping: 1 }));
     this.#primary = primary;
@@ -97,6 +112,10 @@ class MongoStore extends MongoReader implements Store {
     const { result, writes } = await this.#transactions.run(listOf(scopes), work);
     if (writes.some((write) => write.collection === "feed")) this.#feed.notify();
     return result;
+  }
+
+  owns(slot: number): boolean {
+    return this.#fence === undefined || this.#fence.epochOf(slot) !== undefined;
   }
 
   onFeed(listener: () => void): () => void {

@@ -2,14 +2,16 @@ import type { ClientSession, Db, MongoClient, TransactionOptions } from "mongodb
 import type { Clock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { Random } from "../../../common/random.ts";
+import { NotOwner } from "../../domain/not-owner.ts";
+import type { Fence } from "../fence.ts";
 import { Overlay, type Write } from "../overlay.ts";
-import type { Scope } from "../scopes.ts";
+import { type Scope, slotOfScope } from "../scopes.ts";
 import type { Transaction } from "../store.ts";
-import { WriteQueue } from "../write-queue.ts";
-import { applyWrites } from "./apply.ts";
+import { applyWrites, type Place } from "./apply.ts";
 import { Deadline } from "./deadline.ts";
 import { alreadyThere, isCommitUnknown, isDuplicateKey, isTransient, mayRunAgain } from "./driver-errors.ts";
 import { MongoReader } from "./reader.ts";
+import { ScopeQueues } from "./scope-queues.ts";
 
 const BACK_OFF_FIRST_MS = 4;
 const BACK_OFF_MAX_MS = 250;
@@ -57,6 +59,9 @@ export interface TransactionsOptions {
   /** From the call to its end, waiting in the queue included. */
   readonly limitMs: number;
   readonly slots: number;
+  /** Absent: this control plane is the only one. */
+  readonly fence: Fence | undefined;
+  readonly runningMax: number;
 }
 
 /**
@@ -65,24 +70,25 @@ export interface TransactionsOptions {
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
-  readonly #queue = new WriteQueue();
+  readonly #queues: ScopeQueues;
 
   constructor(options: TransactionsOptions) {
     this.#options = options;
+    this.#queues = new ScopeQueues(options.runningMax);
   }
 
   async run<T>(scopes: readonly Scope[], work: TransactionWork<T>): Promise<Committed<T>> {
     const deadline = new Deadline(this.#options.clock, this.#options.limitMs);
     try {
       // Bounded twice: a queued caller gets its answer in time, and a transaction that takes too long leaves the queue.
-      return await deadline.bound(this.#queue.run(() => deadline.bound(this.#untilCommitted({ scopes, work, deadline }))));
+      return await deadline.bound(this.#queues.run(scopes, () => deadline.bound(this.#untilCommitted({ scopes, work, deadline }))));
     } finally {
       deadline.clear();
     }
   }
 
   idle(): Promise<void> {
-    return this.#queue.idle();
+    return this.#queues.idle();
   }
 
   async #untilCommitted<T>(task: Task<T>): Promise<Committed<T>> {
@@ -108,6 +114,7 @@ export class Transactions {
 
   async #attempt<T>(session: ClientSession, { scopes, work, deadline }: Task<T>): Promise<Committed<T> | Again | Thrown> {
     const { database, slots } = this.#options;
+    const places = this.#placesOf(scopes);
     session.startTransaction(TRANSACTION);
     try {
       const reads = new WatchedReads();
@@ -120,7 +127,7 @@ export class Transactions {
       const { writes } = overlay;
       if (writes.length === 0) return { result: outcome.result, writes };
       deadline.check();
-      await applyWrites(database, session, writes);
+      await applyWrites(database, session, { places, writes });
       deadline.check();
       return (await this.#commit(session, deadline)) ?? { result: outcome.result, writes };
     } catch (error) {
@@ -129,6 +136,18 @@ export class Transactions {
     } finally {
       if (session.inTransaction()) await ignore(session.abortTransaction(), "the server aborts it when its time is over");
     }
+  }
+
+  /** Throws `NotOwner` for a slot of another control plane, before any work is done. */
+  #placesOf(scopes: readonly Scope[]): Place[] {
+    const { fence } = this.#options;
+    return [...new Set(scopes)].map((scope) => {
+      const slot = slotOfScope(scope);
+      if (!fence || slot === undefined) return { scope, epoch: undefined };
+      const epoch = fence.epochOf(slot);
+      if (epoch === undefined) throw new NotOwner(slot);
+      return { scope, epoch };
+    });
   }
 
   /** Returns undefined once committed. An unknown outcome is retried until it is known or the deadline passes. */

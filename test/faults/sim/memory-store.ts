@@ -95,6 +95,7 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
   const base = reader(tables);
   return {
     slots: 1,
+    owns: () => true,
     get: (collection, id) => base.get(collection, id),
     getMany: (collection, ids) => base.getMany(collection, ids),
     find: (collection, index, values) => base.find(collection, index, values),
