@@ -6,7 +6,7 @@ import type { Model, Provider } from "./domain/records.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import type { Scope } from "./stores/scopes.ts";
 import type { Transaction } from "./stores/store.ts";
-import { accountScopes, createAccount } from "./writes/accounts.ts";
+import { accountScopes, createAccount, newOrganizationId } from "./writes/accounts.ts";
 import { writeAudit } from "./writes/audit.ts";
 import { addPrice } from "./writes/catalog.ts";
 import { appendChange } from "./writes/feed.ts";
@@ -37,7 +37,7 @@ export async function bootstrap(deps: Deps): Promise<FirstRun | undefined> {
   const password = config.adminPassword ?? deps.random.bytes(15).toString("base64url");
   const masterKey = config.masterKey ?? mintSecret(deps.random);
   const passwordHash = await deps.passwords.hash(password);
-  const organizationId = newId("org", deps);
+  const organizationId = newOrganizationId(deps.store, deps);
   const scopes: Scope[] = ["settings", "catalog", "audit", ...accountScopes(deps.store, organizationId)];
   const isFirst = await deps.store.transaction(scopes, async (tx) => {
     // Two control planes may start on one new database; the second one finds this done.

@@ -2,8 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
+import { NotOwner } from "../domain/not-owner.ts";
 import type { Lease, UsageRow } from "../domain/records.ts";
-import { organizationScope, type Scope } from "../stores/scopes.ts";
+import { slotOf } from "../domain/slots.ts";
+import { slotScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { endLeases, leasesOfEdges, settleLease } from "../writes/leases.ts";
 import { auditMismatches, type SettleOutcome, settleCalls } from "../writes/settle.ts";
@@ -21,6 +23,8 @@ export interface LeaseReport {
 
 interface Waiting {
   rows: readonly UsageRow[];
+  /** The slots of its rows and leases. */
+  slots: ReadonlySet<number>;
   lease: LeaseReport | undefined;
   resolve(outcome: SettleOutcome): void;
   reject(error: unknown): void;
@@ -50,7 +54,8 @@ export class Settler {
     if (this.#queuedRows + rows.length > QUEUE_ROWS_MAX) {
       throw new AppError("UNAVAILABLE", "Too many settlements are waiting. Try again shortly.", { retryAfterSeconds: 1 });
     }
-    const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, lease, resolve, reject }));
+    const slots = slotsOf(this.#store, rows, lease);
+    const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, slots, lease, resolve, reject }));
     this.#queuedRows += rows.length;
     this.#running ??= this.#drain();
     return settled;
@@ -69,17 +74,28 @@ export class Settler {
     // Reports of other edges that arrive in the same turn join the first transaction.
     await nextTurn();
     while (this.#queue.length > 0) {
-      const batch = this.#takeBatch();
-      try {
-        await this.#commit(batch);
-      } catch (error) {
-        // Nothing was written; each edge retries its own rows.
-        for (const { reject } of batch) reject(error);
-      }
+      await this.#settleBatch(this.#takeBatch());
       // The embedded store commits without yielding to the event loop; key look-ups and log-ins run here.
       await nextTurn();
     }
     this.#running = undefined;
+  }
+
+  /**
+   * Reports with a row of a slot that this control plane does not own, or just lost, are refused as a whole with `NotOwner`: their edge keeps
+   * the rows and sends them to the owner. The others of the batch are settled.
+   */
+  async #settleBatch(batch: readonly Waiting[]): Promise<void> {
+    const owned = batch.filter((waiting) => !refuseElsewhere(waiting, (slot) => !this.#store.owns(slot)));
+    if (owned.length === 0) return;
+    try {
+      await this.#commit(owned);
+    } catch (error) {
+      const rest = error instanceof NotOwner ? owned.filter((waiting) => !refuseElsewhere(waiting, (slot) => slot === error.slot)) : owned;
+      // Nothing was written; each edge retries its own rows.
+      if (rest.length === owned.length) for (const { reject } of rest) reject(error);
+      else await this.#settleBatch(rest);
+    }
   }
 
   #takeBatch(): Waiting[] {
@@ -94,13 +110,21 @@ export class Settler {
     return this.#queue.splice(0, count);
   }
 
+  /** Leases of dead edges in the slots of this control plane. Other owners end theirs, or they expire. */
+  async #endedLeases(batch: readonly Waiting[]): Promise<Lease[]> {
+    const edges = batch.flatMap(({ lease }) => lease?.endedEdges ?? []);
+    const leases = await leasesOfEdges(this.#store, edges);
+    return leases.filter((lease) => this.#store.owns(this.#slotOf(lease)));
+  }
+
+  #slotOf({ organizationId }: Lease): number {
+    return slotOf(organizationId, this.#store.slots);
+  }
+
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const ended = await leasesOfEdges(
-      this.#store,
-      batch.flatMap(({ lease }) => lease?.endedEdges ?? []),
-    );
-    const scopes = scopesOf(this.#store, batch, ended);
-    const outcomes = await this.#store.transaction(scopes, async (tx) => {
+    const ended = await this.#endedLeases(batch);
+    const slots = new Set([...batch.flatMap((waiting) => [...waiting.slots]), ...ended.map((lease) => this.#slotOf(lease))]);
+    const outcomes = await this.#store.transaction([...slots].map(slotScope), async (tx) => {
       const results: SettleOutcome[] = [];
       const all = batch.flatMap(({ rows }) => rows);
       const outcome = await settleCalls(tx, all, this.#clock.now());
@@ -124,14 +148,20 @@ export class Settler {
   }
 }
 
-/** The slots of everything that a batch settles. */
-function scopesOf(store: Store, batch: readonly Waiting[], ended: readonly Lease[]): Scope[] {
-  const organizations = new Set(ended.map(({ organizationId }) => organizationId));
-  for (const { rows, lease } of batch) {
-    for (const { organizationId } of rows) organizations.add(organizationId);
-    for (const { organizationId } of lease?.returns ?? []) organizations.add(organizationId);
+/** Refuses a report of a slot that is elsewhere. Returns whether it did. */
+function refuseElsewhere({ slots, reject }: Waiting, isElsewhere: (slot: number) => boolean): boolean {
+  for (const slot of slots) {
+    if (!isElsewhere(slot)) continue;
+    reject(new NotOwner(slot));
+    return true;
   }
-  return [...new Set([...organizations].map((organizationId) => organizationScope(store, organizationId)))];
+  return false;
+}
+
+function slotsOf({ slots }: Store, rows: readonly UsageRow[], lease: LeaseReport | undefined): ReadonlySet<number> {
+  const organizations = new Set(lease?.returns.map(({ organizationId }) => organizationId));
+  for (const { organizationId } of rows) organizations.add(organizationId);
+  return new Set([...organizations].map((organizationId) => slotOf(organizationId, slots)));
 }
 
 /** Moves settled costs from outstanding to settled in the leases they were made under, once per call like the settlement itself. */

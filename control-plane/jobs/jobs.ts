@@ -2,7 +2,7 @@ import { pause } from "../../common/clock.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
-import { scopesOf } from "../stores/scopes.ts";
+import { isOwn, scopeOf, scopesOf } from "../stores/scopes.ts";
 import type { Range, Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
 import { expandNotices } from "../webhooks/expand-notices.ts";
@@ -115,9 +115,11 @@ async function removeWhile<Name extends (typeof EXPIRING)[number] | "feed">(
 ): Promise<void> {
   for (;;) {
     const records = await collect(store.scan(collection, { ...range, limit: BATCH }));
-    if (records.length === 0) return;
-    await store.transaction(scopesOf(collection, records, store.slots), async (tx) => {
-      for (const { id } of records) await tx.remove(collection, id);
+    // Records of a slot are removed by its owner.
+    const own = records.filter((record) => isOwn(store, scopeOf(collection, record, store.slots)));
+    if (own.length === 0) return;
+    await store.transaction(scopesOf(collection, own, store.slots), async (tx) => {
+      for (const { id } of own) await tx.remove(collection, id);
     });
     if (records.length < BATCH) return;
   }

@@ -146,6 +146,12 @@ export function scopesOf<Name extends CollectionName>(collection: Name, records:
   return [...scopes].filter((scope) => scope !== "any");
 }
 
+/** Whether this control plane may write in a scope: it is shared, or a slot that this control plane owns. */
+export function isOwn(store: { owns(slot: number): boolean }, scope: Scope | "any"): boolean {
+  const slot = scope === "any" ? undefined : slotOfScope(scope);
+  return slot === undefined || store.owns(slot);
+}
+
 /** The rule of a collection in the table. */
 export function ruleOf<Name extends CollectionName>(collection: Name): Rule<Name> {
   return SCOPES[collection];

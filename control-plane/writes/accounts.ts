@@ -3,10 +3,11 @@ import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Organization, Role, Session, SessionClient, Team, User } from "../domain/records.ts";
+import { slotOf } from "../domain/slots.ts";
 import { followBalance, followOrganization } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import { organizationScope, type Scope } from "../stores/scopes.ts";
-import type { Transaction } from "../stores/store.ts";
+import type { Store, Transaction } from "../stores/store.ts";
 import { nextNumber } from "./counters.ts";
 import { post } from "./ledger.ts";
 
@@ -33,6 +34,20 @@ export interface NewAccount {
   isEmailVerified?: boolean;
   /** The grant is posted only when the address is verified. */
   grantWaits?: boolean;
+}
+
+/** Owning one slot of 256, a control plane finds it with a probability of 99.9 %. */
+const DRAWS_MAX = 2_000;
+
+/**
+ * The id of a new organization, in a slot of this control plane: any slot will do, and another control plane would draw another id. Without a
+ * slot of its own it returns one of another control plane, which then gets the call.
+ */
+export function newOrganizationId(store: Pick<Store, "slots" | "owns">, source: Source): string {
+  for (let draws = 1; ; draws++) {
+    const id = newId("org", source);
+    if (draws === DRAWS_MAX || store.owns(slotOf(id, store.slots))) return id;
+  }
 }
 
 /** The scopes in which an account is created, for the id of its new organization. */

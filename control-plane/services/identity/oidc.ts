@@ -2,12 +2,11 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import type { CallContext, ServiceHandlers } from "../../../common/grpc/server.ts";
-import { newId } from "../../../common/ids.ts";
 import { FinishOidcResponse, type IdentityServiceService } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import type { User } from "../../domain/records.ts";
 import { type Claims, type OidcIssuer, SignInRefused } from "../../oidc/issuer.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { accountScopes, createAccount, openSession } from "../../writes/accounts.ts";
+import { accountScopes, createAccount, newOrganizationId, openSession } from "../../writes/accounts.ts";
 import { clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date } from "../messages.ts";
@@ -106,7 +105,7 @@ async function signIn(
   // A new account gets a password that nobody knows; its user can set one with a reset link. Hashed before the transaction: it takes long.
   const isKnown = (await deps.store.get("identities", id)) !== undefined;
   const passwordHash = isKnown ? "" : await deps.passwords.hash(deps.random.bytes(SECRET_BYTES).toString("base64url"));
-  const newOrganization = newId("org", deps);
+  const newOrganization = newOrganizationId(deps.store, deps);
   const scopes = isKnown ? "identity" : accountScopes(deps.store, newOrganization);
   return write<FinishOidcResponse>(deps, context, { actor: undefined, codec: FinishOidcResponse, scopes }, async (scope) => {
     const { tx, now, audit } = scope;

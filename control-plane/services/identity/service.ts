@@ -1,6 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import { newId } from "../../../common/ids.ts";
 import {
   ChangePasswordResponse,
   CreateTokenResponse,
@@ -12,7 +11,7 @@ import {
 import { checkNewPassword } from "../../domain/password-rule.ts";
 import type { User } from "../../domain/records.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { accountScopes, createAccount, endSessions, openSession } from "../../writes/accounts.ts";
+import { accountScopes, createAccount, endSessions, newOrganizationId, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, isMailedToken, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor } from "../actor.ts";
 import { clientOf, limitByAddress } from "../client.ts";
@@ -62,7 +61,7 @@ const signUp =
     const passwordHash = await deps.passwords.hash(request.password);
     const name = request.name ?? email.split("@")[0] ?? email;
     let verification: string | undefined;
-    const organizationId = newId("org", deps);
+    const organizationId = newOrganizationId(deps.store, deps);
     const scopes = accountScopes(deps.store, organizationId);
     const response = await write(deps, context, { actor: undefined, codec: SignUpResponse, scopes }, async ({ tx, now, audit }) => {
       await refuseTaken(tx, email);

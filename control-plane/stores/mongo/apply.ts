@@ -1,8 +1,9 @@
 import type { AnyBulkWriteOperation, ClientSession, Collection, Db } from "mongodb";
 import { NotOwner } from "../../domain/not-owner.ts";
 import { type CollectionName, indexesOf, indexValues } from "../collections.ts";
+import type { Place } from "../fence.ts";
 import type { Write } from "../overlay.ts";
-import { type Scope, slotOfScope } from "../scopes.ts";
+import { slotOfScope } from "../scopes.ts";
 import { type StoredDocument, toDocument } from "./documents.ts";
 
 /**
@@ -16,13 +17,6 @@ interface OrderDocument {
   readonly _id: string;
   readonly number: bigint;
   readonly epoch?: number;
-}
-
-/** A scope of a transaction, and the epoch that its slot must still have. */
-export interface Place {
-  readonly scope: Scope;
-  /** Absent: the scope is shared, or there is one control plane only. */
-  readonly epoch: number | undefined;
 }
 
 /**

@@ -2,12 +2,11 @@ import type { ClientSession, Db, MongoClient, TransactionOptions } from "mongodb
 import type { Clock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { Random } from "../../../common/random.ts";
-import { NotOwner } from "../../domain/not-owner.ts";
-import type { Fence } from "../fence.ts";
+import { type Fence, placesOf } from "../fence.ts";
 import { Overlay, type Write } from "../overlay.ts";
-import { type Scope, slotOfScope } from "../scopes.ts";
+import type { Scope } from "../scopes.ts";
 import type { Transaction } from "../store.ts";
-import { applyWrites, type Place } from "./apply.ts";
+import { applyWrites } from "./apply.ts";
 import { Deadline } from "./deadline.ts";
 import { alreadyThere, isCommitUnknown, isDuplicateKey, isTransient, mayRunAgain } from "./driver-errors.ts";
 import { MongoReader } from "./reader.ts";
@@ -113,8 +112,8 @@ export class Transactions {
   }
 
   async #attempt<T>(session: ClientSession, { scopes, work, deadline }: Task<T>): Promise<Committed<T> | Again | Thrown> {
-    const { database, slots } = this.#options;
-    const places = this.#placesOf(scopes);
+    const { database, slots, fence } = this.#options;
+    const places = placesOf(scopes, fence);
     session.startTransaction(TRANSACTION);
     try {
       const reads = new WatchedReads();
@@ -136,18 +135,6 @@ export class Transactions {
     } finally {
       if (session.inTransaction()) await ignore(session.abortTransaction(), "the server aborts it when its time is over");
     }
-  }
-
-  /** Throws `NotOwner` for a slot of another control plane, before any work is done. */
-  #placesOf(scopes: readonly Scope[]): Place[] {
-    const { fence } = this.#options;
-    return [...new Set(scopes)].map((scope) => {
-      const slot = slotOfScope(scope);
-      if (!fence || slot === undefined) return { scope, epoch: undefined };
-      const epoch = fence.epochOf(slot);
-      if (epoch === undefined) throw new NotOwner(slot);
-      return { scope, epoch };
-    });
   }
 
   /** Returns undefined once committed. An unknown outcome is retried until it is known or the deadline passes. */

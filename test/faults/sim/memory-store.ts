@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { NotOwner } from "../../../control-plane/domain/not-owner.ts";
 import {
   type CollectionName,
   type IndexName,
@@ -7,8 +8,9 @@ import {
   indexValues,
   type Records,
 } from "../../../control-plane/stores/collections.ts";
+import { type Fence, type Place, placesOf } from "../../../control-plane/stores/fence.ts";
 import { Overlay, type Write } from "../../../control-plane/stores/overlay.ts";
-import { listOf, type Scopes } from "../../../control-plane/stores/scopes.ts";
+import { listOf, type Scope, type Scopes, slotOfScope } from "../../../control-plane/stores/scopes.ts";
 import type { Range, Reader, Store, Transaction } from "../../../control-plane/stores/store.ts";
 import { WriteQueue } from "../../../control-plane/stores/write-queue.ts";
 
@@ -17,6 +19,8 @@ type AnyRecord = { id: IndexValue };
 /** What is committed: it survives every control plane. */
 export class Tables implements Reader {
   readonly #records = new Map<CollectionName, Map<IndexValue, AnyRecord>>();
+  /** The epoch of each slot that has had an owner. */
+  readonly epochs = new Map<Scope, number>();
 
   of(collection: CollectionName): Map<IndexValue, AnyRecord> {
     const known = this.#records.get(collection);
@@ -87,15 +91,19 @@ export interface MemoryStoreOptions {
   /** A planted bug may look through other glasses at what is committed, or write with another hand. */
   readonly reader?: (tables: Tables) => Reader;
   readonly apply?: (tables: Tables, writes: readonly Write[]) => void;
+  readonly slots?: number;
+  /** Absent: this control plane is the only one. */
+  readonly fence?: Fence;
 }
 
 /** One control plane's way to what is committed: the product's own overlay over maps. Ends with its process. */
-export function memoryStore({ tables, commit, reader = (same) => same, apply = applyWrites }: MemoryStoreOptions): Store {
+export function memoryStore(options: MemoryStoreOptions): Store {
+  const { tables, commit, reader = (same) => same, apply = applyWrites, slots = 1, fence } = options;
   const queue = new WriteQueue();
   const base = reader(tables);
   return {
-    slots: 1,
-    owns: () => true,
+    slots,
+    owns: (slot) => fence === undefined || fence.epochOf(slot) !== undefined,
     get: (collection, id) => base.get(collection, id),
     getMany: (collection, ids) => base.getMany(collection, ids),
     find: (collection, index, values) => base.find(collection, index, values),
@@ -103,10 +111,14 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
     count: (collection, range) => base.count(collection, range),
     transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) =>
       queue.run(async () => {
-        const overlay = new Overlay(base, { scopes: listOf(scopes), slots: 1 });
+        const places = placesOf(listOf(scopes), fence);
+        const overlay = new Overlay(base, { scopes: listOf(scopes), slots });
         const result = await work(overlay);
         const { writes } = overlay;
-        await commit(writes, () => apply(tables, writes));
+        await commit(writes, () => {
+          requireEpochs(tables, places);
+          apply(tables, writes);
+        });
         return result;
       }),
     feedWithoutPrimary: () => undefined,
@@ -116,6 +128,11 @@ export function memoryStore({ tables, commit, reader = (same) => same, apply = a
     ping: async () => {},
     close: () => queue.idle(),
   };
+}
+
+function requireEpochs(tables: Tables, places: readonly Place[]): void {
+  const lost = places.find(({ scope, epoch }) => epoch !== undefined && tables.epochs.get(scope) !== epoch);
+  if (lost) throw new NotOwner(slotOfScope(lost.scope) ?? -1);
 }
 
 /** All of it or, when something that was said to be new is there, nothing. */
