@@ -12,6 +12,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import { CONTROL_PLACE } from "../common/peers/control-client.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
@@ -29,6 +30,10 @@ export const controlSettings = {
     .string()
     .default("127.0.0.1")
     .describe("Address that the control plane listens on. Beyond loopback it starts only with `TLS_CERT`."),
+  CONTROL_ADVERTISE: z.string().regex(CONTROL_PLACE, "must be host:port").optional().meta({
+    description: "Host and port at which edges and other control planes reach this control plane, where several share a MongoDB.",
+    shownDefault: "`CONTROL_HOST`:`CONTROL_PORT`",
+  }),
   DATA_DIR: dataDirSetting,
   MONGODB_URI: z
     .string()

@@ -20,6 +20,30 @@ export type IncomingCall = Pick<ServerUnaryCall<unknown, unknown>, "metadata" | 
 /** Decides before the handler runs whether a process may make a call: nothing, or why not. `request` is absent for streams of messages. */
 export type Admit = (path: string, call: IncomingCall, request: unknown) => AppError | Promise<AppError> | undefined;
 
+/** A unary call that its handler did not answer, for another process to answer it. */
+export interface UnansweredCall {
+  // biome-ignore lint/suspicious/noExplicitAny: grpc-js types its definitions with any.
+  readonly method: MethodDefinition<any, any>;
+  readonly request: unknown;
+  readonly context: CallContext;
+  /** The certificate of the process that made the call. */
+  readonly authContext: ReturnType<IncomingCall["getAuthContext"]>;
+  /** How long the caller waits; infinite if it did not say. */
+  readonly remainingMs: number;
+  /** Runs the handler here, with this request or with a part of it. */
+  here(request: unknown): Promise<unknown>;
+}
+
+/** Answers a call whose handler threw, in another process; undefined: the error is the answer. */
+export type Elsewhere = (thrown: unknown, call: UnansweredCall) => Promise<unknown> | undefined;
+
+/** What a service is added with. */
+export interface ServiceOptions {
+  readonly logger: Logger;
+  readonly admit?: Admit;
+  readonly elsewhere?: Elsewhere | undefined;
+}
+
 /** Context of a call besides its message. */
 export interface CallContext {
   /** Request metadata, by lower-case name. */
@@ -87,14 +111,18 @@ export function addService<Definition extends AnyDefinition>(
   server: Server,
   definition: Definition,
   handlers: ServiceHandlers<Definition>,
-  { logger, admit = () => undefined }: { logger: Logger; admit?: Admit },
+  { logger, admit = () => undefined, elsewhere }: ServiceOptions,
 ): void {
   const implementation: UntypedServiceImplementation = {};
   for (const [name, method] of Object.entries(definition)) {
     const handler = (handlers as Record<string, unknown>)[name];
     implementation[name] = method.responseStream
       ? streamImplementation(method, handler as (request: unknown, stream: ServerStream<unknown>) => void, admit)
-      : singleImplementation(method, handler as (request: unknown, context: CallContext) => Promise<unknown>, { logger, admit });
+      : singleImplementation(method, handler as (request: unknown, context: CallContext) => Promise<unknown>, {
+          logger,
+          admit,
+          elsewhere,
+        });
   }
   server.addService(definition, implementation);
 }
@@ -144,10 +172,12 @@ export async function shutDown(server: Server, graceMs: number): Promise<void> {
 
 /** One response to one message or to a stream of messages, which the handler reads with backpressure. */
 function singleImplementation(
-  { path, requestStream }: { path: string; requestStream: boolean },
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  method: MethodDefinition<any, any>,
   handler: (request: unknown, context: CallContext) => Promise<unknown>,
-  { logger, admit }: { logger: Logger; admit: Admit },
+  { logger, admit, elsewhere }: { logger: Logger; admit: Admit; elsewhere: Elsewhere | undefined },
 ) {
+  const { path, requestStream } = method;
   type Call = ServerUnaryCall<unknown, unknown> | ServerReadableStream<unknown, unknown>;
   return async (call: Call, callback: sendUnaryData<unknown>): Promise<void> => {
     const request = requestStream ? undefined : (call as ServerUnaryCall<unknown, unknown>).request;
@@ -161,8 +191,20 @@ function singleImplementation(
       signal: abort.signal,
       setHeader: (name, value) => header.set(name, value),
     };
+    const here = (message: unknown) => handler(message, context);
+    const answer = async () => {
+      try {
+        return await here(requestStream ? call : request);
+      } catch (thrown) {
+        const remainingMs = Number(call.getDeadline()) - Date.now();
+        const unanswered = { method, request, context, authContext: call.getAuthContext(), remainingMs, here };
+        const answered = requestStream ? undefined : elsewhere?.(thrown, unanswered);
+        if (answered === undefined) throw thrown;
+        return await answered;
+      }
+    };
     try {
-      const response = await handler(requestStream ? call : request, context);
+      const response = await answer();
       call.sendMetadata(header);
       callback(null, response);
     } catch (thrown) {

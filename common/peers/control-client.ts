@@ -5,7 +5,8 @@ import { controlTokenSettings } from "./control-token.ts";
 import type { PeerRole } from "./peer.ts";
 import { MAKE_CERTS, type PeerTls, readPeerTls, tlsSettings } from "./tls.ts";
 
-const ADDRESS = /^(\[[0-9a-f:.]+\]|[^\s:,[\]]+):\d{1,5}$/i;
+/** Host and port. */
+export const CONTROL_PLACE = /^(\[[0-9a-f:.]+\]|[^\s:,[\]]+):\d{1,5}$/i;
 
 /** Settings of processes that connect to a control plane. */
 export const controlClientSettings = {
@@ -13,7 +14,7 @@ export const controlClientSettings = {
     .string()
     .default("127.0.0.1:4100")
     .transform((text) => text.split(",").map((address) => address.trim()))
-    .refine((addresses) => addresses.every((address) => ADDRESS.test(address)), "must be host:port, or several separated by commas")
+    .refine((addresses) => addresses.every((address) => CONTROL_PLACE.test(address)), "must be host:port, or several separated by commas")
     .transform((addresses) => addresses.join(","))
     .describe(
       "Host and port of the control plane, or of several, separated by commas: the next one is used while one cannot be reached. Another machine's needs `TLS_CERT`. `make run` sets it.",

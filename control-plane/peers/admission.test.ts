@@ -103,6 +103,25 @@ test.each([
   expect(await admit(lease.path, callOf(names), { edgeId: "edge-1:x" })).toMatchObject({ code: "UNAUTHORIZED" });
 });
 
+test("a control plane forwards a call as the edge that made it, and only as that; nobody else's word counts", async () => {
+  const forwarded = (by: string, peer: string): IncomingCall => {
+    const call = callOf(by);
+    call.metadata.set("x-forwarded-peer", peer);
+    return call;
+  };
+  const plane = "URI:tributary://control-plane/cp-2";
+  const own = { edgeId: "edge-1:edge-0-cd" };
+  expect(admit(lease.path, forwarded(plane, "tributary://edge/edge-1"), own)).toBeUndefined();
+  expect(await admit(lease.path, forwarded(plane, "tributary://edge/edge-2"), own)).toMatchObject({ code: "FORBIDDEN" });
+  expect(await admit(lease.path, forwarded(plane, "tributary://coordinator/c"), own)).toMatchObject({ code: "FORBIDDEN" });
+  expect(await admit(lease.path, forwarded(plane, ""), own)).toMatchObject({ code: "UNAUTHORIZED" });
+  // Without a caller to name, another control plane may do nothing.
+  expect(await admit(lease.path, callOf(plane), own)).toMatchObject({ code: "FORBIDDEN" });
+  expect(await admit(lease.path, forwarded("URI:tributary://edge/edge-2", "tributary://edge/edge-1"), own)).toMatchObject({
+    code: "FORBIDDEN",
+  });
+});
+
 test("what names a peer is what is read from its certificate", () => {
   for (const role of ROLES) expect(peerOf(`DNS:localhost, URI:${peerUri({ role, name: "a-1.b" })}`)).toEqual({ role, name: "a-1.b" });
 });

@@ -1,8 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
-import type { Admit } from "../../common/grpc/server.ts";
+import type { Admit, IncomingCall } from "../../common/grpc/server.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
-import { peerOf } from "../../common/peers/peer.ts";
+import { type Peer, peerOf } from "../../common/peers/peer.ts";
+import { FORWARDED_KEY } from "./forward.ts";
 import type { RefuseCall } from "./refusals.ts";
 import { foreignEdgeId, rolesOf } from "./roles.ts";
 
@@ -29,7 +30,7 @@ export function admitByToken(tokens: readonly string[]): Admit {
  */
 export function admitByCertificate(refuse: RefuseCall): Admit {
   return (path, call, request) => {
-    const peer = peerOf(call.getAuthContext().sslPeerCertificate?.subjectaltname);
+    const peer = callerOf(call);
     if (peer === undefined) return new AppError("UNAUTHORIZED", "The certificate names no role (tributary://role/name).");
     if (!rolesOf(path).includes(peer.role)) {
       return refuse(peer, { path, target: path, reason: `A process of the role ${peer.role} may not call ${path}.` });
@@ -42,6 +43,14 @@ export function admitByCertificate(refuse: RefuseCall): Admit {
       reason: `The edge id ${JSON.stringify(target)} does not belong to the certificate of ${peer.name}.`,
     });
   };
+}
+
+/** Who makes a call: the process at the other end or, if that is a control plane which forwards it, the one that it names. */
+function callerOf(call: IncomingCall): Peer | undefined {
+  const peer = peerOf(call.getAuthContext().sslPeerCertificate?.subjectaltname);
+  const [forwarded] = call.metadata.get(FORWARDED_KEY);
+  if (peer?.role !== "control-plane" || forwarded === undefined) return peer;
+  return peerOf(`URI:${forwarded}`);
 }
 
 const ADVICE =

@@ -1,0 +1,128 @@
+import { type ServiceError, status as Status } from "@grpc/grpc-js";
+import type { Clock } from "../../common/clock.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
+import { type CallOptions, type Channel, openChannel, type Proof } from "../../common/grpc/client.ts";
+import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
+import { orElse } from "../../common/ignore.ts";
+import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
+import { peerOf, peerUri } from "../../common/peers/peer.ts";
+import { NotOwner } from "../domain/not-owner.ts";
+import { slotOf } from "../domain/slots.ts";
+import type { Slots } from "../slots/slots.ts";
+import { partsOf } from "./split-call.ts";
+
+/**
+ * The metadata of a forwarded call: who made it, as its certificate says, or nothing where processes present a token. It is believed only
+ * from another control plane.
+ */
+export const FORWARDED_KEY = "x-forwarded-peer";
+
+/** Longer than the slots of a plane that died have no owner. */
+const WAIT_MS = 7_000;
+const LOOK_AGAIN_MS = 50;
+/** Time that is left for the answer to travel. */
+const ANSWER_MS = 50;
+
+export interface ForwardDeps {
+  readonly slots: Slots;
+  readonly clock: Clock;
+  /** How this control plane proves itself to others. */
+  readonly proof: Proof;
+}
+
+/** Sends a call to the control plane at an address, in the name of who made it. */
+type Send = (address: string, call: Omit<UnansweredCall, "here" | "remainingMs">, deadlineMs: number) => Promise<unknown>;
+
+/** Answers calls for slots of others at their owner: one hop, and while nobody owns the slot it waits. */
+export function createForwarder({ slots, clock, proof }: ForwardDeps): { elsewhere: Elsewhere; close(): void } {
+  const channels = new Map<string, Channel>();
+  const channelTo = (address: string): Channel => {
+    const channel = channels.get(address) ?? openChannel(address, proof);
+    channels.set(address, channel);
+    return channel;
+  };
+  const send: Send = (address, call, deadlineMs) => callAt(channelTo(address), call, deadlineMs);
+
+  const sendOrRun = (slot: number, call: UnansweredCall, deadlineMs: number): Promise<unknown> | undefined => {
+    if (slots.isOwned(slot)) return call.here(call.request);
+    const owner = slots.ownerOf(slot);
+    return owner && send(owner.address, call, deadlineMs);
+  };
+
+  /** The answer, or the slot that still has to be found. */
+  const attempt = async (slot: number, call: UnansweredCall, deadlineMs: number): Promise<{ answer: unknown } | { slot: number }> => {
+    try {
+      const answer = sendOrRun(slot, call, deadlineMs);
+      return answer ? { answer: await answer } : { slot };
+    } catch (thrown) {
+      if (thrown instanceof NotOwner) return { slot: thrown.slot };
+      if (isUntouched(thrown)) return { slot };
+      throw thrown;
+    }
+  };
+
+  const answerElsewhere = async (first: number, call: UnansweredCall): Promise<unknown> => {
+    const endMs = clock.monotonicMs() + Math.min(WAIT_MS, call.remainingMs) - ANSWER_MS;
+    for (let slot = first; ; ) {
+      const deadlineMs = endMs - clock.monotonicMs();
+      if (deadlineMs <= 0 || call.context.signal.aborted) throw new NotOwner(slot);
+      const result = await attempt(slot, call, deadlineMs);
+      if ("answer" in result) return result.answer;
+      slot = result.slot;
+      await clock.sleep(LOOK_AGAIN_MS);
+      await orElse(slots.look(), undefined, "the owner is looked up again until the time is over");
+    }
+  };
+
+  const keyOf = (slot: number) => (slots.isOwned(slot) ? slots.self.id : (slots.ownerOf(slot)?.id ?? `slot ${slot}`));
+
+  return {
+    elsewhere: (thrown, call) => {
+      if (!(thrown instanceof NotOwner)) return undefined;
+      // One hop: the plane that forwarded it looks for the owner again.
+      if (call.context.metadata[FORWARDED_KEY] !== undefined) return Promise.reject(movedOn(thrown));
+      const parts = partsOf(call, (organizationId) => keyOf(slotOf(organizationId, slots.count)));
+      if (parts === undefined) return answerElsewhere(thrown.slot, call);
+      return parts.answer((request, organizationId) => answerElsewhere(slotOf(organizationId, slots.count), { ...call, request }));
+    },
+    close: () => {
+      for (const channel of channels.values()) channel.close();
+    },
+  };
+}
+
+/** Headers that belong to one connection. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([CONTROL_TOKEN_KEY, FORWARDED_KEY, "user-agent", "content-type", "te", "host"]);
+
+async function callAt(
+  channel: Channel,
+  { method, request, context, authContext }: Parameters<Send>[1],
+  deadlineMs: number,
+): Promise<unknown> {
+  const given = Object.entries(context.metadata).filter(([name]) => !OWN_HEADERS.has(name) && !name.startsWith("grpc-"));
+  const peer = peerOf(authContext.sslPeerCertificate?.subjectaltname);
+  const { call } = channel.service({ call: method }) as unknown as { call(request: unknown, options: CallOptions): Promise<unknown> };
+  return call(request, {
+    deadlineMs,
+    signal: context.signal,
+    metadata: { ...Object.fromEntries(given), [FORWARDED_KEY]: peer === undefined ? "" : peerUri(peer) },
+    onHeader: (header) => {
+      for (const [name, value] of Object.entries(header)) if (!OWN_HEADERS.has(name)) context.setHeader(name, value);
+    },
+  });
+}
+
+const SLOT_PATH = "slot";
+
+/** The error between two planes: the one that was asked does not own the slot and changed nothing. */
+function movedOn({ slot, message }: NotOwner): AppError {
+  return new AppError("UNAVAILABLE", message, { details: [{ path: SLOT_PATH, message: String(slot) }], retryAfterSeconds: 1 });
+}
+
+/** The owner did not begin: it does not own the slot, or cannot be reached. */
+function isUntouched(thrown: unknown): boolean {
+  const { code, details, cause } = asAppError(thrown);
+  if (code !== "UNAVAILABLE") return false;
+  const { code: status, details: text } = (cause ?? {}) as Partial<ServiceError>;
+  return details[0]?.path === SLOT_PATH || (status === Status.UNAVAILABLE && text?.startsWith("No connection established") === true);
+}
