@@ -10,6 +10,8 @@ import type { RecordStore } from "./stored/records/records.ts";
 export interface EdgeDeps {
   readonly config: EdgeConfig;
   readonly control: ControlPlane;
+  /** Connects to one of several control planes; undefined: its address must not be used. Absent: there is one. */
+  readonly connectPlane?: ((address: string) => ControlPlane | undefined) | undefined;
   /** Assistants, threads, files, batches and responses that teams store. */
   readonly records: RecordStore;
   readonly clock: Clock;

@@ -1,4 +1,5 @@
 import { systemClock } from "../common/clock.ts";
+import { isLoopbackHost } from "../common/exposed.ts";
 import { createLogger } from "../common/logger.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
 import { trustOperator } from "../common/peers/tls.ts";
@@ -25,13 +26,14 @@ await runMain("tributary edge", async () => {
   const config = readEdgeConfig(process.env);
   const logger = createLogger("edge", config.logLevel);
   if (config.tls) trustOperator(config.tls);
-  const control = connectControlPlane(
-    config.controlAddress,
-    config.tls ? { tls: config.tls } : { token: presentedToken(config, systemRandom) },
-  );
+  const proof = config.tls ? { tls: config.tls } : { token: presentedToken(config, systemRandom) };
+  const control = connectControlPlane(config.controlAddress, proof);
+  // An address that a control plane names gets the token only on this machine.
+  const connectPlane = (address: string) =>
+    config.tls || isLoopbackHost(address.replace(/:\d+$/, "")) ? connectControlPlane(address, proof) : undefined;
   const records = createRpcRecords(control.records);
   const openCalls = new OpenCalls();
-  const deps: EdgeDeps = { config, control, records, clock: systemClock, random: systemRandom, logger, openCalls };
+  const deps: EdgeDeps = { config, control, connectPlane, records, clock: systemClock, random: systemRandom, logger, openCalls };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
   // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
@@ -41,7 +43,16 @@ await runMain("tributary edge", async () => {
   const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }));
   const startedAt = new Date(systemClock.now());
-  const reports = startReports({ ...deps, ...control, read: () => ({ ...inference.report(), version: VERSION, startedAt }) });
+  const reports = startReports({
+    ...deps,
+    system: {
+      reportEdge: async (report, options) => {
+        await Promise.all(inference.controlPlanes().map(({ system }) => system.reportEdge(report, options)));
+        return {};
+      },
+    },
+    read: () => ({ ...inference.report(), version: VERSION, startedAt }),
+  });
   let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {

@@ -20,7 +20,7 @@ export interface WatchDeps {
   readonly logger: Logger;
   readonly edgeId: string;
   /** Delivers a heartbeat with the changes since the last one. */
-  receive(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary">): void;
+  receive(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary" | "owners">): void;
   /** A reader needs exact balances: ship ended calls to the ledger now, and return the free part of the recalled organization's lease. */
   flush(flush: bigint, recall: string | undefined): void;
   /** Changes were missed: drop all caches and load again. Resolves with the revision to watch from. */
@@ -87,7 +87,10 @@ async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
 /** One stream, until it ends. */
 async function listen(position: Position, deps: RunningDeps): Promise<void> {
   const jitterMs = (deps.random.bytes(2).readUInt16BE() / 65_536) * JITTER_MS;
-  const stream = deps.open({ afterRevision: position.revision, edgeId: deps.edgeId }, { deadlineMs: STREAM_MS - jitterMs });
+  const stream = deps.open(
+    { afterRevision: position.revision, edgeId: deps.edgeId, withoutChanges: false },
+    { deadlineMs: STREAM_MS - jitterMs },
+  );
   const ended = new AbortController();
   const cancel = () => stream.cancel();
   deps.signal.addEventListener("abort", cancel, { once: true });

@@ -2,7 +2,9 @@ import { edgeIdOf } from "../../common/peers/peer.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import { createCatalog } from "../access/catalog.ts";
+import type { ControlPlane } from "../access/clients/control-plane.ts";
 import { createMirror } from "../access/mirror.ts";
+import { createPlanes, type PlanesDeps } from "../access/planes.ts";
 import { startWatch } from "../access/watch.ts";
 import type { Credit } from "../credit/credit.ts";
 import { openCredit } from "../credit/open-credit.ts";
@@ -41,6 +43,8 @@ export interface Inference {
   figures(): InferenceFigures;
   /** The state of this edge, for the operators' system page. */
   report(): Omit<ReportEdgeRequest, "version" | "startedAt">;
+  /** Every control plane that this edge is connected to. */
+  controlPlanes(): readonly Pick<ControlPlane, "system">[];
   /** Called after the last call: waits until the ledger has every settlement. */
   stop(): Promise<void>;
 }
@@ -69,7 +73,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const { access } = control;
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
-  const credit = counted(parts.credit ?? (await openCredit(deps, edgeId)));
+  const { planes, credit, flush } = await openPlanes(deps, edgeId, parts.credit);
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;
   const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
@@ -99,7 +103,8 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     random,
     logger,
     edgeId,
-    receive: (changes, { instance, noPrimary }) => {
+    receive: (changes, { instance, noPrimary, owners }) => {
+      planes.take(owners);
       mirror.receive(changes, { noPrimary });
       catalog.receivedFrom(instance);
       for (const { kind, revision } of changes) {
@@ -107,10 +112,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
         if (kind === "cache") void layers.cache.clear();
       }
     },
-    flush: (flush, recall) => {
-      if (recall !== undefined) credit.recall(recall);
-      void tellFlushed(deps, { credit, edgeId, flush });
-    },
+    flush: (number, recall) => flush({ flush: number, recall, access }),
     recover: async () => {
       mirror.dropAll();
       // The missed changes may include an order to clear the cache.
@@ -138,10 +140,11 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       ...layers.figures(),
     }),
     report: () => reportOf(credit, { edgeId, isReady }),
+    controlPlanes: () => planes.all(),
     stop: async () => {
       await credit.close();
       stopping.abort();
-      await watch.stop();
+      await Promise.all([watch.stop(), planes.stop()]);
       await layers.close();
     },
   };
@@ -167,13 +170,24 @@ function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady
   };
 }
 
+/** The credit of this edge at the control planes that own it, and how a request of one of them for settlements is answered. */
+async function openPlanes(deps: EdgeDeps, edgeId: string, given: Credit | undefined) {
+  const flush: PlanesDeps["flush"] = ({ flush: number, recall, access }) => {
+    if (recall !== undefined) credit.recall(recall);
+    void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, flush: number });
+  };
+  const planes = createPlanes({ ...deps, connect: deps.connectPlane, edgeId, flush });
+  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)));
+  return { planes, credit, flush };
+}
+
 /** Ships every ended call to the ledger and reports that. The requester waits only for a limited time. */
 async function tellFlushed(
-  { control, logger }: EdgeDeps,
+  { access, logger }: Pick<EdgeDeps, "logger"> & { readonly access: Pick<ControlPlane["access"], "flushed"> },
   { credit, edgeId, flush }: { credit: Credit; edgeId: string; flush: bigint },
 ): Promise<void> {
   await credit.settled();
-  await control.access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
+  await access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
     logger.debug({ error: String(error) }, "it could not be reported to the control plane that all calls are settled");
   });
 }

@@ -14,8 +14,16 @@ const GATHERED_MAX = 200;
  */
 export function gatherReservations(
   access: Pick<Access, "reserveMany">,
+  laneOf: (organizationId: string) => string = () => "",
 ): (request: ReserveRequest, options: CallOptions) => Promise<ReserveResponse> {
-  return gather((reservations, options) => reserveMany(access, reservations, options));
+  // One lane for each control plane: while one does not answer, only the calls that it has to admit wait.
+  const lanes = new Map<string, ReturnType<typeof gather<ReserveRequest, ReserveResponse>>>();
+  return (request, options) => {
+    const lane = laneOf(request.organizationId);
+    const ask = lanes.get(lane) ?? gather((reservations: ReserveRequest[], within) => reserveMany(access, reservations, within));
+    lanes.set(lane, ask);
+    return ask(request, options);
+  };
 }
 
 /** The outcome of one request. An error of the whole batch is the outcome of each of its requests. */

@@ -14,6 +14,8 @@ import { Shipper } from "./ship.ts";
 
 export interface LeasedCreditDeps {
   readonly access: Pick<ControlPlane["access"], "lease" | "reserveMany" | "release" | "settle">;
+  /** Organizations with the same control plane; absent: there is one. */
+  readonly laneOf?: ((organizationId: string) => string) | undefined;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -205,17 +207,17 @@ export class LeasedCredit implements Credit {
     try {
       this.#deps.journal.intent(intent);
     } catch (thrown) {
-      this.#giveBack(intent.callId);
+      this.#giveBack(intent);
       throw thrown;
     }
     return reservation;
   }
 
-  #giveBack(callId: string): void {
+  #giveBack({ callId, organizationId }: ReserveInput["intent"]): void {
     const holding = this.#held.get(callId);
     this.#held.delete(callId);
     if (holding) this.#book.settle(holding.organizationId, holding.held, 0n);
-    else this.#byCall.release(callId);
+    else this.#byCall.release({ callId, organizationId });
   }
 
   /** Returns credit that organizations no longer need, and renews leases of long calls. */

@@ -1,11 +1,16 @@
 import { systemDisk } from "../../common/disk.ts";
+import type { Planes } from "../access/planes.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { Credit } from "./credit.ts";
 import { openJournal } from "./journal/open-journal.ts";
 import { LeasedCredit } from "./leased-credit.ts";
 
 /** Leases and the journal, in a folder that belongs to this edge alone. */
-export async function openCredit({ config, control, clock, logger }: EdgeDeps, edgeId: string): Promise<Credit> {
+export async function openCredit(
+  { config, control, clock, logger }: EdgeDeps,
+  edgeId: string,
+  { access, laneOf }: Partial<Pick<Planes, "access" | "laneOf">> = {},
+): Promise<Credit> {
   const journal = await openJournal({
     disk: systemDisk,
     folder: config.journalFolder,
@@ -19,5 +24,5 @@ export async function openCredit({ config, control, clock, logger }: EdgeDeps, e
       process.exit(1);
     },
   });
-  return new LeasedCredit({ access: control.access, journal, clock, logger, edgeId });
+  return new LeasedCredit({ access: access ?? control.access, laneOf, journal, clock, logger, edgeId });
 }

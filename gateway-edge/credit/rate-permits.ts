@@ -5,6 +5,7 @@ import type { ReserveInput } from "./credit.ts";
 /** A permit that was requested in advance and not used, with the id of the call that brought it. */
 export interface UnusedPermit {
   readonly callId: string;
+  readonly organizationId: string;
   readonly unused: RatePermit;
 }
 
@@ -17,6 +18,7 @@ export interface Permitted {
 
 interface Held {
   readonly callId: string;
+  readonly organizationId: string;
   /** The rate limits without the permit. */
   readonly rate: RateState;
   readonly untilMs: number;
@@ -86,8 +88,8 @@ export class RatePermits {
     const { requests, tokens, lifeMs } = answer.permit;
     // From the time of the request: the control plane's own second started later.
     const untilMs = answer.askedAtMs + lifeMs;
-    const { callId } = input.intent;
-    entry.held = { callId, rate: answer.rate, untilMs, requests, tokens, takenRequests: 0, takenTokens: 0 };
+    const { callId, organizationId } = input.intent;
+    entry.held = { callId, organizationId, rate: answer.rate, untilMs, requests, tokens, takenRequests: 0, takenTokens: 0 };
   }
 
   /** Expired permits, each returned once. Also deletes the entries of keys that make no more calls. */
@@ -109,7 +111,8 @@ export class RatePermits {
     const { held } = entry;
     entry.held = undefined;
     if (!held || held.requests <= 0n) return;
-    this.#unused.push({ callId: held.callId, unused: { requests: held.requests, tokens: held.tokens ?? 0n, lifeMs: 0 } });
+    const { callId, organizationId } = held;
+    this.#unused.push({ callId, organizationId, unused: { requests: held.requests, tokens: held.tokens ?? 0n, lifeMs: 0 } });
   }
 
   #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {

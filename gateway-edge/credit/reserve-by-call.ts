@@ -14,6 +14,8 @@ export interface ByCallDeps {
   readonly logger: Logger;
   readonly edgeId: string;
   readonly permits: RatePermits;
+  /** Organizations with the same control plane; absent: there is one. */
+  readonly laneOf?: ((organizationId: string) => string) | undefined;
 }
 
 const RESERVE_MS = 1000;
@@ -21,8 +23,8 @@ const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
 
 /** Reserves at the control plane for one call: a call with a budget or a limit of a few calls cannot be reserved in advance. */
-export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCallDeps) {
-  const ask = gatherReservations(access);
+export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }: ByCallDeps) {
+  const ask = gatherReservations(access, laneOf);
 
   /** Also brings a permit for later calls, where there are many. */
   async function reserve(input: ReserveInput): Promise<Reservation> {
@@ -35,7 +37,7 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
     } catch (thrown) {
       const error = asAppError(thrown);
       // It is not known whether the credit was reserved: release it, or it is missing until the reservation expires.
-      if (isTransient(error)) release(input.intent.callId);
+      if (isTransient(error)) release(input.intent);
       throw error;
     } finally {
       if (ahead.requests > 0) permits.asked(input, answer && { permit: answer.permit, rate: answer.rate, askedAtMs });
@@ -67,14 +69,14 @@ export function reserveByCall({ access, clock, logger, edgeId, permits }: ByCall
       void ignore(access.release(unused, { deadlineMs: RESERVE_MS }), "a permit that is not returned is missing for a minute");
   }
 
-  function release(callId: string): void {
-    void releaseNow(callId);
+  function release(call: Pick<ReserveInput["intent"], "callId" | "organizationId">): void {
+    void releaseNow(call);
   }
 
-  async function releaseNow(callId: string): Promise<void> {
+  async function releaseNow({ callId, organizationId }: Pick<ReserveInput["intent"], "callId" | "organizationId">): Promise<void> {
     for (let attempt = 0; attempt < RELEASE_ATTEMPTS; attempt++) {
       try {
-        await access.release({ callId, unused: undefined }, { deadlineMs: RESERVE_MS });
+        await access.release({ callId, organizationId, unused: undefined }, { deadlineMs: RESERVE_MS });
         return;
       } catch {
         await clock.sleep(BACK_OFF_MS * 2 ** attempt);

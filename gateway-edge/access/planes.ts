@@ -1,0 +1,146 @@
+import type { Clock } from "../../common/clock.ts";
+import { asAppError } from "../../common/errors.ts";
+import type { CallOptions } from "../../common/grpc/client.ts";
+import type { Logger } from "../../common/logger.ts";
+import type { Random } from "../../common/random.ts";
+import type { LeaseReturn, Settlement, SettleRequest, SettleResponse, SlotOwners } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { ControlPlane } from "./clients/control-plane.ts";
+import { SlotAddresses } from "./slot-owners.ts";
+import { startWatch, type Watch } from "./watch.ts";
+
+type Access = ControlPlane["access"];
+/** A control plane as an edge that knows its address uses it. */
+export type PlaneClient = Pick<ControlPlane, "access" | "system" | "watch" | "reconnect" | "close">;
+/** The calls that the owner of an organization answers. */
+export type CreditAccess = Pick<Access, "lease" | "reserveMany" | "release" | "settle">;
+
+export interface PlanesDeps {
+  /** The control plane that this edge is connected to; with one, all calls go there. */
+  readonly control: Pick<ControlPlane, "access" | "system">;
+  /** Opens a connection to the control plane at an address; undefined: it must not be opened, and its calls are forwarded. */
+  readonly connect: ((address: string) => PlaneClient | undefined) | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly edgeId: string;
+  /** A plane reads money: settle what ended, then confirm to it. */
+  flush(asked: { flush: bigint; recall: string | undefined; access: Pick<Access, "flushed"> }): void;
+}
+
+/** The control planes of an installation with several, and which of them an organization's calls go to. */
+export interface Planes {
+  /** A control plane told who owns what. */
+  take(owners: SlotOwners | undefined): void;
+  /** Credit and settlements, at the owner of each organization. */
+  readonly access: CreditAccess;
+  /** The same for organizations with one owner. */
+  laneOf(organizationId: string): string;
+  /** Every control plane. */
+  all(): readonly Pick<ControlPlane, "system">[];
+  stop(): Promise<void>;
+}
+
+/**
+ * While nobody owns a slot, because its owner was killed, another plane holds the call until somebody does. A call waits for that rather than
+ * being refused.
+ */
+const MOVING_MS = 8_000;
+
+interface Connection {
+  readonly client: PlaneClient;
+  readonly watch: Watch;
+}
+
+export function createPlanes(deps: PlanesDeps): Planes {
+  const { control } = deps;
+  const addresses = new SlotAddresses();
+  const connections = new Map<string, Connection>();
+
+  /** Connects to every living plane where there are several, and leaves those that are gone. */
+  function take(owners: SlotOwners | undefined): void {
+    if (owners === undefined || deps.connect === undefined) return;
+    addresses.take(owners);
+    const wanted = new Set(addresses.planes.length > 1 ? addresses.planes.map(({ address }) => address) : []);
+    for (const address of wanted) if (!connections.has(address)) open(address, deps.connect);
+    for (const address of connections.keys()) if (!wanted.has(address)) void leave(address);
+  }
+
+  function open(address: string, connect: NonNullable<PlanesDeps["connect"]>): void {
+    const client = connect(address);
+    if (client === undefined) return;
+    const watch = startWatch(0n, {
+      ...deps,
+      open: (request, options) => client.watch({ ...request, withoutChanges: true }, options),
+      reconnect: () => client.reconnect(),
+      receive: (_changes, { owners }) => take(owners),
+      flush: (flush, recall) => deps.flush({ flush, recall, access: client.access }),
+      recover: async () => 0n,
+    });
+    connections.set(address, { client, watch });
+  }
+
+  async function leave(address: string): Promise<void> {
+    const connection = connections.get(address);
+    connections.delete(address);
+    await connection?.watch.stop();
+    connection?.client.close();
+  }
+
+  const laneOf = (organizationId: string) => (connections.size === 0 ? "" : (addresses.addressOf(organizationId) ?? ""));
+
+  /** Asks the owner and, if that does not answer, any plane, which forwards the call. Each of these calls can be repeated. */
+  async function ask<Answer>(
+    lane: string,
+    options: CallOptions,
+    send: (access: Access, options: CallOptions) => Promise<Answer>,
+  ): Promise<Answer> {
+    const owner = connections.get(lane)?.client.access;
+    if (owner === undefined) return send(control.access, options);
+    try {
+      return await send(owner, options);
+    } catch (thrown) {
+      const { code } = asAppError(thrown);
+      if (code !== "UNAVAILABLE" && code !== "DB_TIMEOUT") throw thrown;
+      return send(control.access, { ...options, deadlineMs: Math.max(options.deadlineMs, MOVING_MS) });
+    }
+  }
+
+  /** Each owner gets its own part of a report; dead edges are reported to all of them. */
+  async function settle(request: SettleRequest, options: CallOptions): Promise<SettleResponse> {
+    if (connections.size === 0) return control.access.settle(request, options);
+    const parts = partsOf(request, laneOf, request.endedEdges.length > 0 ? [...connections.keys()] : []);
+    const answers = await Promise.all(
+      [...parts].map(([lane, part]) => ask(lane, options, (access, within) => access.settle(part, within))),
+    );
+    return answers.reduce(
+      (sum, { settled, repeatedBefore }) => ({ settled: sum.settled + settled, repeatedBefore: sum.repeatedBefore + repeatedBefore }),
+      { settled: 0n, repeatedBefore: 0n },
+    );
+  }
+
+  return {
+    take,
+    laneOf,
+    access: {
+      lease: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.lease(request, within)),
+      // The reservations of one request have one lane.
+      reserveMany: (request, options) =>
+        ask(laneOf(request.reservations[0]?.organizationId ?? ""), options, (access, within) => access.reserveMany(request, within)),
+      release: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.release(request, within)),
+      settle,
+    },
+    all: () => (connections.size === 0 ? [control] : [...connections.values()].map(({ client }) => client)),
+    stop: async () => {
+      await Promise.all([...connections.keys()].map(leave));
+    },
+  };
+}
+
+function partsOf(request: SettleRequest, laneOf: (organizationId: string) => string, lanes: readonly string[]): Map<string, SettleRequest> {
+  const settlements = Map.groupBy(request.settlements, ({ log }: Settlement) => laneOf(log?.organizationId ?? ""));
+  const returns = Map.groupBy(request.returns, ({ organizationId }: LeaseReturn) => laneOf(organizationId));
+  const named = new Set([...settlements.keys(), ...returns.keys(), ...lanes]);
+  return new Map(
+    [...named].map((lane) => [lane, { ...request, settlements: settlements.get(lane) ?? [], returns: returns.get(lane) ?? [] }]),
+  );
+}
