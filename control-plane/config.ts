@@ -68,6 +68,13 @@ export const controlSettings = {
       "What hashes, sealed secrets and tokens are derived from; 32 or more characters. It is the same for every control plane of a store, which refuses another one (exit code 78).",
     shownDefault: "made at the first start, in `DATA_DIR`",
   }),
+  SECRET_KEY_PREVIOUS: z
+    .string()
+    .min(32, "must have 32 or more characters")
+    .optional()
+    .describe(
+      "The former `SECRET_KEY` during its rotation: what was sealed or signed with it stays valid, and the control plane seals it again. Its log says when the setting can be removed: docs/operations.md.",
+    ),
   SIGNUP_GRANT_NANO_USD: z
     .string()
     .regex(/^\d{1,18}$/, "must be a whole number of nano-USD")
@@ -158,6 +165,7 @@ export function readControlConfig(environment: Environment) {
   const settings = readConfig(controlSettings, environment);
   const production = settings.nodeEnv === "production";
   if (production) requireProductionSecrets(settings);
+  requireNewSecret(settings);
   const tls = readPeerTls(settings, "control-plane");
   requireTls(tls, { variable: "CONTROL_HOST", host: settings.controlHost });
   refuseMongoBackups(settings);
@@ -223,6 +231,14 @@ function oidcSettings(settings: ReadSettings): OidcSettings | undefined {
 function refuseMongoBackups({ backupDir, mongodbUri }: ReadSettings): void {
   if (backupDir === undefined || mongodbUri === undefined) return;
   throw new ConfigError(["BACKUP_DIR: is for the embedded store; back MongoDB up with mongodump (docs/operations.md)"]);
+}
+
+function requireNewSecret({ secretKey, secretKeyPrevious }: ReadSettings): void {
+  if (secretKeyPrevious === undefined) return;
+  if (secretKey === undefined) throw new ConfigError(["SECRET_KEY: must be set if SECRET_KEY_PREVIOUS is set, to the new secret"]);
+  if (secretKey === secretKeyPrevious) {
+    throw new ConfigError(["SECRET_KEY_PREVIOUS: must not be the same as SECRET_KEY; remove it unless you rotate the secret"]);
+  }
 }
 
 function requireProductionSecrets({ secretKey, adminPassword, masterKey, config }: ReadSettings): void {

@@ -11,12 +11,12 @@ import { type ControlConfig, readControlConfig, withFileMasterKey } from "./conf
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
-import { checkRootSecret } from "./crypto/check-root-secret.ts";
 import { loadCommonPasswords } from "./crypto/common-passwords.ts";
+import { openKeyring } from "./crypto/open-keyring.ts";
 import { createPasswords } from "./crypto/passwords.ts";
 import { createReceiptSigner } from "./crypto/receipt-signer.ts";
-import { loadRootSecret } from "./crypto/root-secret.ts";
-import { deriveSecrets } from "./crypto/secrets.ts";
+import { loadRootKeys } from "./crypto/root-secret.ts";
+import { RootSecretRotation } from "./crypto/rotate-root-secret.ts";
 import { createTokens } from "./crypto/tokens.ts";
 import { AddressLimits } from "./domain/address-limits.ts";
 import { LoginAttempts } from "./domain/login-attempts.ts";
@@ -54,9 +54,9 @@ await runMain("tributary control-plane", async () => {
     namesToCreate: await modelsToCreate({ store }),
   });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
-  const secrets = deriveSecrets(loadRootSecret({ given: config.secretKey, folder: resolve(config.dataDir), random }), random);
-  const receipts = createReceiptSigner(secrets.receiptSeed);
-  await checkRootSecret(store, { secrets, receipts });
+  const secrets = await openKeyring(store, loadRootKeys(config, random), random);
+  const receipts = createReceiptSigner(secrets);
+  const instance = random.bytes(16).toString("hex");
   const reservations = new Reservations({
     reader: store,
     clock,
@@ -66,7 +66,7 @@ await runMain("tributary control-plane", async () => {
   const edges = new Edges(clock);
   const deps: ControlDeps = {
     config,
-    instance: random.bytes(16).toString("hex"),
+    instance,
     store,
     clock,
     random,
@@ -74,7 +74,7 @@ await runMain("tributary control-plane", async () => {
     secrets,
     passwords: createPasswords(random),
     isCommonPassword: loadCommonPasswords(),
-    tokens: createTokens(secrets.jwtKey, clock),
+    tokens: createTokens(secrets, clock),
     receipts,
     mailer: createMailer({ ...config.mail, logger }),
     oidc: await openIssuer(config),
@@ -98,7 +98,7 @@ await runMain("tributary control-plane", async () => {
     master: await masterKeyOf(deps),
     admit: config.tls ? admitByCertificate(createRefusals(deps)) : admitByToken(acceptedTokens(config, random)),
   });
-  const stopJobs = startJobs(deps);
+  const stopJobs = startJobs(deps, new RootSecretRotation({ ...deps, keyring: secrets, end: failUncaught }));
   process.on("SIGHUP", () => {
     gateway
       .reload()
@@ -125,6 +125,13 @@ async function fillStore(deps: ControlDeps): Promise<FirstRun | undefined> {
   await publishReceiptKey(deps.store, deps.receipts, clock.now());
   await announceConfiguration(deps);
   return firstRun;
+}
+
+/** An uncaught error ends the process. */
+function failUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }
 
 async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payments | undefined> {

@@ -31,6 +31,14 @@ test("with SECRET_KEY, processes of different folders agree, and one that has on
   expect(accepted.join()).not.toContain(secretKey);
 });
 
+test("during a rotation of SECRET_KEY, processes with the previous one are accepted too", () => {
+  const [secretKey, secretKeyPrevious] = ["n".repeat(32), "p".repeat(32)];
+  const accepted = acceptedTokens({ ...unset, secretKey, secretKeyPrevious, dataDir: newFolder() }, random);
+  for (const presented of [secretKey, secretKeyPrevious]) {
+    expect(accepted).toContain(presentedToken({ ...unset, secretKey: presented, dataDir: newFolder() }, random));
+  }
+});
+
 test("CONTROL_TOKEN alone counts where it is set", () => {
   const set = { controlToken: "a token of 16 or more", secretKey: "s".repeat(32), dataDir: newFolder() };
   expect([presentedToken(set, random), acceptedTokens(set, random)]).toEqual([set.controlToken, [set.controlToken]]);

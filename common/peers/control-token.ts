@@ -25,10 +25,14 @@ export function presentedToken({ controlToken, secretKey, dataDir }: TokenSettin
   return controlToken ?? (secretKey === undefined ? tokenOfFolder(dataDir, random) : derivedToken(secretKey));
 }
 
-/** The tokens that a control plane accepts: not every edge has its SECRET_KEY or its DATA_DIR. */
-export function acceptedTokens({ controlToken, secretKey, dataDir }: TokenSettings, random: Random): readonly string[] {
+/** The tokens that a control plane accepts: not every edge has its SECRET_KEY or its DATA_DIR, and some still have the previous one. */
+export function acceptedTokens(
+  { controlToken, secretKey, secretKeyPrevious, dataDir }: TokenSettings & { readonly secretKeyPrevious?: string | undefined },
+  random: Random,
+): readonly string[] {
   if (controlToken !== undefined) return [controlToken];
-  return [tokenOfFolder(dataDir, random), ...(secretKey === undefined ? [] : [derivedToken(secretKey)])];
+  const secretKeys = [secretKey, secretKeyPrevious].filter((secret) => secret !== undefined);
+  return [tokenOfFolder(dataDir, random), ...secretKeys.map(derivedToken)];
 }
 
 const derivedToken = (secretKey: string): string => createHmac("sha256", secretKey).update("tributary control token").digest("hex");

@@ -50,11 +50,11 @@ test("what is sealed opens with the same secret only, and not after a change of 
 });
 
 test("a token is read back; a forged, unsigned, foreign, wrongly typed or expired one is refused", async () => {
-  const tokens = createTokens(secrets.jwtKey, systemClock);
+  const tokens = createTokens(secrets, systemClock);
   const { token, expiresAt } = await tokens.sign({ sessionId: "ses_1", userId: 7, generation: 3 });
   expect(await tokens.verify(token)).toEqual({ sessionId: "ses_1", userId: 7, generation: 3 });
   expect(expiresAt - systemClock.now()).toBeGreaterThan(3_590_000);
-  const sign = (change: (draft: SignJWT) => SignJWT, header = { alg: "HS256", typ: "JWT" }, key: Uint8Array = secrets.jwtKey) =>
+  const sign = (change: (draft: SignJWT) => SignJWT, header = { alg: "HS256", typ: "JWT" }, key: Uint8Array = secrets.jwtKeys[0]) =>
     change(
       new SignJWT({ sid: "ses_1" })
         .setProtectedHeader(header)

@@ -1,6 +1,18 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Random } from "../../common/random.ts";
+import type { ControlConfig } from "../config.ts";
+import type { RootKeys } from "./keyring.ts";
+import { deriveSecrets } from "./secrets.ts";
+
+/** The keys of SECRET_KEY and SECRET_KEY_PREVIOUS. */
+export function loadRootKeys(config: Pick<ControlConfig, "secretKey" | "secretKeyPrevious" | "dataDir">, random: Random): RootKeys {
+  const { secretKey: given, secretKeyPrevious: previous, dataDir } = config;
+  return {
+    wanted: deriveSecrets(loadRootSecret({ given, folder: resolve(dataDir), random }), random),
+    previous: previous === undefined ? undefined : deriveSecrets(Buffer.from(previous, "utf8"), random),
+  };
+}
 
 /** The operator's secret, or one generated at the first start and stored in the data folder, outside the store. */
 export function loadRootSecret(options: { given: string | undefined; folder: string; random: Random }): Buffer {

@@ -11,23 +11,35 @@ export interface Secrets {
   seal(plain: Uint8Array): string;
   /** Decrypts. Throws if the text was not sealed with this secret, or was changed. */
   open(sealed: string): Buffer;
-  /** Signs session tokens. */
-  readonly jwtKey: Uint8Array;
+  /** Keys of session tokens: the first one signs, each of them verifies. */
+  readonly jwtKeys: readonly [Uint8Array, ...Uint8Array[]];
   /** Identifies the root secret without revealing it. */
   readonly fingerprint: string;
   /** Seed of the key that signs receipts. */
   readonly receiptSeed: Uint8Array;
 }
 
+/** The keys of the stored hashes. They outlive a root secret, because a hash cannot be computed again without its token. */
+export interface Peppers {
+  readonly key: Uint8Array;
+  readonly token: Uint8Array;
+}
+
+/** Everything that one root secret gives. */
+export interface RootSecrets extends Secrets {
+  /** The peppers of a store whose first root secret this is. */
+  readonly peppers: Peppers;
+}
+
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-export function deriveSecrets(root: Uint8Array, random: Random): Secrets {
+export function deriveSecrets(root: Uint8Array, random: Random): RootSecrets {
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", root, "tributary", purpose, 32));
-  const [keyPepper, tokenPepper, sealKey, jwtKey] = [derive("api-key"), derive("token"), derive("seal"), derive("jwt")];
+  const peppers = { key: derive("api-key"), token: derive("token") };
+  const sealKey = derive("seal");
   return {
-    keyHash: (secretSha256) => createHmac("sha256", keyPepper).update(secretSha256).digest("hex"),
-    tokenHash: (token) => createHmac("sha256", tokenPepper).update(token).digest("hex"),
+    ...hashesOf(peppers),
     seal(plain) {
       const nonce = random.bytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", sealKey, nonce);
@@ -40,8 +52,26 @@ export function deriveSecrets(root: Uint8Array, random: Random): Secrets {
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
       return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
     },
-    jwtKey,
+    jwtKeys: [derive("jwt")],
     fingerprint: derive("fingerprint").toString("hex"),
     receiptSeed: derive("receipt"),
+    peppers,
   };
+}
+
+export function hashesOf(peppers: Peppers): Pick<Secrets, "keyHash" | "tokenHash"> {
+  return {
+    keyHash: (secretSha256) => createHmac("sha256", peppers.key).update(secretSha256).digest("hex"),
+    tokenHash: (token) => createHmac("sha256", peppers.token).update(token).digest("hex"),
+  };
+}
+
+/** Whether these secrets open a sealed text. */
+export function canOpen(secrets: Pick<Secrets, "open">, sealed: string): boolean {
+  try {
+    secrets.open(sealed);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,7 @@
-import { jwtVerify, SignJWT } from "jose";
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify, SignJWT } from "jose";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
+import type { Secrets } from "./secrets.ts";
 
 /** Session tokens: JWT, HS256 and nothing else, one hour. Each refresh of a session makes tokens of the next generation. */
 export interface Tokens {
@@ -13,7 +14,7 @@ const ISSUER = "tributary";
 const AUDIENCE = "tributary-platform";
 const TOKEN_LIFE_MS = 3_600_000;
 
-export function createTokens(key: Uint8Array, clock: Clock): Tokens {
+export function createTokens(secrets: Pick<Secrets, "jwtKeys">, clock: Clock): Tokens {
   return {
     async sign({ sessionId, userId, generation = 0 }) {
       const now = Math.floor(clock.now() / 1000);
@@ -26,12 +27,12 @@ export function createTokens(key: Uint8Array, clock: Clock): Tokens {
         .setIssuedAt(now)
         .setNotBefore(now)
         .setExpirationTime(expires)
-        .sign(key);
+        .sign(secrets.jwtKeys[0]);
       return { token, expiresAt: expires * 1000 };
     },
     async verify(token) {
       try {
-        const { payload } = await jwtVerify(token, key, {
+        const payload = await payloadOf(token, secrets.jwtKeys, {
           algorithms: [ALGORITHM],
           issuer: ISSUER,
           audience: AUDIENCE,
@@ -46,4 +47,15 @@ export function createTokens(key: Uint8Array, clock: Clock): Tokens {
       }
     },
   };
+}
+
+/** During a rotation of the root secret a token may be signed with the former key. */
+async function payloadOf(token: string, [key, ...others]: Secrets["jwtKeys"], options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, key, options)).payload;
+  } catch (error) {
+    const [next, ...rest] = others;
+    if (next === undefined || !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    return payloadOf(token, [next, ...rest], options);
+  }
 }

@@ -1,4 +1,5 @@
 import { pause } from "../../common/clock.ts";
+import { ROTATION_STEP_MS, type RootSecretRotation } from "../crypto/rotate-root-secret.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
@@ -21,7 +22,7 @@ type Job = (now: number, deps: Deps) => Promise<void>;
 const BATCH = 500;
 
 /** Starts the recurring jobs of the control plane. Returns the function that stops them. */
-export function startJobs(deps: Deps): () => Promise<void> {
+export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" | "leave">): () => Promise<void> {
   const stop = new AbortController();
   const deliverer = new Deliverer(deps);
   const unpriced = new UnpricedModels(deps);
@@ -42,6 +43,14 @@ export function startJobs(deps: Deps): () => Promise<void> {
     ),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
     every(
+      ROTATION_STEP_MS,
+      async function rotateRootSecret(now) {
+        await rotation.step(now);
+      },
+      deps,
+      stop.signal,
+    ),
+    every(
       1000,
       async function deliver() {
         await expandNotices(deps);
@@ -55,6 +64,7 @@ export function startJobs(deps: Deps): () => Promise<void> {
     stop.abort();
     await Promise.all(loops);
     await deliverer.idle();
+    await rotation.leave();
   };
 }
 

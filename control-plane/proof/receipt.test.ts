@@ -9,7 +9,7 @@ import { plant, reportedCall, withLedger } from "./ledger-fixture.ts";
 import { receiptOf } from "./receipt.ts";
 import { publishedKeys, publishReceiptKey } from "./receipt-keys.ts";
 
-const signerOf = (root: string) => createReceiptSigner(deriveSecrets(Buffer.from(root), systemRandom).receiptSeed);
+const signerOf = (root: string) => createReceiptSigner(deriveSecrets(Buffer.from(root), systemRandom));
 const signer = signerOf("a root secret");
 const keys = { keys: [signer.key] };
 

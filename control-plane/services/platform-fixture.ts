@@ -135,8 +135,8 @@ function createDeps(given: {
       verify: async (password, stored) => stored === `hash of ${password}`,
     },
     isCommonPassword: (password) => password === "password1",
-    tokens: createTokens(secrets.jwtKey, clock),
-    receipts: createReceiptSigner(secrets.receiptSeed),
+    tokens: createTokens(secrets, clock),
+    receipts: createReceiptSigner(secrets),
     mailer: {
       send: async (mail) => {
         mails.push(mail);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../common/clock.ts";
 import { openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
 import { type ReplicaSet, startReplicaSet } from "../helpers/mongod.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
@@ -39,6 +40,18 @@ test("a control plane with another SECRET_KEY than its store's does not start, a
   await startAndStop(FIRST);
   await expectRefused(OTHER);
   await startAndStop(FIRST);
+});
+
+test("SECRET_KEY is rotated with SECRET_KEY_PREVIOUS, which is not needed afterwards", async () => {
+  await startAndStop(FIRST);
+  const rotating = await start(OTHER, { SECRET_KEY_PREVIOUS: FIRST, LOG_LEVEL: "info" });
+  await rotating.ready;
+  const isDone = () => rotating.stderr.includes("SECRET_KEY_PREVIOUS can be removed");
+  for (let turn = 0; turn < 1000 && !isDone(); turn++) await systemClock.sleep(20);
+  await rotating.stop();
+  expect(isDone()).toBe(true);
+  await startAndStop(OTHER);
+  await expectRefused(FIRST);
 });
 
 test("a store from before the check is bound to the SECRET_KEY that it was made with", async () => {
