@@ -105,8 +105,8 @@ export const controlSettings = {
     description: "Name of the issuer on the sign-in page: Continue with `OIDC_NAME`.",
     shownDefault: "the host of `OIDC_ISSUER`",
   }),
-  FEED_ROWS_KEPT: countSetting(100_000, { min: 100, max: 10_000_000 }).describe(
-    "Newest rows of the feed that are retained; an edge that missed more loads everything again.",
+  FEED_ROWS_KEPT: countSetting(10_000, { min: 100, max: 10_000_000 }).describe(
+    "Newest rows of the feed that are retained in each scope of the store; an edge that missed more loads everything again.",
   ),
   CONFIG: z
     .string()

@@ -1,13 +1,16 @@
 import { type Clock, pause } from "../../common/clock.ts";
+import { FeedPlace, laneOf, revisionOf } from "../../common/feed-place.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { FeedRow } from "../domain/records.ts";
+import { endOfFeed } from "../stores/feed-lanes.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 
 /** One message on a watch; without changes it is a heartbeat. */
 export interface FeedMessage {
   changes: readonly FeedRow[];
-  revision: number;
+  /** How many changes there have ever been when the message was sent. */
+  total: number;
   /** Missed changes are no longer stored: the receiver must drop everything it has cached. */
   resync: boolean;
   /** The store can be read but not written: nothing beyond the changes in this message can have changed. */
@@ -23,7 +26,7 @@ export class FeedHub {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #watchers = new Set<(message: FeedMessage) => void>();
-  #revision = 0;
+  #place = new FeedPlace();
   #reading: Promise<void> | undefined;
   #again = false;
   #healthy = true;
@@ -36,12 +39,13 @@ export class FeedHub {
     this.#logger = options.logger;
   }
 
-  get revision(): number {
-    return this.#revision;
+  /** How far this control plane has read; never changed in place. */
+  get place(): FeedPlace {
+    return this.#place;
   }
 
   async start(): Promise<void> {
-    this.#revision = (await this.#store.get("counters", "feed"))?.value ?? 0;
+    this.#place = await endOfFeed(this.#store);
     this.#unsubscribe = this.#store.onFeed(() => this.#wake());
     void this.#beat();
   }
@@ -52,26 +56,40 @@ export class FeedHub {
     this.#watchers.clear();
   }
 
-  /** Sends all changes after `revision`, then new ones as they come, and a heartbeat each second. Returns the function that stops it. */
-  async watch(revision: number, send: (message: FeedMessage) => void): Promise<() => void> {
+  /**
+   * Sends all changes after a place, then new ones as they come, and a heartbeat each second. Without a place the first message is a
+   * resync. Returns the function that stops it.
+   */
+  async watch(after: FeedPlace | undefined, send: (message: FeedMessage) => void): Promise<() => void> {
     // Subscribe first, catch up second: a change in between may be sent twice but is never missed.
     const early: FeedMessage[] = [];
     let ready = false;
     const watcher = (message: FeedMessage) => (ready ? send(message) : void early.push(message));
     this.#watchers.add(watcher);
-    send(await this.#missed(revision));
+    send(await this.#missed(after));
     ready = true;
     for (const message of early) send(message);
     return () => this.#watchers.delete(watcher);
   }
 
-  async #missed(after: number): Promise<FeedMessage> {
-    const changes = await collect(this.#store.scan("feed", { after: [after], limit: READ_MAX + 1 }));
-    const newest = (await this.#store.get("counters", "feed"))?.value ?? 0;
-    const first = changes[0]?.id ?? newest + 1;
-    // A gap before the first stored row, a revision from another store, or too many rows to send one by one.
-    const resync = first > after + 1 || after > newest || changes.length > READ_MAX;
-    return { changes: resync ? [] : changes, revision: newest, resync };
+  async #missed(after: FeedPlace | undefined): Promise<FeedMessage> {
+    const end = await endOfFeed(this.#store);
+    const changes = after && isWithin(after, end) ? await this.#rowsAfter(after, { end, limit: READ_MAX + 1 }) : undefined;
+    // A place from another store, a gap before the first stored row of a lane, or too many rows to send one by one.
+    const resync = !after || !changes || changes.length > READ_MAX || hasGap(changes, { after, end });
+    return { changes: resync ? [] : changes, total: end.total, resync };
+  }
+
+  /** Rows of all lanes that end after the place, each lane in the order of its numbers. */
+  async #rowsAfter(after: FeedPlace, { end, limit }: { end: FeedPlace; limit: number }): Promise<FeedRow[]> {
+    const rows: FeedRow[] = [];
+    for (const newest of end.revisions) {
+      if (after.covers(newest) || rows.length >= limit) continue;
+      const lane = laneOf(newest);
+      const range = { after: [after.at(lane)], before: revisionOf(lane + 1, 0), limit: limit - rows.length };
+      rows.push(...(await collect(this.#store.scan("feed", range))));
+    }
+    return rows;
   }
 
   #wake(): void {
@@ -90,12 +108,14 @@ export class FeedHub {
 
   async #read(): Promise<void> {
     try {
-      const changes = await collect(this.#store.scan("feed", { after: [this.#revision], limit: READ_MAX }));
+      const end = await endOfFeed(this.#store);
+      const changes = await this.#rowsAfter(this.#place, { end, limit: READ_MAX });
       this.#healthy = true;
-      const last = changes.at(-1);
-      if (!last) return;
-      this.#revision = last.id;
-      this.#send({ changes, revision: last.id, resync: false });
+      // This control plane was asleep for longer than rows are retained.
+      const resync = changes.length < READ_MAX && hasGap(changes, { after: this.#place, end });
+      if (changes.length === 0 && !resync) return;
+      this.#place = new FeedPlace([...this.#place.revisions, ...changes.map(({ id }) => id), ...(resync ? end.revisions : [])]);
+      this.#send({ changes: resync ? [] : changes, total: this.#place.total, resync });
       if (changes.length === READ_MAX) this.#again = true;
     } catch (error) {
       // No heartbeat while the store cannot be read: an edge must not keep using a mirror that may be stale.
@@ -109,7 +129,7 @@ export class FeedHub {
       await pause(this.#clock, HEARTBEAT_MS, this.#stop.signal);
       this.#wake();
       const isRead = await this.#isReadSoon();
-      if (isRead && this.#healthy) this.#send({ changes: [], revision: this.#revision, resync: false });
+      if (isRead && this.#healthy) this.#send({ changes: [], total: this.#place.total, resync: false });
       else await this.#beatWithoutPrimary();
     }
   }
@@ -129,10 +149,10 @@ export class FeedHub {
   /** Without a primary nothing can be revoked, so edges may keep using their mirror for a while. */
   async #beatWithoutPrimary(): Promise<void> {
     try {
-      const changes = await this.#store.feedWithoutPrimary(this.#revision);
+      const changes = await this.#store.feedWithoutPrimary(this.#place);
       if (!changes) return;
-      // Rows of a secondary may be rolled back: #revision stays, and the feed is read again from it when there is a primary.
-      this.#send({ changes, revision: changes.at(-1)?.id ?? this.#revision, resync: false, noPrimary: true });
+      // Rows of a secondary may be rolled back: #place stays, and the feed is read again from it when there is a primary.
+      this.#send({ changes, total: this.#place.total + changes.length, resync: false, noPrimary: true });
     } catch (error) {
       this.#logger.warn({ error: String(error) }, "the feed could not be read without a primary");
     }
@@ -141,4 +161,12 @@ export class FeedHub {
   #send(message: FeedMessage): void {
     for (const watcher of this.#watchers) watcher(message);
   }
+}
+
+const isWithin = (place: FeedPlace, end: FeedPlace): boolean => place.revisions.every((revision) => end.covers(revision));
+
+/** Whether a lane that ends after the place lacks the row that follows the place. */
+function hasGap(changes: readonly FeedRow[], { after, end }: { after: FeedPlace; end: FeedPlace }): boolean {
+  const found = new Set(changes.map(({ id }) => id));
+  return end.revisions.some((newest) => !after.covers(newest) && !found.has(after.at(laneOf(newest)) + 1));
 }

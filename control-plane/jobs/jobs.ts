@@ -1,7 +1,9 @@
 import { pause } from "../../common/clock.ts";
+import { laneOf, revisionOf } from "../../common/feed-place.ts";
 import { ROTATION_STEP_MS, type RootSecretRotation } from "../crypto/rotate-root-secret.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
+import { endOfFeed } from "../stores/feed-lanes.ts";
 import { collect } from "../stores/page.ts";
 import { isOwn, scopeOf, scopesOf } from "../stores/scopes.ts";
 import type { Range, Store } from "../stores/store.ts";
@@ -111,10 +113,12 @@ const removeExpired: Job = async (now, { store }) => {
   for (const collection of EXPIRING) await removeWhile(store, collection, { index: "byExpiry", before: now });
 };
 
-/** Retains the newest rows. An edge that was away for longer has to resync. */
+/** Retains the newest rows of each lane. An edge that was away for longer has to resync. */
 const pruneFeed: Job = async (_now, { store, config }) => {
-  const newest = (await store.get("counters", "feed"))?.value ?? 0;
-  await removeWhile(store, "feed", { before: newest - config.feedRowsKept + 1 });
+  for (const newest of (await endOfFeed(store)).revisions) {
+    const [from, before] = [revisionOf(laneOf(newest), 0), newest - config.feedRowsKept + 1];
+    if (before > from) await removeWhile(store, "feed", { from, before });
+  }
 };
 
 // Small transactions, so that removals never delay a settlement for long.

@@ -25,12 +25,14 @@ export class Overlay implements Transaction {
   readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
 
   readonly slots: number;
+  readonly scopes: readonly Scope[];
   readonly #scopes: ReadonlySet<Scope>;
   /** The last organization whose slot was among the scopes: most records of a settlement have the same one. */
   #organization: string | undefined;
 
   constructor(base: Reader, { scopes, slots }: { scopes: readonly Scope[]; slots: number }) {
     this.#base = base;
+    this.scopes = scopes;
     this.#scopes = new Set(scopes);
     this.slots = slots;
   }

@@ -129,7 +129,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
 
   audit: "audit",
   settings: "settings",
-  // Rows and their number are written together, so two transactions conflict in the number.
+  // A row is written with the counter of its scope (feed-lanes.ts).
   feed: "any",
   counters: ({ id }) => scopeOfCounter(id),
 };
@@ -174,6 +174,8 @@ function scopeOfCounter(id: string): Scope | "any" {
       return "identity";
     case "records":
       return teamRecordsScope(of);
+    case "feed":
+      return of as Scope;
     case "leases":
       return slotScope(Number(of));
     default:

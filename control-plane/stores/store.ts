@@ -1,6 +1,7 @@
+import type { FeedPlace } from "../../common/feed-place.ts";
 import type { FeedRow } from "../domain/records.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
-import type { Scopes } from "./scopes.ts";
+import type { Scope, Scopes } from "./scopes.ts";
 
 /**
  * The store port. Domain and services do not depend on the adapter: `embedded` (LMDB, one process) or `mongo` (a replica set, several
@@ -23,10 +24,10 @@ export interface Store extends Reader {
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */
   onFeed(listener: () => void): () => void;
   /**
-   * Feed rows after a revision while a majority of the replica set answers and has no primary, so that nothing can be written: rows that
+   * Feed rows after a place while a majority of the replica set answers and has no primary, so that nothing can be written: rows that
    * were written, but perhaps not read, before the primary was lost. Undefined in any other state.
    */
-  feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined;
+  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[]> | undefined;
   /** Bytes that are not part of records. */
   readonly blobs: Blobs;
   /**
@@ -90,6 +91,8 @@ export type Position = readonly IndexValue[];
 export interface Transaction extends Reader {
   /** As of the store. */
   readonly slots: number;
+  /** What it may write. */
+  readonly scopes: readonly Scope[];
   /** Throws ALREADY_EXISTS if the id or a unique index value is taken. */
   insert<Name extends CollectionName>(collection: Name, record: Records[Name]): Promise<void>;
   /**

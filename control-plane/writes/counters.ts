@@ -2,7 +2,7 @@ import { slotOf } from "../domain/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 
 /** The next number of a gapless series; a rolled-back transaction does not use its number. */
-export async function nextNumber(tx: Transaction, series: "users" | "feed"): Promise<number> {
+export async function nextNumber(tx: Transaction, series: "users"): Promise<number> {
   return increment(tx, series, 0);
 }
 

@@ -1,17 +1,19 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../common/clock.ts";
 import { asAppError } from "../../common/errors.ts";
+import { FeedPlace } from "../../common/feed-place.ts";
 import { ignore } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
+import { placeOf } from "./place.ts";
 
 /** The deployments that can be called. Loaded from the control plane at start and after every change, and passed on as a whole. */
 export interface Catalog {
   /** Compares in constant time. */
   isMasterKey(sha256: Buffer): boolean;
-  /** Retries until it succeeds or the signal aborts; resolves with the loaded revision. */
-  load(): Promise<bigint>;
+  /** Retries until it succeeds or the signal aborts; resolves with the place in the feed that the loaded catalog has. */
+  load(): Promise<FeedPlace>;
   /** The catalog changed at this revision. Loads again, once for any number of changes. */
   changed(revision: bigint): void;
   /** A control plane sent a message. Loads again if it is another process: that one may have started with another configuration. */
@@ -36,36 +38,39 @@ const BACK_OFF_MS_MAX = 1000;
 
 export function createCatalog(deps: CatalogDeps): Catalog {
   let masterKeySha256: Buffer | undefined;
-  let loadedRevision: bigint | undefined;
-  let wantedRevision = 0n;
-  let loading: Promise<bigint> | undefined;
+  let isLoaded = false;
+  /** The changes that the next catalog must have. */
+  const wanted = new FeedPlace();
+  let loading: Promise<FeedPlace> | undefined;
   /** The control plane process that last sent a message or the first snapshot. */
   let instance: string | undefined;
-  let instances = 0;
+  /** Counts changes and instances. */
+  let news = 0;
 
-  function take(snapshot: GetSnapshotResponse): bigint {
+  function take(snapshot: GetSnapshotResponse): FeedPlace {
     const deployments = snapshot.deployments.filter((deployment) => deployment.model?.status === "active");
     deps.take({ deployments, settings: snapshot.settings });
     masterKeySha256 = snapshot.masterKeySha256;
-    loadedRevision = snapshot.revision;
+    isLoaded = true;
     instance ??= snapshot.instance;
-    return snapshot.revision;
+    return placeOf(snapshot);
   }
 
   /**
    * A change that arrives while a snapshot is fetched may not be in it, and the snapshot may come from the process before: then it is
    * fetched again.
    */
-  async function loadWanted(): Promise<bigint> {
+  async function loadWanted(): Promise<FeedPlace> {
     for (;;) {
-      const [wanted, before] = [wantedRevision, instances];
-      const revision = take(await fetchSnapshot(deps));
-      if (wanted === wantedRevision && before === instances && revision >= wantedRevision) return revision;
-      if (revision < wantedRevision) await deps.clock.sleep(BACK_OFF_MS, deps.signal);
+      const before = news;
+      const place = take(await fetchSnapshot(deps));
+      const hasWanted = wanted.revisions.every((revision) => place.covers(revision));
+      if (before === news && hasWanted) return place;
+      if (!hasWanted) await deps.clock.sleep(BACK_OFF_MS, deps.signal);
     }
   }
 
-  function load(): Promise<bigint> {
+  function load(): Promise<FeedPlace> {
     loading ??= loadWanted().finally(() => {
       loading = undefined;
     });
@@ -76,16 +81,17 @@ export function createCatalog(deps: CatalogDeps): Catalog {
     isMasterKey: (sha256) => masterKeySha256?.length === sha256.length && timingSafeEqual(masterKeySha256, sha256),
     load,
     changed(revision) {
-      if (revision > wantedRevision) wantedRevision = revision;
+      if (!wanted.covers(Number(revision))) news++;
+      wanted.advance(Number(revision));
       void ignore(load(), ONLY_AT_STOP);
     },
     receivedFrom(sender) {
       if (sender === "" || sender === instance) return;
       instance = sender;
-      instances++;
+      news++;
       void ignore(load(), ONLY_AT_STOP);
     },
-    isLoaded: () => loadedRevision !== undefined,
+    isLoaded: () => isLoaded,
   };
 }
 

@@ -3,6 +3,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { Caller, Change, ResolveKeyResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import { CallerCache, subjectsOf } from "./caller-cache.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
+import { placeOf } from "./place.ts";
 import { createRecentChanges, type RecentChanges, subjectOf } from "./recent-changes.ts";
 
 /** What the mirror needs. */
@@ -136,9 +137,11 @@ class KeyMirror implements Mirror {
   async #resolve(hash: string, sha256: Buffer): Promise<Caller | undefined> {
     for (let attempt = 1; ; attempt++) {
       const generation = this.#generation;
-      const { caller, revision } = await this.#resolveWithRetry(sha256);
+      const answer = await this.#resolveWithRetry(sha256);
+      const { caller } = answer;
+      const place = placeOf(answer);
       // A change that is newer than the answer arrived meanwhile: ask again.
-      const overtaken = caller ? this.#recent.isStale(revision, subjectsOf(caller)) : this.#recent.mayHaveNewKeys(revision);
+      const overtaken = caller ? this.#recent.isStale(place, subjectsOf(caller)) : this.#recent.mayHaveNewKeys(place);
       const stale = overtaken || generation !== this.#generation;
       if (stale && attempt < STALE_ATTEMPTS) continue;
       if (!stale) this.#store(hash, caller);

@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { asAppError } from "../../common/errors.ts";
+import { FeedPlace } from "../../common/feed-place.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
@@ -68,13 +69,13 @@ export function createPlanes(deps: PlanesDeps): Planes {
   function open(address: string, connect: NonNullable<PlanesDeps["connect"]>): void {
     const client = connect(address);
     if (client === undefined) return;
-    const watch = startWatch(0n, {
+    const watch = startWatch(new FeedPlace(), {
       ...deps,
       open: (request, options) => client.watch({ ...request, withoutChanges: true }, options),
       reconnect: () => client.reconnect(),
       receive: (_changes, { owners }) => take(owners),
       flush: (flush, recall) => deps.flush({ flush, recall, access: client.access }),
-      recover: async () => 0n,
+      recover: async () => new FeedPlace(),
     });
     connections.set(address, { client, watch });
   }

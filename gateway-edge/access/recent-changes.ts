@@ -1,29 +1,33 @@
+import { FeedPlace, laneOf } from "../../common/feed-place.ts";
 import type { Change } from "../../proto/gen/tributary/access/v1/access.ts";
 
 /** The newest changes of the feed, to detect that an answer in flight is older than a change that arrived meanwhile. */
 export interface RecentChanges {
   add(change: Change): void;
-  /** Whether one of `subjects` may have changed after `revision`. */
-  isStale(revision: bigint, subjects: readonly string[]): boolean;
-  /** Whether any key may have changed after `revision`: for answers without a caller. */
-  mayHaveNewKeys(revision: bigint): boolean;
+  /** Whether one of `subjects` may have changed after a place. */
+  isStale(place: FeedPlace, subjects: readonly string[]): boolean;
+  /** Whether any key may have changed after a place: for answers without a caller. */
+  mayHaveNewKeys(place: FeedPlace): boolean;
 }
 
 export function createRecentChanges(countMax: number): RecentChanges {
-  const recent: { revision: bigint; subject: string }[] = [];
-  // The newest revision that was dropped from `recent`.
-  let forgotten = -1n;
+  const recent: { revision: number; subject: string }[] = [];
+  /** The newest change of each lane that was dropped from `recent`. */
+  const forgotten = new FeedPlace();
+  // An answer names the lanes that can have changes of its subjects; of others nothing is missed.
+  const mayHaveForgotten = (place: FeedPlace) =>
+    forgotten.revisions.some((revision) => place.has(laneOf(revision)) && !place.covers(revision));
 
   return {
     add(change) {
-      recent.push({ revision: change.revision, subject: subjectOf(change.kind, change.subject) });
+      recent.push({ revision: Number(change.revision), subject: subjectOf(change.kind, change.subject) });
       const oldest = recent.length > countMax ? recent.shift() : undefined;
-      if (oldest && oldest.revision > forgotten) forgotten = oldest.revision;
+      if (oldest) forgotten.advance(oldest.revision);
     },
-    isStale: (revision, subjects) =>
-      revision < forgotten || recent.some((change) => change.revision > revision && subjects.includes(change.subject)),
-    mayHaveNewKeys: (revision) =>
-      revision < forgotten || recent.some((change) => change.revision > revision && change.subject.startsWith("key:")),
+    isStale: (place, subjects) =>
+      mayHaveForgotten(place) || recent.some((change) => subjects.includes(change.subject) && !place.covers(change.revision)),
+    mayHaveNewKeys: (place) =>
+      mayHaveForgotten(place) || recent.some((change) => change.subject.startsWith("key:") && !place.covers(change.revision)),
   };
 }
 

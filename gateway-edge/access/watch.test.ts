@@ -1,3 +1,4 @@
+import { FeedPlace, revisionOf } from "../../common/feed-place.ts";
 import { silentLogger } from "../../common/logger.ts";
 import type { Change, Deployment, GetSnapshotResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import { deployment, FakeWatch } from "../server/http/testing/edge-fixture.ts";
@@ -7,11 +8,11 @@ import { startWatch } from "./watch.ts";
 
 function open() {
   const clock = fakeClock();
-  const state = { received: [] as Change[], signs: 0, recovered: 0, reconnected: 0, opened: [] as bigint[], deadlines: [] as number[] };
+  const state = { received: [] as Change[], signs: 0, recovered: 0, reconnected: 0, opened: [] as bigint[][], deadlines: [] as number[] };
   const streams: FakeWatch[] = [];
-  const watch = startWatch(10n, {
+  const watch = startWatch(new FeedPlace([10]), {
     open: (request, { deadlineMs }) => {
-      state.opened.push(request.afterRevision);
+      state.opened.push([request.afterRevision, ...(request.place?.revisions ?? [])]);
       state.deadlines.push(deadlineMs);
       const stream = new FakeWatch();
       streams.push(stream);
@@ -31,7 +32,7 @@ function open() {
     },
     recover: async () => {
       state.recovered++;
-      return 50n;
+      return new FeedPlace([50]);
     },
   });
   const stream = () => streams.at(-1) as FakeWatch;
@@ -47,9 +48,25 @@ test("a stream that ends is opened again from the last change received", async (
   await settleWork();
   stream().end(Object.assign(new Error("gone"), { code: 14 }));
   await clock.advance(100);
-  expect(state.opened).toEqual([10n, 12n]);
+  expect(state.opened).toEqual([
+    [10n, 10n],
+    [12n, 12n],
+  ]);
   expect([state.received.length, state.signs, state.recovered]).toEqual([2, 2, 0]);
   expect(state.deadlines.every((ms) => ms > 200_000 && ms <= 300_000)).toBe(true);
+  await watch.stop();
+});
+
+test("each lane is resumed from its own last change, and changes that may be rolled back do not count", async () => {
+  const { clock, state, watch, stream } = open();
+  const [lane3, lane9] = [(number: number) => BigInt(revisionOf(3, number)), (number: number) => BigInt(revisionOf(9, number))];
+  stream().push({ changes: [change(lane9(1)), change(lane3(1)), change(lane3(2))], revision: 13n });
+  stream().push({ changes: [change(lane3(3))], revision: 14n, noPrimary: true });
+  await settleWork();
+  stream().end(Object.assign(new Error("gone"), { code: 14 }));
+  await clock.advance(100);
+  expect(state.opened.at(-1)).toEqual([10n, 10n, lane9(1), lane3(2)]);
+  expect([state.received.length, state.recovered]).toEqual([4, 0]);
   await watch.stop();
 });
 
@@ -78,7 +95,10 @@ test.each([
   stream().end();
   await clock.advance(100);
   expect(state.recovered).toBe(1);
-  expect(state.opened).toEqual([10n, 50n]);
+  expect(state.opened).toEqual([
+    [10n, 10n],
+    [50n, 50n],
+  ]);
   await watch.stop();
 });
 
@@ -120,7 +140,7 @@ test("the catalog loads until it is there, and once more when a change overtook 
   script.push(async () => snapshot(1n, "a", "b", "a"));
   const loaded = catalog.load();
   await clock.advance(100);
-  expect(await loaded).toBe(1n);
+  expect((await loaded).revisions).toEqual([1]);
   expect(taken).toEqual(["a", "b", "a"]);
   // Execute: many changes at once; the first answer is older than the last change.
   script.push(async () => snapshot(4n, "b"));

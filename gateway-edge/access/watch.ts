@@ -1,9 +1,11 @@
 import { type Clock, pause } from "../../common/clock.ts";
+import type { FeedPlace } from "../../common/feed-place.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import { orElse } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import type { Change, WatchRequest, WatchResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import { placeMessage } from "./place.ts";
 
 /** An open watch stream: the part of grpc-js' stream that is used here. */
 export interface WatchStream extends AsyncIterable<WatchResponse> {
@@ -23,8 +25,8 @@ export interface WatchDeps {
   receive(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary" | "owners">): void;
   /** A reader needs exact balances: ship ended calls to the ledger now, and return the free part of the recalled organization's lease. */
   flush(flush: bigint, recall: string | undefined): void;
-  /** Changes were missed: drop all caches and load again. Resolves with the revision to watch from. */
-  recover(): Promise<bigint>;
+  /** Changes were missed: drop all caches and load again. Resolves with the place to watch from. */
+  recover(): Promise<FeedPlace>;
 }
 
 /** A running watch. */
@@ -45,10 +47,10 @@ const LOOK_MS = 250;
 /** gRPC statuses that say nothing about our position in the feed: canceled, deadline exceeded, unavailable. */
 const HARMLESS_STATUS: readonly unknown[] = [1, 4, 14];
 
-/** Keeps the watch stream open, from the last received revision, until it is stopped. */
-export function startWatch(afterRevision: bigint, deps: WatchDeps): Watch {
+/** Keeps the watch stream open, from the last received place, until it is stopped. */
+export function startWatch(after: FeedPlace, deps: WatchDeps): Watch {
   const stopping = new AbortController();
-  const running = run(afterRevision, { ...deps, signal: stopping.signal });
+  const running = run(after, { ...deps, signal: stopping.signal });
   return {
     stop: async () => {
       stopping.abort();
@@ -60,14 +62,14 @@ export function startWatch(afterRevision: bigint, deps: WatchDeps): Watch {
 type RunningDeps = WatchDeps & { readonly signal: AbortSignal };
 
 interface Position {
-  /** The newest applied change. Heartbeats do not move it: to apply a change twice is harmless, to miss one is not. */
-  revision: bigint;
+  /** The newest applied changes. Heartbeats do not move it: to apply a change twice is harmless, to miss one is not. */
+  place: FeedPlace;
   receivedOnStream: boolean;
 }
 
-async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
+async function run(after: FeedPlace, deps: RunningDeps): Promise<void> {
   const { clock, logger, signal } = deps;
-  const position: Position = { revision: afterRevision, receivedOnStream: false };
+  const position: Position = { place: after, receivedOnStream: false };
   let delay = BACK_OFF_MS;
   while (!signal.aborted) {
     position.receivedOnStream = false;
@@ -75,7 +77,7 @@ async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
       await listen(position, deps);
     } catch (error) {
       const status = (error as { code?: unknown } | undefined)?.code;
-      logger.debug({ status, revision: position.revision.toString() }, "the stream of changes ended");
+      logger.debug({ status, revision: position.place.total }, "the stream of changes ended");
       if (!position.receivedOnStream && !HARMLESS_STATUS.includes(status)) await recoverInto(position, deps);
     }
     if (position.receivedOnStream) delay = BACK_OFF_MS;
@@ -87,10 +89,9 @@ async function run(afterRevision: bigint, deps: RunningDeps): Promise<void> {
 /** One stream, until it ends. */
 async function listen(position: Position, deps: RunningDeps): Promise<void> {
   const jitterMs = (deps.random.bytes(2).readUInt16BE() / 65_536) * JITTER_MS;
-  const stream = deps.open(
-    { afterRevision: position.revision, edgeId: deps.edgeId, withoutChanges: false },
-    { deadlineMs: STREAM_MS - jitterMs },
-  );
+  const { place } = position;
+  const request = { afterRevision: BigInt(place.at(0)), edgeId: deps.edgeId, place: placeMessage(place), withoutChanges: false };
+  const stream = deps.open(request, { deadlineMs: STREAM_MS - jitterMs });
   const ended = new AbortController();
   const cancel = () => stream.cancel();
   deps.signal.addEventListener("abort", cancel, { once: true });
@@ -113,16 +114,17 @@ async function listen(position: Position, deps: RunningDeps): Promise<void> {
 }
 
 async function apply(message: WatchResponse, position: Position, deps: RunningDeps): Promise<void> {
-  // A control plane with an older revision has lost changes: its store was restored to an older state.
-  if (message.resync || message.revision < position.revision) return recoverInto(position, deps);
+  // A control plane that knows fewer changes has lost some: its store was restored to an older state.
+  if (message.resync || message.revision < position.place.total) return recoverInto(position, deps);
   if (message.flush !== undefined) deps.flush(message.flush, message.recall);
   deps.receive(message.changes, message);
-  for (const { revision } of message.changes) if (revision > position.revision) position.revision = revision;
+  // Without a primary the newest changes may be rolled back, and others get their numbers.
+  if (!message.noPrimary) for (const { revision } of message.changes) position.place.advance(Number(revision));
 }
 
 async function recoverInto(position: Position, deps: RunningDeps): Promise<void> {
-  deps.logger.warn({ revision: position.revision.toString() }, "changes were missed; every cached answer is dropped");
-  position.revision = await orElse(deps.recover(), position.revision, "it fails only when the edge stops");
+  deps.logger.warn({ revision: position.place.total }, "changes were missed; every cached answer is dropped");
+  position.place = await orElse(deps.recover(), position.place, "it fails only when the edge stops");
 }
 
 async function leaveWhenSilent(

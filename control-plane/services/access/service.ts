@@ -1,8 +1,10 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
+import { FeedPlace } from "../../../common/feed-place.ts";
 import type { ServerStream, ServiceHandlers } from "../../../common/grpc/server.ts";
 import type { AccessServiceService, WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FeedMessage } from "../../feed/hub.ts";
+import { placeOfOrganization } from "../../stores/feed-lanes.ts";
 import { allDeployments, settingsJson } from "../catalog/merged-catalog.ts";
 import type { ControlDeps } from "../deps.ts";
 import { callerOfHash, masterCaller } from "./callers.ts";
@@ -21,17 +23,26 @@ export interface MasterKey {
 export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHandlers<typeof AccessServiceService> {
   return {
     async resolveKey(request) {
-      // The revision is read first, so that the answer is at least as new as it claims.
-      const revision = BigInt(deps.feed.revision);
+      // The place is read first, so that the answer is at least as new as it claims.
+      const { place } = deps.feed;
       const hash = deps.secrets.keyHash(request.secretSha256);
       const isMaster = master.hash !== undefined && timingSafeEqual(Buffer.from(hash), Buffer.from(master.hash));
-      return { caller: isMaster ? await masterCaller(deps) : await callerOfHash(deps, hash), revision };
+      const caller = isMaster ? await masterCaller(deps) : await callerOfHash(deps, hash);
+      const known = placeOfOrganization(place, caller?.organizationId, deps.store.slots);
+      return { caller, revision: BigInt(place.total), place: { revisions: known.map(BigInt) } };
     },
 
     async getSnapshot() {
-      const revision = BigInt(deps.feed.revision);
-      const { instance } = deps;
-      return { deployments: await allDeployments(deps), masterKeySha256: master.sha256, revision, settings: settingsJson(deps), instance };
+      const { total, revisions } = deps.feed.place;
+      const deployments = await allDeployments(deps);
+      return {
+        deployments,
+        masterKeySha256: master.sha256,
+        revision: BigInt(total),
+        settings: settingsJson(deps),
+        instance: deps.instance,
+        place: { revisions: revisions.map(BigInt) },
+      };
     },
 
     async getTeamModels(request) {
@@ -51,7 +62,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 }
 
 /** Sends changes as they come. The stream of an edge that reads too slowly is ended; the gap then makes the edge resync. */
-async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
+async function watch(deps: ControlDeps, { place, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
   let waiting = 0;
   let draining = false;
   const { instance } = deps;
@@ -65,9 +76,10 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
     }
     isWithoutPrimary = message.noPrimary ?? false;
     const sent = stream.write({
-      changes: message.changes.map(({ id, kind, subject }) => ({ revision: BigInt(id), kind, subject })),
-      revision: BigInt(message.revision),
-      resync: message.resync,
+      // An edge that knows one number cannot say which change of which lane it has: each change makes it load everything again.
+      changes: place ? message.changes.map(({ id, kind, subject }) => ({ revision: BigInt(id), kind, subject })) : [],
+      revision: BigInt(message.total),
+      resync: message.resync || (!place && message.changes.length > 0),
       instance,
       noPrimary: message.noPrimary ?? false,
     });
@@ -79,12 +91,12 @@ async function watch(deps: ControlDeps, { afterRevision, edgeId }: WatchRequest,
     });
   };
   try {
-    const stopFeed = await deps.feed.watch(Number(afterRevision), send);
+    const stopFeed = await deps.feed.watch(place && new FeedPlace(place.revisions.map(Number)), send);
     const forget = deps.edges.add(edgeId, (flush, recall) => {
       if (gone.aborted) return;
       stream.write({
         changes: [],
-        revision: BigInt(deps.feed.revision),
+        revision: BigInt(deps.feed.place.total),
         resync: false,
         flush: BigInt(flush),
         recall,

@@ -1,7 +1,8 @@
-import type { ChangeStream, Db } from "mongodb";
+import type { ChangeStream, Collection, Db } from "mongodb";
 import { type Clock, pause } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
-import type { StoredDocument } from "./documents.ts";
+import { FEED_COUNTERS, newestOf } from "../feed-lanes.ts";
+import { fromDocument, type StoredDocument } from "./documents.ts";
 
 const POLL_MS = 1_000;
 const BACK_OFF_FIRST_MS = 100;
@@ -59,13 +60,13 @@ export class FeedWatch {
   }
 
   async #poll(): Promise<void> {
-    const feed = this.#database.collection<StoredDocument>("feed");
-    let newest: unknown;
+    const counters = this.#database.collection<StoredDocument>("counters");
+    let known = "";
     while (!this.#stopped) {
       try {
-        const row = await feed.findOne({}, { sort: { _id: -1 }, projection: { _id: 1 }, maxTimeMS: POLL_MS });
-        if (row && row._id !== newest) this.notify();
-        newest = row?._id;
+        const ends = (await readFeedEnds(counters, POLL_MS)).join();
+        if (ends !== known) this.notify();
+        known = ends;
       } catch {
         // The next poll finds the row.
       }
@@ -80,4 +81,11 @@ export class FeedWatch {
   async #pause(milliseconds: number): Promise<void> {
     if (!this.#stopped) await pause(this.#clock, milliseconds, this.#stop.signal);
   }
+}
+
+/** The newest revision of every lane of the feed, in one read. */
+export async function readFeedEnds(counters: Collection<StoredDocument>, maxTimeMS: number): Promise<number[]> {
+  const { from: $gte, before: $lt } = FEED_COUNTERS;
+  const documents = await counters.find({ _id: { $gte, $lt } }, { sort: { _id: 1 }, maxTimeMS }).toArray();
+  return documents.map((document) => newestOf(fromDocument<"counters">(document)));
 }

@@ -7,6 +7,7 @@ import { MongoClient } from "mongodb";
 import { AppError } from "../../../common/errors.ts";
 import { type ReplicaSet, startReplicaSet } from "../../../test/helpers/mongod.ts";
 import type { LedgerEntry, Team, UsageRow } from "../../domain/records.ts";
+import { feedContract } from "../../feed/feed-contract.ts";
 import { collect } from "../page.ts";
 import { organizationScope, type Scope } from "../scopes.ts";
 import type { Store } from "../store.ts";
@@ -75,6 +76,12 @@ function withMongod(): void {
       },
       close: () => store.close(),
     };
+  });
+
+  feedContract("MongoDB", async () => {
+    const database = freshName();
+    const [left, right] = [await openMongoStore({ uri: set.uri, database }), await openMongoStore({ uri: set.uri, database })];
+    return { left, right, close: async () => void (await Promise.all([left.close(), right.close()])) };
   });
 
   describe("two control planes over one database", () => {

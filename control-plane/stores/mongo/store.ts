@@ -1,5 +1,6 @@
 import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
+import { type FeedPlace, laneOf } from "../../../common/feed-place.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
 import type { Fence } from "../fence.ts";
@@ -10,7 +11,7 @@ import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
 import { within } from "./deadline.ts";
 import { fromDocument, type StoredDocument } from "./documents.ts";
 import { asStoreError } from "./driver-errors.ts";
-import { FeedWatch } from "./feed-watch.ts";
+import { FeedWatch, readFeedEnds } from "./feed-watch.ts";
 import { prepareCollections } from "./indexes.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { MongoReader } from "./reader.ts";
@@ -79,7 +80,7 @@ class MongoStore extends MongoReader implements Store {
   readonly #feed: FeedWatch;
   readonly #ping: () => Promise<unknown>;
   readonly #primary: PrimaryWatch;
-  readonly #readSecondary: (after: number) => Promise<FeedRow[]>;
+  readonly #readSecondary: (after: FeedPlace) => Promise<FeedRow[]>;
 
   constructor(
     { client, primary }: { client: MongoClient; primary: PrimaryWatch },
@@ -122,7 +123,7 @@ class MongoStore extends MongoReader implements Store {
     return this.#feed.listen(listener);
   }
 
-  feedWithoutPrimary(after: number): Promise<FeedRow[]> | undefined {
+  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[]> | undefined {
     return this.#primary.isLost ? this.#readSecondary(after) : undefined;
   }
 
@@ -138,11 +139,13 @@ class MongoStore extends MongoReader implements Store {
 }
 
 /** Feed rows of one secondary, committed by the majority or not: an edge that receives too many changes only reloads. */
-async function readSecondary(database: Db, after: number): Promise<FeedRow[]> {
-  const feed = database.collection<StoredDocument>("feed", { readPreference: "secondary", readConcern: { level: "local" } });
-  const documents = await feed
-    .find({ _id: { $gt: after } }, { sort: { _id: 1 }, limit: SECONDARY_ROWS_MAX, maxTimeMS: SECONDARY_MS })
-    .toArray();
+async function readSecondary(database: Db, after: FeedPlace): Promise<FeedRow[]> {
+  const options = { readPreference: "secondary", readConcern: { level: "local" } } as const;
+  const ends = await readFeedEnds(database.collection<StoredDocument>("counters", options), SECONDARY_MS);
+  const ranges = ends.filter((end) => !after.covers(end)).map((end) => ({ _id: { $gt: after.at(laneOf(end)), $lte: end } }));
+  if (ranges.length === 0) return [];
+  const feed = database.collection<StoredDocument>("feed", options);
+  const documents = await feed.find({ $or: ranges }, { sort: { _id: 1 }, limit: SECONDARY_ROWS_MAX, maxTimeMS: SECONDARY_MS }).toArray();
   return documents.map((document) => fromDocument<"feed">(document));
 }
 

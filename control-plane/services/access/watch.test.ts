@@ -1,0 +1,78 @@
+import { systemClock } from "../../../common/clock.ts";
+import type { ServerStream } from "../../../common/grpc/server.ts";
+import { silentLogger } from "../../../common/logger.ts";
+import type { WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { FeedHub } from "../../feed/hub.ts";
+import { organizationScope } from "../../stores/scopes.ts";
+import { appendChange } from "../../writes/feed.ts";
+import { openPlatform, type Platform } from "../platform-fixture.ts";
+import { accessHandlers } from "./service.ts";
+
+let platform: Platform;
+let feed: FeedHub;
+let handlers: ReturnType<typeof accessHandlers>;
+const stopping = new AbortController();
+
+beforeAll(async () => {
+  platform = await openPlatform();
+  const { store } = platform.deps;
+  feed = new FeedHub({ store, clock: systemClock, logger: silentLogger });
+  await feed.start();
+  handlers = accessHandlers({ ...platform.deps, feed }, { hash: undefined, sha256: undefined });
+});
+afterAll(async () => {
+  stopping.abort();
+  feed.stop();
+  await platform.close();
+});
+
+/** What an edge with this request receives, without heartbeats. */
+function watch(request: Partial<WatchRequest>): WatchResponse[] {
+  const received: WatchResponse[] = [];
+  const stream: ServerStream<WatchResponse> = {
+    signal: stopping.signal,
+    metadata: {},
+    write: (message) => {
+      if (message.resync || message.changes.length > 0) received.push(message);
+      return true;
+    },
+    drained: async () => {},
+    end: () => {},
+    fail: () => {},
+  };
+  handlers.watch({ afterRevision: 0n, edgeId: "edge-1", place: undefined, withoutChanges: false, ...request }, stream);
+  return received;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 500 && !condition(); turn++) await systemClock.sleep(10);
+  expect(condition()).toBe(true);
+}
+
+test("an edge that knows one number resyncs when it connects and with every change; one that sends a place receives the changes", async () => {
+  const { store } = platform.deps;
+  const scope = organizationScope(store, platform.organization.id);
+  const snapshot = await handlers.getSnapshot({}, platform.as("anonymous"));
+  const former = watch({ afterRevision: snapshot.revision });
+  const current = watch({ place: snapshot.place });
+  await until(() => former.length === 1);
+  expect(former[0]).toMatchObject({ resync: true, changes: [], revision: snapshot.revision });
+  const change = { kind: "organization", subject: platform.organization.id } as const;
+  await store.transaction(scope, (tx) => appendChange(tx, change, 1));
+  await until(() => former.length === 2 && current.length === 1);
+  // Its next heartbeat must not be behind the snapshot that it loads now.
+  expect(former[1]).toMatchObject({ resync: true, changes: [], revision: snapshot.revision + 1n });
+  expect((await handlers.getSnapshot({}, platform.as("anonymous"))).revision).toBe(snapshot.revision + 1n);
+  expect(current[0]).toMatchObject({ resync: false, changes: [change] });
+});
+
+test("the answer to a key names the lanes that can have changes of its caller, and is not newer than what was read", async () => {
+  const before = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7) }, platform.as("anonymous"));
+  await platform.deps.store.transaction("identity", (tx) => appendChange(tx, { kind: "key", subject: "key_1" }, 1));
+  await until(() => feed.place.total > Number(before.revision));
+  const after = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7) }, platform.as("anonymous"));
+  expect(after.revision).toBe(before.revision + 1n);
+  const moved = after.place?.revisions.filter((revision) => !before.place?.revisions.includes(revision));
+  expect(moved?.map(Number)).toEqual(feed.place.revisions.filter((revision) => moved?.includes(BigInt(revision))));
+  expect(moved).toHaveLength(1);
+});
