@@ -1,9 +1,11 @@
 import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
+import { NotOwner } from "../domain/not-owner.ts";
 import { publishedKeys } from "../proof/receipt-keys.ts";
 import type { CollectionName, Records } from "../stores/collections.ts";
-import type { Store } from "../stores/store.ts";
+import { listOf, type Scopes } from "../stores/scopes.ts";
+import type { Store, Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { openKeyring } from "./open-keyring.ts";
 import { createReceiptSigner } from "./receipt-signer.ts";
@@ -132,6 +134,30 @@ test("a pass that ends half way is continued by the next start, and until then t
   await next.step(3);
   expect(opens("new", await sealedTexts())).toBe(9);
   await expect(plane({ key: "new" })).resolves.toBeDefined();
+});
+
+test("records of a slot are sealed again by its owner, and the rotation is not finished before", async () => {
+  const before = await plane({ key: "old" });
+  await fill(() => before.keyring.seal(Buffer.from("plain")));
+  const elsewhere = new Proxy(opened.store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "transaction") return typeof value === "function" ? value.bind(target) : value;
+      return async (scopes: Scopes, work: (tx: Transaction) => Promise<unknown>) => {
+        if (listOf(scopes).some((scope) => scope.startsWith("slot:"))) throw new NotOwner(0);
+        return target.transaction(scopes, work);
+      };
+    },
+  });
+  const other = await plane({ key: "new", previous: "old" }, { store: elsewhere });
+  for (const now of [1, 2, 3]) await other.step(now);
+  expect(opens("old", await sealedTexts())).toBe(1);
+  expect(other.logged.join()).not.toMatch(/can be removed/);
+  const owner = await plane({ key: "new", previous: "old" });
+  await owner.step(4);
+  await other.step(5);
+  expect(opens("new", await sealedTexts())).toBe(9);
+  expect(other.logged.at(-1)).toMatch(/can be removed/);
 });
 
 test("while control planes are replaced one by one, each opens what another one sealed, and the new secret seals once all have it", async () => {
