@@ -58,6 +58,10 @@ export interface Federation {
   /** When a coordinator should work on it; while claimed, when the claim expires. */
   dueAt?: number;
   claim?: string;
+  /** Address of the coordinator that has the claim, or had the last one: it has the blobs. */
+  holder?: string;
+  /** The holder before a claim, to which a coordinator that cannot read the blobs gives it back. */
+  formerHolder?: string;
   createdAt: number;
   updatedAt: number;
 }

@@ -42,12 +42,19 @@ export async function findDueFederation(reader: Reader, except: readonly string[
 /** Claims a federation for a coordinator; returns undefined if it is no longer due. */
 export async function claimFederation(
   tx: Transaction,
-  { id, claim, leaseMs }: { id: string; claim: string; leaseMs: number },
+  { id, claim, leaseMs, address }: { id: string; claim: string; leaseMs: number; address: string },
   now: number,
 ): Promise<Federation | undefined> {
   const federation = await tx.get("federations", id);
   if (federation?.dueAt === undefined || federation.dueAt > now) return undefined;
-  const held = { ...federation, claim, dueAt: now + leaseMs };
+  const { holder: formerHolder, formerHolder: _before, ...rest } = federation;
+  const held: Federation = {
+    ...rest,
+    claim,
+    dueAt: now + leaseMs,
+    ...(address === "" ? {} : { holder: address }),
+    ...(formerHolder === undefined ? {} : { formerHolder }),
+  };
   await tx.put("federations", held);
   return held;
 }
@@ -71,7 +78,9 @@ export async function releaseFederation(
   { federation, waitingFor }: { federation: Federation; waitingFor: string },
   now: number,
 ): Promise<Federation> {
-  const freed: Federation = { ...withoutClaim(federation), state: stateAfter(federation.state, "wait"), waitingFor, dueAt: now };
+  const { holder: _holder, formerHolder, ...rest } = withoutClaim(federation);
+  const held = formerHolder === undefined ? {} : { holder: formerHolder };
+  const freed: Federation = { ...rest, ...held, state: stateAfter(federation.state, "wait"), waitingFor, dueAt: now };
   // One event per wait, however many coordinators claim and release it.
   const isNew = federation.waitingFor !== waitingFor || federation.state !== freed.state;
   return putFederation(tx, freed, isNew ? [{ type: "federation.waiting", data: { waitingFor } }] : [], now);

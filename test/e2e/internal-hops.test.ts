@@ -1,16 +1,21 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request as httpsRequest } from "node:https";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ChannelCredentials, credentials, ServerCredentials, status } from "@grpc/grpc-js";
 import { gwWith } from "../../cli/io-fixture.ts";
+import { systemClock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
 import { rawCall } from "../../common/grpc/every-method-fixture.ts";
 import { createGrpcServer, listen, shutDown } from "../../common/grpc/server.ts";
+import { silentLogger } from "../../common/logger.ts";
 import type { PeerRole } from "../../common/peers/peer.ts";
+import { peerFetch } from "../../common/peers/peer-fetch.ts";
 import { readPeerTls } from "../../common/peers/tls.ts";
 import { connectCoordinator } from "../../gateway-edge/access/clients/coordinator.ts";
 import { AccessServiceService, SettleRequest } from "../../proto/gen/tributary/access/v1/access.ts";
+import { createPeerCopies } from "../../trainer-node/coordinator/blobs/copies/peer-copies.ts";
 import { adminToken, call, newTenant } from "../helpers/api.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
 import { ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
@@ -150,6 +155,21 @@ test("the coordinator answers edges with a certificate, and nobody without", asy
   expect(await get(`${coordinatorUrl}/v1/blobs/${NOBODYS}`, "trainer")).toBe(404);
   expect(await get(`${coordinatorUrl}/v1/federations/fed_1/verify`, "trainer")).toBe(403);
   await expect(get(`${coordinatorUrl}/v1/blobs/${NOBODYS}`, "edge-1", foreign)).rejects.toThrow();
+});
+
+test("a coordinator copies blobs to another by its certificate, and may do nothing else there; edges and trainers may not copy", async () => {
+  const tls = peerTls("coordinator", "coordinator");
+  const copies = createPeerCopies({
+    ...{ peers: [coordinatorUrl], copies: 2, lostMs: 5000, token: undefined, fetch: peerFetch(tls, "coordinator") },
+    ...{ clock: systemClock, logger: silentLogger },
+  });
+  const path = join(folder, "blob");
+  writeFileSync(path, "an update");
+  const sha256 = createHash("sha256").update("an update").digest("hex");
+  await copies.put({ sha256, tenant: "org_1", path, bytes: 9, origin: "made", isReferenced: false });
+  const url = `${coordinatorUrl}/v1/copies/${sha256}`;
+  expect(await Promise.all(["coordinator", "edge-1", "trainer"].map((name) => get(url, name)))).toEqual([200, 403, 403]);
+  expect(await get(`${coordinatorUrl}/v1/federations/fed_1/verify`, "coordinator")).toBe(403);
 });
 
 test("the trainer speaks HTTPS with its certificate", async () => {

@@ -11,6 +11,7 @@ import {
 } from "../../common/config.ts";
 import { isExposed, isOpen } from "../../common/exposed.ts";
 import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
+import { isCoordinatorAddress } from "../../common/peers/coordinator-address.ts";
 import { requireTls } from "../../common/peers/tls.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
 import { copiesSettings, requireOneWay } from "./blobs/copies/copies-config.ts";
@@ -25,6 +26,15 @@ export const coordinatorSettings = {
       "Address that the coordinator listens on. Beyond loopback it starts only with `TLS_CERT`, and callers need a certificate; `make run` leaves it on 127.0.0.1.",
     shownDefault: "`HOST`",
   }),
+  COORDINATOR_ADVERTISE: z
+    .string()
+    .refine(isCoordinatorAddress, "must be a scheme, a host and a port, such as https://co.example.org:5100")
+    .optional()
+    .meta({
+      description:
+        "Address at which edges reach this coordinator. Edges ask the coordinator that has a federation's claim; without an address they use their `COORDINATOR_URL`.",
+      shownDefault: "the address it listens on, unless that is all addresses of the machine",
+    }),
   ...controlClientSettings,
   DATA_DIR: dataDirSetting,
   COORDINATOR_FEDERATIONS_MAX: countSetting(16, { min: 1, max: 1000 }).describe("Most federations that run at the same time."),
@@ -55,6 +65,17 @@ export const coordinatorSettings = {
   ALLOW_PRIVATE_NODES: developerFlag,
   LOG_LEVEL: logLevelSetting,
 };
+
+/** The address that edges are told: what is set, else the one that the coordinator listens on, if it is one. */
+export function advertisedAddress(
+  config: { coordinatorAdvertise?: string | undefined; host: string; tls: object | undefined },
+  port: number,
+): string {
+  if (config.coordinatorAdvertise !== undefined) return config.coordinatorAdvertise;
+  if (config.host === "0.0.0.0" || config.host === "::") return "";
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+  return URL.parse(`${config.tls ? "https" : "http"}://${host}:${port}`)?.origin ?? "";
+}
 
 /** Reads the coordinator's settings from the environment. */
 export function readCoordinatorConfig(environment: Environment) {

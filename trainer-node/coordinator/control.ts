@@ -74,9 +74,9 @@ export function bindControl(
 /** Claims federations without a coordinator. */
 export async function claimWork(
   client: TrainingClient,
-  { claim, leaseMs, limit, except }: { claim: string; leaseMs: number; limit: number; except: string[] },
+  { leaseMs, ...request }: { claim: string; leaseMs: number; limit: number; except: string[]; address: string },
 ): Promise<FederationWork[]> {
-  return (await client.claimFederations({ claim, leaseMs: BigInt(leaseMs), limit, except }, { deadlineMs: CALL_MS })).work;
+  return (await client.claimFederations({ ...request, leaseMs: BigInt(leaseMs) }, { deadlineMs: CALL_MS })).work;
 }
 
 /** Releases a claim to other coordinators and records what the federation waits for. */

@@ -19,6 +19,8 @@ export interface CoordinatorOptions {
   readonly federationsMax: number;
   readonly leaseMs: number;
   readonly pollMs: number;
+  /** Address at which edges reach this coordinator; empty: edges use their own setting. */
+  readonly address: string;
   /** Is notified of every claim, whether it was answered or not. */
   readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
 }
@@ -60,11 +62,11 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
 
 /** A failed claim does not stop the loop: the next poll tries again, and the failure is logged and shown by `/health`. */
 async function claimOrReport(
-  { client, leaseMs, health }: CoordinatorOptions,
+  { client, leaseMs, health, address }: CoordinatorOptions,
   { claim, limit, except }: { claim: string; limit: number; except: string[] },
 ): Promise<FederationWork[]> {
   try {
-    const work = await claimWork(client, { claim, leaseMs, limit, except });
+    const work = await claimWork(client, { claim, leaseMs, limit, except, address });
     health.succeeded();
     return work;
   } catch (thrown) {

@@ -13,7 +13,7 @@ import { withCopies } from "./blobs/copies/copied-folder.ts";
 import { openCopies } from "./blobs/copies/copies-config.ts";
 import { startSweeping } from "./blobs/sweep-blobs.ts";
 import { watchClaims } from "./claim-health.ts";
-import { readCoordinatorConfig } from "./config.ts";
+import { advertisedAddress, readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
 import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
@@ -74,6 +74,7 @@ await runMain("tributary coordinator", async () => {
     federationsMax: config.coordinatorFederationsMax,
     leaseMs: config.coordinatorLeaseMs,
     pollMs: config.coordinatorPollMs,
+    address: advertisedAddress(config, server.port),
   });
   const sweeping = startSweeping({
     ...{ blobs, shared: copies?.shared, client, clock, logger },

@@ -106,6 +106,7 @@ function newFederation(settings: string, participants: Participant[], now: numbe
     budgetNanoUsd: 0n,
     createdAt: at,
     updatedAt: at,
+    holder: "",
   };
 }
 

@@ -42,6 +42,7 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     budgetNanoUsd: federation.budgetNanoUsd,
     createdAt: date(federation.createdAt),
     updatedAt: date(federation.updatedAt),
+    holder: federation.holder ?? "",
   };
 }
 

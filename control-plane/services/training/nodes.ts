@@ -99,9 +99,9 @@ export function trainingNodeHandlers(
         // A participant joins repeatedly; only the first time writes an event.
         const first = [{ type: "participant.joined", data: { participantId: place.id } }];
         if (!place.joined) await putFederation(tx, { ...federation, participants }, first, now);
-        const { id, organizationId } = federation;
+        const { id, organizationId, holder = "" } = federation;
         const secret = deps.secrets.open(place.sealedSecret).toString();
-        return { federationId: id, participantId: place.id, secret, organizationId, namesBlob: false };
+        return { federationId: id, participantId: place.id, secret, organizationId, namesBlob: false, holder };
       });
       return { ...joined, namesBlob: blob !== "" && (await isParticipants(deps.store, { ...joined, blob })) };
     },

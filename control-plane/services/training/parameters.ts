@@ -13,13 +13,14 @@ export function trainingParametersHandlers(deps: ControlDeps): Pick<Handlers, "f
   return {
     async findParameters({ federationId, round, joinToken }, context) {
       const federation = await readable(deps, { federationId, joinToken }, context);
+      const named = { name: federation.name, holder: federation.holder ?? "" };
       if (round === undefined) {
-        const { head, name } = federation;
-        if (head.blob !== "") return { blob: head.blob, round: head.round, name };
+        const { head } = federation;
+        if (head.blob !== "") return { blob: head.blob, round: head.round, ...named };
         throw new AppError("NOT_FOUND", "The federation has no parameters yet: no round has been committed.");
       }
       const found = await deps.store.get("trainingRounds", roundId(federation.id, round));
-      if (found?.state === "committed") return { blob: found.resultBlob, round, name: federation.name };
+      if (found?.state === "committed") return { blob: found.resultBlob, round, ...named };
       throw new AppError(
         "NOT_FOUND",
         `Round ${round} has not been committed. GET /training/federations/${federation.id}/rounds lists the rounds.`,

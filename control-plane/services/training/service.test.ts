@@ -92,10 +92,44 @@ describe("blobs", () => {
 
 test("a coordinator without the claim changes nothing", async () => {
   const federationId = await idOf();
-  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  const { work } = await training().claimFederations(
+    { claim: "a", leaseMs: 1000n, limit: 1, except: [], address: "" },
+    platform.as("anonymous"),
+  );
   expect(work.map(({ federation }) => federation?.id)).toEqual([federationId]);
   const end = (claim: string) => training().endFederation({ federationId, claim, state: "failed" }, platform.as("anonymous"));
   expect([await outcomeOf(end("b")), await outcomeOf(end("a"))]).toEqual(["RECORD_CHANGED", "ok"]);
+});
+
+describe("the holder of a federation", () => {
+  const [first, second] = ["http://127.0.0.1:5101", "https://co-2.example.org:5100"];
+  const claim = (address: string) =>
+    training().claimFederations({ claim: address, leaseMs: 1000n, limit: 1, except: [], address }, platform.as("anonymous"));
+  const release = (federationId: string, address: string) =>
+    training().releaseFederation({ federationId, claim: address, waitingFor: "blobs" }, platform.as("anonymous"));
+
+  test("is the coordinator with the claim, and after a release the one before it, which has the blobs", async () => {
+    const id = await idOf();
+    const holder = async () => (await training().getFederation({ id }, platform.as("owner"))).federation?.holder;
+    expect(await holder()).toBe("");
+    expect((await claim(first)).work[0]?.federation?.holder).toBe(first);
+    for (const action of ["pause", "resume"]) await control("owner", id, action);
+    expect(await holder()).toBe(first);
+    await claim(second);
+    expect(await holder()).toBe(second);
+    await release(id, second);
+    expect(await holder()).toBe(first);
+    await claim(second);
+    const ended = { federationId: id, claim: second, state: "failed" };
+    await training().endFederation(ended, platform.as("anonymous"));
+    expect(await holder()).toBe(second);
+  });
+
+  test("is an address and nothing else", async () => {
+    await idOf();
+    for (const address of ["co-2.example.org", "https://co/?x", "https://user:pw@co", "file:///etc"])
+      expect(await outcomeOf(claim(address))).toBe("VALIDATION_ERROR");
+  });
 });
 
 test("nodes of a team: managers add and remove them, their addresses are unique, and their tokens are not listed", async () => {
@@ -122,7 +156,10 @@ test("a node's secret goes to the edge that signs for it and to coordinators, an
   const secretFor = async (withToken: boolean) => (await training().getNode({ id, withToken }, platform.as("member"))).node?.secret;
   expect([node?.secret, await secretFor(false), await secretFor(true)]).toEqual([undefined, undefined, secret]);
   await create("owner", { participants: [{ url, join: false, dataset: "" }] });
-  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  const { work } = await training().claimFederations(
+    { claim: "a", leaseMs: 1000n, limit: 1, except: [], address: "" },
+    platform.as("anonymous"),
+  );
   expect(work[0]?.federation?.participants).toMatchObject([{ url, secret }]);
 });
 
@@ -134,7 +171,10 @@ test("a node or participant at the shared trainer's address is called with the o
   const tokenOf = async (id: string) => (await training().getNode({ id, withToken: true }, platform.as("member"))).node?.token;
   expect(await Promise.all(["node_local", ...ids].map(tokenOf))).toEqual(["the-operators-token", "the-operators-token", undefined]);
   await create("owner", { participants: urls.map((url) => ({ url, join: false, dataset: "" })) });
-  const { work } = await training().claimFederations({ claim: "a", leaseMs: 1000n, limit: 1, except: [] }, platform.as("anonymous"));
+  const { work } = await training().claimFederations(
+    { claim: "a", leaseMs: 1000n, limit: 1, except: [], address: "" },
+    platform.as("anonymous"),
+  );
   const tenantId = platform.team.organizationId;
   expect(work[0]?.federation?.participants).toMatchObject([
     { token: "the-operators-token", tenantId },

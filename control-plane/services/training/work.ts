@@ -1,6 +1,7 @@
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { isCoordinatorAddress } from "../../../common/peers/coordinator-address.ts";
 import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { stateAfter } from "../../domain/federation-state.ts";
@@ -51,12 +52,18 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     async claimFederations(request) {
       const leaseMs = requireLease(request.leaseMs);
       const except = request.except.slice(0, EXCEPT_MAX);
+      const { claim, address } = request;
+      if (address !== "" && !isCoordinatorAddress(address))
+        throw new AppError(
+          "VALIDATION_ERROR",
+          "address must be the scheme, host and port of the coordinator, such as https://co.example.org:5100.",
+        );
       const work = [];
       while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
         // Most requests find nothing due, so a read without a transaction comes first.
         const due = await findDueFederation(store, except, clock.now());
         if (!due) break;
-        const asked = { id: due.id, claim: request.claim, leaseMs };
+        const asked = { id: due.id, claim, leaseMs, address };
         const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
         // Another coordinator was first.
         if (!claimed) continue;

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { isTrustedAddress } from "../../../common/peers/coordinator-address.ts";
 import { peerFetch } from "../../../common/peers/peer-fetch.ts";
 import type { PeerTls } from "../../../common/peers/tls.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
@@ -71,17 +72,52 @@ interface CoordinatorAddress {
   readonly tls?: PeerTls | undefined;
 }
 
-const clients = new WeakMap<CoordinatorAddress, CoordinatorClient>();
+const fetches = new WeakMap<CoordinatorAddress, typeof fetch>();
 
-/** The client of an address, one for all requests of an edge, because with TLS it has its own connections. */
-export function connectCoordinator(address: CoordinatorAddress): CoordinatorClient {
-  const client = clients.get(address) ?? createClient(address);
-  clients.set(address, client);
-  return client;
+/** The client of COORDINATOR_URL. */
+export function connectCoordinator(config: CoordinatorAddress): CoordinatorClient {
+  return createClient(config, config.coordinatorUrl);
 }
 
-function createClient({ coordinatorUrl, coordinatorToken, tls }: CoordinatorAddress): CoordinatorClient {
-  const send = peerFetch(tls, "coordinator");
+/** The address of the coordinator that the control plane names as the holder of a federation; COORDINATOR_URL if it names none. */
+export function holderAddress({ coordinatorUrl, tls }: CoordinatorAddress, holder: string): string {
+  return isTrustedAddress(holder, { hasTls: tls !== undefined }) ? holder : coordinatorUrl;
+}
+
+type FederationReads = Pick<CoordinatorClient, "verify" | "replay" | "hasBlob" | "parameters">;
+
+/** Reads of one federation, from the coordinator that holds it. If it cannot be reached, COORDINATOR_URL is asked, which may have copies. */
+export function connectHolder(config: CoordinatorAddress, holder: string): FederationReads {
+  const fallback = connectCoordinator(config);
+  const address = holderAddress(config, holder);
+  if (address === config.coordinatorUrl) return fallback;
+  const first = createClient(config, address);
+  const either = async <Answer>(ask: (client: FederationReads) => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await ask(first);
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== "UPSTREAM_UNAVAILABLE") throw thrown;
+      return ask(fallback);
+    }
+  };
+  return {
+    verify: (...asked) => either((client) => client.verify(...asked)),
+    replay: (...asked) => either((client) => client.replay(...asked)),
+    hasBlob: (...asked) => either((client) => client.hasBlob(...asked)),
+    parameters: (...asked) => either((client) => client.parameters(...asked)),
+  };
+}
+
+/** One for all requests of an edge, because with TLS it has its own connections. */
+function fetchOf(config: CoordinatorAddress): typeof fetch {
+  const send = fetches.get(config) ?? peerFetch(config.tls, "coordinator");
+  fetches.set(config, send);
+  return send;
+}
+
+function createClient(config: CoordinatorAddress, coordinatorUrl: string): CoordinatorClient {
+  const send = fetchOf(config);
+  const { coordinatorToken } = config;
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
   const ask = async (
     path: string,

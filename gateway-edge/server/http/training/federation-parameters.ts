@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { type Request, type Response, Router } from "express";
 import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
-import { connectCoordinator } from "../../../access/clients/coordinator.ts";
+import { connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { id } from "../../../schemas/fields.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
@@ -51,7 +51,7 @@ async function send(
   const found = await control.training.findParameters({ federationId, round, joinToken }, look);
   const { format } = validate(query, request.query, "query");
   const asked = { sha256: found.blob, format, ifNoneMatch: request.get("if-none-match"), method: request.method };
-  const answer = await connectCoordinator(config).parameters(asked, { deadlineMs: DELIVERY_MS_MAX, signal: left.signal });
+  const answer = await connectHolder(config, found.holder).parameters(asked, { deadlineMs: DELIVERY_MS_MAX, signal: left.signal });
   if (answer.status !== 200 && answer.status !== 304) throw await refusal(answer, found.round);
   response.setHeader("cache-control", "private, no-cache");
   copyHeaders(answer, response, ["etag"]);

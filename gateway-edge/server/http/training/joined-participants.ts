@@ -5,10 +5,11 @@ import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { type PeerTls, serverOf } from "../../../../common/peers/tls.ts";
 import { CAPABILITIES_HEADER } from "../../../../common/training/capabilities.ts";
+import { holderAddress } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { callMetadata } from "../../middleware/authenticate-user.ts";
-import { createForward } from "./forward.ts";
+import { createForward, type ForwardOptions } from "./forward.ts";
 
 const LOOK_MS = 5000;
 const CALL_MS_MAX = 600_000;
@@ -22,6 +23,11 @@ interface Joined {
   readonly namesBlob: boolean;
 }
 
+/** Which coordinator a call goes to. */
+interface AddressedTarget extends JoinedTarget {
+  readonly address: string;
+}
+
 interface JoinedTarget {
   readonly path: string;
   /** The organization that the call counts for. */
@@ -33,10 +39,10 @@ interface JoinedTarget {
  * results. The edge checks the token and forwards to the coordinator.
  */
 export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control" | "config">): Router {
-  const targets = new WeakMap<IncomingMessage, JoinedTarget>();
-  const forward = createForward({
+  const targets = new WeakMap<IncomingMessage, AddressedTarget>();
+  const options: ForwardOptions = {
     target: config.coordinatorUrl,
-    ...(config.tls && config.coordinatorUrl.startsWith("https:") ? { agent: coordinatorAgent(config.tls) } : {}),
+    router: (request) => targets.get(request)?.address ?? config.coordinatorUrl,
     proxyTimeout: CALL_MS_MAX,
     pathRewrite: (_path, request) => targets.get(request)?.path ?? "/",
     onSend: (sent, request) => {
@@ -47,7 +53,9 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
       if (tenant !== "") sent.setHeader("x-gw-tenant", tenant);
       if (config.coordinatorToken !== undefined) sent.setHeader("authorization", `Bearer ${config.coordinatorToken}`);
     },
-  });
+  };
+  const plain = createForward(options);
+  const secure = config.tls ? createForward({ ...options, agent: coordinatorAgent(config.tls) }) : plain;
   const pass = async (
     request: Request,
     response: Response,
@@ -56,13 +64,14 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
   ): Promise<void> => {
     const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
     if (token === undefined) throw new AppError("UNAUTHORIZED", "Send the join token as Authorization: Bearer join_...");
-    const options = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
+    const look = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
     const { sha256: blob = "" } = request.params;
-    const { federationId, participantId, organizationId, namesBlob } = await control.training.joinFederation(
-      { token, blob: String(blob), ...asked },
-      options,
-    );
-    targets.set(request, targetOf({ place: `${federationId}/${participantId}`, organizationId, namesBlob }));
+    const joined = await control.training.joinFederation({ token, blob: String(blob), ...asked }, look);
+    const { federationId, participantId, organizationId, namesBlob } = joined;
+    // The participant's work is in the memory of the coordinator that holds the federation.
+    const address = holderAddress(config, joined.holder);
+    targets.set(request, { ...targetOf({ place: `${federationId}/${participantId}`, organizationId, namesBlob }), address });
+    const forward = address.startsWith("https:") ? secure : plain;
     await forward(request, response).catch((cause: unknown) => {
       throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be reached; try again later.", { internal: String(cause), cause });
     });

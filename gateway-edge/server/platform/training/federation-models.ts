@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Federation, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
-import { connectCoordinator } from "../../../access/clients/coordinator.ts";
+import { connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams } from "../../../schemas/fields.ts";
 import * as trained from "../../../schemas/platform/trained-models.ts";
@@ -34,7 +34,7 @@ const publish = (deps: EdgeDeps) =>
       const rounds = await committedRounds(deps, federation, call);
       const round = wanted === undefined ? rounds.at(-1) : rounds.find((entry) => entry.round === wanted);
       if (!round) throw notCommitted(wanted);
-      if (!(await connectCoordinator(deps.config).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
+      if (!(await connectHolder(deps.config, federation.holder).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
       const request = {
         ...rest,
         model: model ?? modelNameOf(federation),

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { orElse } from "../../../../common/ignore.ts";
 import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
-import { connectCoordinator } from "../../../access/clients/coordinator.ts";
+import { connectCoordinator, connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
@@ -191,8 +191,8 @@ const verify = ({ control, config }: EdgeDeps) =>
     answer: schemas.verifyAnswer,
     handler: async ({ params }, call) => {
       const read = call.read(DEADLINE_MS.verify);
-      await control.training.getFederation(params, read);
-      const { ok, rounds, remade, firstBad } = await connectCoordinator(config).verify(params.id, read);
+      const { federation } = await control.training.getFederation(params, read);
+      const { ok, rounds, remade, firstBad } = await connectHolder(config, sent(federation, "federation").holder).verify(params.id, read);
       return { ok, rounds, remade, firstBad };
     },
   });
@@ -211,8 +211,8 @@ const replay = ({ control, config }: EdgeDeps) =>
     answer: schemas.replayAnswer,
     handler: async ({ params, body }, call) => {
       const read = call.read(DEADLINE_MS.verify);
-      await control.training.getFederation(params, read);
-      const { strategy, rounds } = await connectCoordinator(config).replay(params.id, body, read);
+      const { federation } = await control.training.getFederation(params, read);
+      const { strategy, rounds } = await connectHolder(config, sent(federation, "federation").holder).replay(params.id, body, read);
       return { strategy: { ...strategy, name: String(strategy["name"]) }, rounds };
     },
   });

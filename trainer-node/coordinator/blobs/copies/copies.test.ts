@@ -166,7 +166,7 @@ test("a peer that is down for a moment is waited for; one that is lost is not, a
   await lossy.put(other);
   expect(nowMs).toBe(before);
   isDown = false;
-  nowMs += 5_000;
+  nowMs += 2_000;
   await lossy.put(made);
   expect(await peer.own.find(made.sha256)).toBeDefined();
 });

@@ -22,7 +22,7 @@ export interface PeerCopiesOptions {
 
 const RETRY_MS = 250;
 /** Lost peers are tried again after this time, so that they do not delay every update. */
-const LOST_RETRY_MS = 5_000;
+const LOST_RETRY_MS = 2_000;
 const ANSWER_MS = 5_000;
 
 /**
