@@ -160,7 +160,7 @@ test("the coordinator answers edges with a certificate, and nobody without", asy
 test("a coordinator copies blobs to another by its certificate, and may do nothing else there; edges and trainers may not copy", async () => {
   const tls = peerTls("coordinator", "coordinator");
   const copies = createPeerCopies({
-    ...{ peers: [coordinatorUrl], copies: 2, lostMs: 5000, token: undefined, fetch: peerFetch(tls, "coordinator") },
+    ...{ peers: [coordinatorUrl], self: "co_test", copies: 2, lostMs: 5000, token: undefined, fetch: peerFetch(tls, "coordinator") },
     ...{ clock: systemClock, logger: silentLogger },
   });
   const path = join(folder, "blob");

@@ -141,7 +141,7 @@ async function release(
   const { waitingFor } = thrown;
   const federationId = work.federation?.id ?? "";
   const { isFirst } = released.add(federationId);
-  const fields = { federation: federationId, waitingFor, error: thrown.message };
+  const fields = { federation: federationId, waitingFor, error: thrown.internal };
   if (isFirst) deps.logger.warn(fields, "a claim was released: this coordinator cannot read or copy its blobs");
   else deps.logger.debug(fields, "a claim was released again");
   await releaseWork(client, { federationId, claim, waitingFor });

@@ -25,6 +25,8 @@ export interface CoordinatorHttpDeps {
   readonly blobs: BlobFolder;
   /** This coordinator's own folder, without the copies elsewhere. */
   readonly folder: BlobFolder;
+  /** A name of this process that no other has. */
+  readonly self: string;
   readonly work: JoinedWork;
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
@@ -45,7 +47,7 @@ const REPLAY_BYTES_MAX = 64 * 1024;
  * participants.
  */
 export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
-  const { blobs, folder, clock, work, verify, replay, participants, health, logger, token } = deps;
+  const { blobs, folder, self, clock, work, verify, replay, participants, health, logger, token } = deps;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -57,7 +59,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   // The routes below give access to updates and models, so they require the token, or with TLS a certificate.
   app.use(requireAccess({ auth: "loopback", token, peers: ["edge", "trainer", "operator", "coordinator"] }));
   app.use(keepToTheirRoutes);
-  app.use(copyRoutes({ folder, clock }));
+  app.use(copyRoutes({ folder, clock, self }));
   app.use(blobRoutes(blobs));
   app.get("/v1/federations/:id/verify", async (request, response) => {
     const left = new AbortController();

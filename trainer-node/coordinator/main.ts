@@ -1,5 +1,6 @@
 import { systemClock as clock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
+import { newId } from "../../common/ids.ts";
 import { createLogger } from "../../common/logger.ts";
 import { presentedToken } from "../../common/peers/control-token.ts";
 import { trustOperator } from "../../common/peers/tls.ts";
@@ -38,7 +39,8 @@ await runMain("tributary coordinator", async () => {
     bytesMax: config.coordinatorBlobBytesMax,
     bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
   });
-  const copies = openCopies(config, { folder: config.blobFolder, token: config.coordinatorToken, tls: config.tls, clock, logger });
+  const self = newId("co", { clock, random });
+  const copies = openCopies(config, { folder: config.blobFolder, self, token: config.coordinatorToken, tls: config.tls, clock, logger });
   const blobs = copies ? withCopies(folder, { copies: copies.copies, logger }) : folder;
   const aggregation = createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger });
   const idleMs = config.coordinatorIdleMs;
@@ -52,6 +54,7 @@ await runMain("tributary coordinator", async () => {
   const app = createCoordinatorApp({
     blobs,
     folder,
+    self,
     work,
     health: health.check,
     clock,

@@ -24,7 +24,7 @@ beforeEach(async () => {
   work = createJoinedWork({ clock });
   const unused = () => Promise.reject(new Error("not in this test"));
   const app = createCoordinatorApp({
-    ...{ blobs, folder: blobs, work, clock, random, logger: silentLogger, token: undefined },
+    ...{ blobs, folder: blobs, self: "co_1", work, clock, random, logger: silentLogger, token: undefined },
     ...{ verify: unused, replay: unused, participants: { capabilities: unused } },
     health: () => ({ status: "ok" }),
   });

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Origin } from "../../../blobs/blob-owners.ts";
+import { TrainerError } from "../../../errors.ts";
 
 /** Copies of blobs outside of this coordinator's folder, from which other coordinators go on when this one is lost. */
 export interface BlobCopies {
@@ -25,13 +26,14 @@ export interface CopiedBlob extends WantedBlob {
   readonly isReferenced: boolean;
 }
 
-/** Blobs cannot be read, or not be copied. The work on them waits; it does not fail. */
-export class BlobsUnavailable extends Error {
+/** Blobs cannot be read, or not be copied. The work on them waits; it does not fail. Callers of the HTTP API are answered with 503. */
+export class BlobsUnavailable extends TrainerError {
   /** For the federation's owner. */
   readonly waitingFor: string;
 
   constructor(waitingFor: string, options?: { cause: unknown }) {
-    super(`the work needs ${waitingFor}${options ? ` (${String(options.cause)})` : ""}`, options);
+    const internal = options ? { internal: String(options.cause) } : {};
+    super("PARAMETERS_UNAVAILABLE", `This needs ${waitingFor}. Try again later.`, { retryAfterSeconds: 5, ...internal, ...options });
     this.name = "BlobsUnavailable";
     this.waitingFor = waitingFor;
   }

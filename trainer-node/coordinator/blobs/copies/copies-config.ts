@@ -33,7 +33,7 @@ export const copiesSettings = {
     .describe("Region of the bucket."),
   BLOBS_S3_PREFIX: z
     .string()
-    .regex(/^([A-Za-z0-9_.-]+\/)*$/, "must be empty or end in a slash")
+    .regex(/^([A-Za-z0-9_-][A-Za-z0-9_.-]*\/)*$/, "must be empty, or names that each end in a slash")
     .default("")
     .describe("What the keys of objects begin with, such as `training/`."),
   AWS_ACCESS_KEY_ID: z.string().min(1).optional().describe("Access key of the bucket."),
@@ -74,6 +74,8 @@ export function requireOneWay(settings: CopiesSettings, hasTls: boolean): void {
 export interface CopiesDeps {
   /** This coordinator's folder of blobs. */
   readonly folder: string;
+  /** A name of this process that no other has. */
+  readonly self: string;
   readonly token: string | undefined;
   readonly tls: PeerTls | undefined;
   readonly clock: Clock;
@@ -86,8 +88,8 @@ export function openCopies(settings: CopiesSettings, deps: CopiesDeps): { copies
   if (objects) return { copies: createSharedCopies({ objects, folder: deps.folder }), shared: sharedPlace(objects) };
   const { coordinatorPeers: peers, coordinatorCopies: copies, coordinatorPeerLostMs: lostMs } = settings;
   if (peers.length === 0) return undefined;
-  const { token, tls, clock, logger } = deps;
-  return { copies: createPeerCopies({ peers, copies, lostMs, token, fetch: peerFetch(tls, "coordinator"), clock, logger }) };
+  const { self, token, tls, clock, logger } = deps;
+  return { copies: createPeerCopies({ peers, self, copies, lostMs, token, fetch: peerFetch(tls, "coordinator"), clock, logger }) };
 }
 
 function openObjects(settings: CopiesSettings, { clock }: CopiesDeps): ObjectStore | undefined {

@@ -10,13 +10,19 @@ import { digestOf, sendBlob } from "../blob-routes.ts";
 /** The path of copies; only other coordinators call it. */
 export const COPIES_PATH = "/v1/copies/";
 const PATH = `${COPIES_PATH}:sha256`;
+/** The header that tells a coordinator whether an address is its own. */
+export const COORDINATOR_HEADER = "x-gw-coordinator";
 
 /**
  * `/v1/copies/{sha256}`: copies of blobs for other coordinators. Unlike `/v1/blobs`, it looks in this coordinator's folder only, so that
  * coordinators do not ask each other in circles.
  */
-export function copyRoutes({ folder, clock }: { folder: BlobFolder; clock: Clock }): Router {
+export function copyRoutes({ folder, clock, self }: { folder: BlobFolder; clock: Clock; self: string }): Router {
   const router = Router();
+  router.use(COPIES_PATH, (_request, response, next) => {
+    response.setHeader(COORDINATOR_HEADER, self);
+    next();
+  });
   router.get(PATH, async (request, response) => {
     const sha256 = digestOf(request);
     const found = await folder.of(tenantOf(request)).findOwned(sha256);

@@ -5,10 +5,13 @@ import { orElse } from "../../../../common/ignore.ts";
 import type { Logger } from "../../../../common/logger.ts";
 import { TENANT_HEADER } from "../../../http/tenant.ts";
 import type { BlobCopies, CopiedBlob, WantedBlob } from "./blob-copies.ts";
+import { COORDINATOR_HEADER } from "./copy-routes.ts";
 
 export interface PeerCopiesOptions {
   /** Addresses of the other coordinators. */
   readonly peers: readonly string[];
+  /** The name of this process, by which an address of its own is recognized: it is no other place. */
+  readonly self: string;
   /** How many coordinators have to have a blob, with this one. */
   readonly copies: number;
   /** A peer that has not answered for this time counts as lost, and copies are not waited for any longer. */
@@ -29,34 +32,40 @@ const ANSWER_MS = 5_000;
  * Copies in the folders of other coordinators, by hash. A blob counts when enough coordinators have it. Peers that are lost are not waited
  * for, so that the last coordinator goes on alone; what it makes until they are back is in its folder only.
  */
-export function createPeerCopies({ peers, copies, lostMs, clock, logger, ...options }: PeerCopiesOptions): BlobCopies {
+export function createPeerCopies({ peers, self, copies, lostMs, clock, logger, ...options }: PeerCopiesOptions): BlobCopies {
   const send = createSend({ clock, ...options });
-  const all = peers.map((url) => createPeer(url, { lostMs, clock, logger }));
+  let all = peers.map((url) => createPeer(url, { lostMs, clock, logger }));
   const offer = async (peer: Peer, blob: CopiedBlob, signal: AbortSignal | undefined): Promise<boolean> => {
     try {
-      const isThere = (await send(peer.url, blob, { method: "HEAD", signal })).ok || (await upload(peer.url, blob, signal));
+      const found = await send(peer.url, blob, { method: "HEAD", signal });
+      if (found.headers.get(COORDINATOR_HEADER) === self) return leaveOut(peer);
+      if (!found.ok) await upload(peer.url, blob, signal);
       peer.answered();
-      return isThere;
+      return true;
     } catch (thrown) {
       signal?.throwIfAborted();
       peer.failed(thrown);
       return false;
     }
   };
-  const upload = async (url: string, blob: CopiedBlob, signal: AbortSignal | undefined): Promise<boolean> => {
+  const leaveOut = (peer: Peer): false => {
+    logger.warn({ peer: peer.url }, "COORDINATOR_PEERS names this coordinator itself; the address is left out");
+    all = all.filter((other) => other !== peer);
+    return false;
+  };
+  const upload = async (url: string, blob: CopiedBlob, signal: AbortSignal | undefined): Promise<void> => {
     const answer = await send(url, blob, { method: "PUT", file: blob, signal });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`it answered ${answer.status}: ${text.slice(0, 300)}`);
-    return true;
   };
   return {
     put: async (blob, signal) => {
-      const without = new Set(all);
-      const needed = Math.min(copies - 1, all.length);
-      while (all.length - without.size < needed) {
-        const due = [...without].filter((peer) => peer.isDue());
-        for (const peer of due) if (all.length - without.size < needed && (await offer(peer, blob, signal))) without.delete(peer);
-        if (all.length - without.size >= needed || [...without].every((peer) => peer.isLost())) return;
+      const having = new Set<Peer>();
+      const isEnough = () => having.size >= Math.min(copies - 1, all.length);
+      const others = () => all.filter((peer) => !having.has(peer));
+      for (;;) {
+        for (const peer of others()) if (!isEnough() && peer.isDue() && (await offer(peer, blob, signal))) having.add(peer);
+        if (isEnough() || others().every((peer) => peer.isLost())) return;
         await pause(clock, RETRY_MS, signal);
         signal?.throwIfAborted();
       }
