@@ -315,6 +315,9 @@ describe("aggregation", () => {
     const list = [packed(f32("w", [1])), packed(f32("w", [Number.NaN])), packed(f32("w", [3]))];
     const refused = await send("/aggregate", { parameters_list: list });
     expect(refused).toMatchObject({ status: 422, body: { code: "NON_FINITE", details: { client: 1, tensor: "w", element: 0 } } });
+    const named = await send("/aggregate", { parameters_list: list, client_ids: ["x", "y", "z"] });
+    expect(named).toMatchObject({ status: 422, body: { details: { client: 1, client_id: "y" } } });
+    expect(named.body.error).toContain("client y (parameters_list[1])");
     const dropped = await send("/aggregate", { parameters_list: list, on_invalid: "drop", client_ids: ["x", "y", "z"] });
     expect(valuesOf(dropped.body.parameters)).toEqual([[2]]);
     expect(dropped.body.clients).toMatchObject([

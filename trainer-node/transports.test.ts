@@ -373,9 +373,22 @@ describe("jobs", () => {
     expect(await (await fetch(`${node.url}/v1/jobs/${body.id}`)).json()).toMatchObject({ status: "cancelled" });
   });
 
-  test("a job that fails says what the call would have said; an unknown one is a 404", async () => {
-    const { body } = await json("/train", { dataset: [] }, { prefer: "respond-async" });
-    expect((await events(body.id)).at(-1)).toMatchObject({ data: { status: "failed", error: { code: "EMPTY_DATASET" } } });
+  test.each<[string, object, number, string]>([
+    ["/train", { dataset: [] }, 422, "EMPTY_DATASET"],
+    ["/train", { dataset: ROWS, config: { epochs: 0 } }, 422, "VALIDATION_ERROR"],
+    ["/evaluate", { dataset: ROWS, parameters: "no base64!" }, 422, "INVALID_BASE64"],
+    ["/aggregate", { parameters_list: [] }, 422, "EMPTY_LIST"],
+  ])("%s with %j is the %i that the call would have been, and no job", async (path, request, status, code) => {
+    expect(await json(path, request, { prefer: "respond-async" })).toMatchObject({ status, body: { code } });
+    expect(node.deps.jobs?.counts().active).toBe(0);
+    expect(node.deps.budget.heldBytes).toBe(0);
+  });
+
+  test("a job that fails after its start says what the call would have said; an unknown one is a 404", async () => {
+    const request = { dataset: "digits", config: { epochs: 100, lr: 100, task: "linear" } };
+    const { status, body } = await json("/train", request, { prefer: "respond-async" });
+    expect(status).toBe(202);
+    expect((await events(body.id)).at(-1)).toMatchObject({ data: { status: "failed", error: { code: "NON_FINITE" } } });
     expect((await fetch(`${node.url}/v1/jobs/${body.id}/result`)).status).toBe(422);
     expect((await fetch(`${node.url}/v1/jobs/job_none`)).status).toBe(404);
     expect((await fetch(`${node.url}/v1/jobs/job_none`, { method: "POST" })).status).toBe(405);

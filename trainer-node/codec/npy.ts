@@ -58,10 +58,8 @@ export function decodeNpy(bytes: Uint8Array): Tensor {
     .filter((part) => part !== "")
     .map(Number);
   const { dtype, swapped } = readType(descr);
-  if (fortran === "True" && shape.length > 1) {
-    throw new InputProblem("VALIDATION_ERROR", "the npy array is in Fortran order; save numpy.ascontiguousarray(array)");
-  }
-  const data = bytes.subarray(dataOffset);
+  const stored = bytes.subarray(dataOffset);
+  const data = fortran === "True" ? inRowOrder(stored, shape, ELEMENT_BYTES[dtype]) : stored;
   return tensorFromBytes({ name: NPY_TENSOR_NAME, dtype, shape }, swapped ? swapBytes(data, ELEMENT_BYTES[dtype]) : data);
 }
 
@@ -94,6 +92,37 @@ function readType(descr: string): { dtype: DType; swapped: boolean } {
   }
   return { dtype: known[0] as DType, swapped: order === ">" && ELEMENT_BYTES[known[0] as DType] > 1 };
 }
+
+/** The elements of an array in Fortran order, the first index of which changes fastest, with the last one changing fastest. */
+function inRowOrder(bytes: Uint8Array, shape: readonly number[], elementBytes: number): Uint8Array {
+  const count = shape.reduce((product, size) => product * size, 1);
+  // An array of another size is refused by its reader.
+  if (shape.length < 2 || count * elementBytes !== bytes.byteLength) return bytes;
+  const View = VIEWS[elementBytes] ?? Uint8Array;
+  const columns = new View(Uint8Array.from(bytes).buffer);
+  const rows = new View(count);
+  const strides = shape.map((_, axis) => shape.slice(0, axis).reduce((product, size) => product * size, 1));
+  const index = new Array<number>(shape.length).fill(0);
+  for (let at = 0, from = 0; at < count; at++) {
+    rows[at] = columns[from] as number;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      from += strides[axis] as number;
+      index[axis] = (index[axis] as number) + 1;
+      if ((index[axis] as number) < (shape[axis] as number)) break;
+      from -= (strides[axis] as number) * (shape[axis] as number);
+      index[axis] = 0;
+    }
+  }
+  return new Uint8Array(rows.buffer);
+}
+
+/** Elements are moved as plain bits. Float64Array would do for eight bytes, too, but may change the bits of a NaN. */
+const VIEWS: Readonly<Record<number, typeof Uint8Array | typeof Uint16Array | typeof Uint32Array>> = {
+  1: Uint8Array,
+  2: Uint16Array,
+  4: Uint32Array,
+  8: BigUint64Array as unknown as typeof Uint32Array,
+};
 
 function swapBytes(bytes: Uint8Array, elementBytes: number): Uint8Array {
   // The bytes are copied, because they are hashed elsewhere and must stay as received.

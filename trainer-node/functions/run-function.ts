@@ -3,7 +3,7 @@ import { labeledOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import type { OperationAnswer } from "../operations/answer.ts";
 import { readDataset } from "../operations/dataset.ts";
-import { type OperationContext, refuseOtherBase } from "../operations/participant.ts";
+import { type OperationContext, refuseOtherBase, STARTED } from "../operations/participant.ts";
 import { boundOf, boundUpdate } from "./bound-update.ts";
 import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall } from "./function-fields.ts";
 import { readAccuracy, readParameters } from "./function-results.ts";
@@ -35,6 +35,7 @@ async function runTrain(func: TrainFunction, fields: object, context: OperationC
   const sent = parametersOf(body, context);
   // A function may write into its arguments, so the update is measured from a copy of the parameters as sent.
   const base = bound && sent?.slice();
+  context.onProgress(STARTED);
   const result = await func(sent, body.dataset, given);
   const nodeFields = { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings };
   const answer = readParameters("train", result, nodeFields);
@@ -50,7 +51,9 @@ async function runEvaluate(func: EvaluateFunction, fields: object, context: Oper
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseDatasetCall(fields);
   const given = datasetContext(body, "test", context);
-  const result = await func(parametersOf(body, context), body.dataset, given);
+  const sent = parametersOf(body, context);
+  context.onProgress(STARTED);
+  const result = await func(sent, body.dataset, given);
   return readAccuracy(result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
 }
 
@@ -69,6 +72,7 @@ async function runAggregate(func: AggregateFunction, fields: object, context: Op
     base,
     state: body.state ?? undefined,
   };
+  context.onProgress(STARTED);
   const result = await func(list, given);
   return readParameters("aggregate", result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
 }

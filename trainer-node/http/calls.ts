@@ -154,7 +154,10 @@ export function sendAnswer(
     .end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
 }
 
-/** `Prefer: respond-async`: answers 202 when the body has arrived; the work continues as a job. */
+/**
+ * `Prefer: respond-async`: answers 202 when the body has arrived and the work has started, which then continues as a job. A request that is not
+ * valid has the answer of a synchronous call, unless the node is so busy that it is only read later.
+ */
 async function answerJob(
   request: Request,
   response: Response,
@@ -163,8 +166,10 @@ async function answerJob(
 ): Promise<string> {
   const task = taskOf(request, input, deps);
   const release = () => input.reservation.release();
-  const { job, settled } = startJob({ task, answerType: input.answerType, owner: tenantOf(request), release }, deps);
+  const { job, settled, refused } = startJob({ task, answerType: input.answerType, owner: tenantOf(request), release }, deps);
   deps.metrics.countBytes("in", await input.body.sendRest(settled));
+  const refusal = await refused;
+  if (refusal) throw refusal;
   answerJobView(request, response, job);
   return job.id;
 }

@@ -5,6 +5,8 @@ import type { BodyType } from "../operations/call-body.ts";
 import type { ComputeTask } from "../pool/messages.ts";
 
 const BUSY_RETRY_SECONDS = 5;
+/** How long the caller of a job waits for it to start. */
+const START_MS_MAX = 1000;
 
 interface JobInput {
   readonly task: Extract<ComputeTask, { type: "call" }>;
@@ -14,9 +16,12 @@ interface JobInput {
   readonly release: () => void;
 }
 
-/** Starts an asynchronous call. Its progress and result go to the job store. */
-export function startJob({ task, answerType, owner, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger">) {
-  const { pool, jobs, logger } = deps;
+/**
+ * Starts an asynchronous call. Its progress and result go to the job store. `refused` is the caller's error that ended it before it started
+ * to work; then there is no job.
+ */
+export function startJob({ task, answerType, owner, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger" | "clock">) {
+  const { pool, jobs, logger, clock } = deps;
   const job = jobs?.create(task.operation, owner);
   if (!jobs || !job) {
     release();
@@ -25,8 +30,13 @@ export function startJob({ task, answerType, owner, release }: JobInput, deps: P
     });
   }
   const settled = new AbortController();
+  const { promise: refused, resolve: decide } = Promise.withResolvers<TrainerError | undefined>();
+  const stopWaiting = clock.after(START_MS_MAX, () => decide(undefined));
   const { port1: listener, port2: sender } = new MessageChannel();
-  listener.on("message", (progress: object) => jobs.update(job, { progress }));
+  listener.on("message", (progress: object) => {
+    decide(undefined);
+    jobs.update(job, { progress });
+  });
   listener.unref();
   void pool
     .run({ ...task, progress: sender }, { signal: job.cancel.signal })
@@ -38,12 +48,19 @@ export function startJob({ task, answerType, owner, release }: JobInput, deps: P
           logger.warn({ job: job.id, code: error.code, message: error.message, internal: error.internal }, "job failed");
         const body = { error: error.message, code: error.code, details: error.details };
         jobs.update(job, { state: { status: "failed", error: body, httpStatus: error.status } });
+        decide(error.status < 500 ? error : undefined);
       },
     )
     .finally(() => {
       settled.abort();
+      decide(undefined);
+      stopWaiting();
       listener.close();
       release();
     });
-  return { job, settled: settled.signal };
+  const withoutJob = refused.then((error) => {
+    if (error) jobs.remove(job);
+    return error;
+  });
+  return { job, settled: settled.signal, refused: withoutJob };
 }

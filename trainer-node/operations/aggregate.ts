@@ -19,7 +19,7 @@ export function aggregate(value: object, context: AggregateContext): OperationAn
   const { body, warnings } = parseAggregateRequest(value);
   const entries = allEntries(body, context);
   checkLists(body, entries);
-  if (body.on_invalid === "refuse") refuseNonFinite(entries);
+  if (body.on_invalid === "refuse") refuseNonFinite(entries, body.client_ids);
   const taken = entries.flatMap((entry, index) => (entry.record === undefined ? [] : [{ record: entry.record, index }]));
   if (taken.length === 0) throw new InputProblem("TOO_FEW_CLIENTS", "every client was dropped, because all of them sent a NaN or infinity");
   const { name = "mean", ...settings } = body.strategy ?? {};
@@ -108,14 +108,17 @@ function checkSettingLists(lists: readonly [string, unknown[]][], clients: numbe
   }
 }
 
-function refuseNonFinite(entries: readonly ClientEntry[]): void {
+/** A client is named as the caller does: by its id, if there is one, and its place in the list. */
+function refuseNonFinite(entries: readonly ClientEntry[], ids: AggregateRequest["client_ids"]): void {
   for (const [index, { refused }] of entries.entries()) {
-    if (refused) {
-      throw new InputProblem("NON_FINITE", `client ${index}: tensor "${refused.tensor}" has a NaN or infinity`, {
-        client: index,
-        ...refused,
-      });
-    }
+    if (!refused) continue;
+    const id = ids?.[index];
+    const name = id === undefined ? `client ${index}` : `client ${id} (parameters_list[${index}])`;
+    throw new InputProblem("NON_FINITE", `${name}: tensor "${refused.tensor}" has a NaN or infinity`, {
+      client: index,
+      ...(id === undefined ? {} : { client_id: id }),
+      ...refused,
+    });
   }
 }
 

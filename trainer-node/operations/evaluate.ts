@@ -2,7 +2,7 @@ import { rowsOf } from "../compute/datasets/rows.ts";
 import { findTask } from "../compute/tasks/registry.ts";
 import type { OperationAnswer } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
-import { type OperationContext, startingModel } from "./participant.ts";
+import { type OperationContext, STARTED, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
 /** `/evaluate`: measures how well the parameters do on the data. */
@@ -12,6 +12,7 @@ export function evaluate(value: object, context: OperationContext): OperationAns
   const seed = body.config.seed ?? context.seed;
   const data = readDataset(body.dataset, { split: "test", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
   const { learner, format } = startingModel(body, data, { ...context, seed });
+  context.onProgress(STARTED);
   const { accuracy, loss } = learner.score(data);
   return {
     fields: {

@@ -11,6 +11,9 @@ import type { ClientIntake } from "./client-intake.ts";
 import type { NodeData } from "./dataset.ts";
 import type { ParticipantRequest } from "./schemas.ts";
 
+/** The first progress of a call: its request is valid, and the work begins. */
+export const STARTED = { started: true };
+
 /** What a worker thread provides to an operation. */
 export interface OperationContext {
   readonly data: NodeData;

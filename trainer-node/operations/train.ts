@@ -9,7 +9,7 @@ import type { Tensor } from "../compute/tensor.ts";
 import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
 import { keyedRandom } from "./keyed-random.ts";
-import { type OperationContext, startingModel } from "./participant.ts";
+import { type OperationContext, STARTED, startingModel } from "./participant.ts";
 import { parseParticipantRequest } from "./schemas.ts";
 
 /** `/train`: trains the parameters for some epochs on the data. */
@@ -20,6 +20,7 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const seed = body.config.seed ?? context.seed;
   const data = readDataset(body.dataset, { split: "train", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
   const { learner, format, controls: sent } = startingModel(body, data, { ...context, seed });
+  context.onProgress(STARTED);
   const before = clipNorm || body.config.scaffold ? learner.tensors() : [];
   const controls = body.config.scaffold ? openControls(before, { server: sent, own: readState(body.state, format) }) : undefined;
   const settings = { epochs, batchSize, learningRate, seed, optimizer, momentum, mu: mu ?? 0, correction: controls?.correction };
