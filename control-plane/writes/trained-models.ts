@@ -37,6 +37,7 @@ export async function publishVersion(
   const number = (known?.latestVersion ?? 0) + 1;
   const traffic = withShare(known?.traffic ?? [], { version: number, percent: given.percent ?? 100 });
   const visibility = given.visibility ?? known?.visibility ?? "organization";
+  refuseUnpriced(given, { known, visibility });
   const allowed = visibility === "listed" ? given.allowedOrganizationIds : [];
   const { openName: _before, ...before } = known ?? newModel(given, deps, now);
   const model: TrainedModel = {
@@ -57,6 +58,13 @@ export async function publishVersion(
   if (given.pricing || !known) await addPrice(tx, model.id, given.pricing ?? FREE, now);
   await appendChange(tx, { kind: "catalog", subject: model.id }, now);
   return { model, version };
+}
+
+/** A model is free for its own organization unless it has a price. Opening it to others without one would give it away unintentionally. */
+function refuseUnpriced({ pricing }: NewVersion, { known, visibility }: { known: TrainedModel | undefined; visibility: string }): void {
+  if (pricing || visibility === "organization" || (known && known.visibility !== "organization")) return;
+  const message = 'is required for a model that other organizations can call; {"input": 0, "output": 0} makes it free';
+  throw new AppError("VALIDATION_ERROR", `body.pricing: ${message}`, { details: [{ path: "body.pricing", message }] });
 }
 
 /** Changes which versions answer calls, and notifies every edge. */

@@ -83,7 +83,7 @@ function Figures({ federation }: { federation: Federation | undefined }) {
       <Stat name="Status" value={federation && <StateBadge state={federation.state} />} note={federation?.phase ?? ""} />
       <Stat name="Rounds" value={federation && `${federation.head?.round ?? 0} of ${federation.rounds}`} note="committed" />
       <Stat name="Accuracy" value={federation && percentOf(federation.head?.accuracy)} note="last committed round" />
-      <Stat name="Reward" value={federation && <Usd amount={federation.budgetNanoUsdUsd} />} note="per round, shared by participants" />
+      <Stat name="Reward" value={federation && <Usd amount={federation.budgetUsd} />} note="per round, shared by participants" />
     </SimpleGrid>
   );
 }

@@ -123,7 +123,9 @@ export const federationRecord = z
     failure: z.object({ code: z.string(), message: z.string() }).nullable(),
     head: z.object({ round: z.int(), recordHash: z.string(), parameters: z.string(), accuracy: z.number().nullable() }).nullable(),
     epsilon: z.number().nullable(),
-    ...money("budgetNanoUsd"),
+    /** Per round. */
+    budgetNanoUsd: z.bigint(),
+    budgetUsd: z.string(),
     participants: z.array(participantRecord),
     settings: z.looseObject({}),
     createdAt: z.date(),

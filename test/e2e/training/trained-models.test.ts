@@ -220,6 +220,7 @@ test("what is wrong with a publication is named, and who may not publish is refu
     [{ model: "echo" }, 409, "model"],
     [{ model: "alone", percent: 10 }, 400, "percent"],
     [{ pricing: { unit: "image", input: 1, output: 0 } }, 400, "pricing.unit"],
+    [{ model: "given-away", pricing: undefined, visibility: "listed", allowedOrganizationIds: [stranger.organizationId] }, 400, "pricing"],
     [{ allowedOrganizationIds: ["org_nobody"], visibility: "listed" }, 400, "allowedOrganizationIds"],
   ];
   for (const [more, status, path] of refusals) {

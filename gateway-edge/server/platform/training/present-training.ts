@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { modelNameFrom } from "../../../../common/model-name.ts";
+import { toUsdString } from "../../../../common/money.ts";
 import type { Federation, Node, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
 import type * as schemas from "../../../schemas/platform/training.ts";
 import { money, sent } from "../present.ts";
@@ -34,7 +35,8 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
             accuracy: federation.accuracy ?? null,
           },
     epsilon: federation.epsilon ?? null,
-    ...money("budgetNanoUsd", federation.budgetNanoUsd),
+    budgetNanoUsd: federation.budgetNanoUsd,
+    budgetUsd: toUsdString(federation.budgetNanoUsd),
     participants: federation.participants.map((participant) => ({
       id: participant.id,
       nodeId: orNull(participant.nodeId),
