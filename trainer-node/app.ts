@@ -44,6 +44,6 @@ export function createApp(deps: TrainerDeps): Express {
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}. GET /v1/info describes this node.`);
   });
-  app.use(errorResponse(deps.logger));
+  app.use(errorResponse(deps.logger, deps.settings));
   return app;
 }

@@ -102,6 +102,12 @@ export const trainerSettings = {
     .enum(["on", "off"], "must be on or off")
     .default("on")
     .describe("`off`: an operation without a registered function is answered with 501 instead of by the built-in function."),
+  TRAINER_EXCEPTIONS: z
+    .enum(["owner", "all"], "must be owner or all")
+    .default("owner")
+    .describe(
+      "Who gets the message of an exception of a registered function: `owner` is a caller on the node's machine that calls for no organization; others, such as coordinators, get its type. `all`: every caller.",
+    ),
   DATASET_PATH: z.string().optional().describe("JSON file of rows or `{x, y}`, used when a request names no dataset."),
   TRAINER_THREADS: countSetting(availableParallelism(), { min: 1, max: 1024 }).meta({
     description: "Threads that train, evaluate and aggregate.",

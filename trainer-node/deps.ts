@@ -54,6 +54,8 @@ export interface TrainerSettings {
   readonly hostNames?: readonly string[] | undefined;
   /** If set, training calls must be signed with it, and without a token all other calls but `/health` and `/ready`, too. */
   readonly secret?: string | undefined;
+  /** Who gets the messages of functions' exceptions; others get the type. */
+  readonly exceptions?: "owner" | "all" | undefined;
   /** False: operations without a registered function are answered with 501. */
   readonly builtins?: boolean | undefined;
   readonly bodyBytesMax: number;

@@ -48,6 +48,8 @@ export interface TrainerErrorOptions {
   /** For logs only. */
   internal?: string | undefined;
   retryAfterSeconds?: number | undefined;
+  /** The type of a function's exception. Its message may contain rows of private data, so only the node's owner gets it. */
+  exception?: string | undefined;
   cause?: unknown;
 }
 
@@ -57,6 +59,7 @@ export class TrainerError extends Error {
   readonly details: ProblemDetails | undefined;
   readonly internal: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly exception: string | undefined;
 
   constructor(kind: ErrorKind, message: string, options: TrainerErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -65,6 +68,15 @@ export class TrainerError extends Error {
     this.details = options.details;
     this.internal = options.internal;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.exception = options.exception;
+  }
+
+  /** What a caller gets: all of it, or of a function's exception its type alone. */
+  shownTo({ isOwner }: { isOwner: boolean }): { error: string; code: string; details: ProblemDetails | undefined } {
+    if (this.exception === undefined) return { error: this.message, code: this.code, details: this.details };
+    const details = { ...this.details, exception: this.exception };
+    const error = isOwner ? this.message : `The function failed: ${this.exception}. Its message is in the log of the node.`;
+    return { error, code: this.code, details };
   }
 
   get status(): number {
@@ -78,14 +90,22 @@ export class TrainerError extends Error {
 }
 
 /**
- * Converts anything thrown to a TrainerError. Unexpected errors get the given kind. Their type and message are shown for FUNCTION_ERROR
- * only.
+ * Converts anything thrown to a TrainerError. Unexpected errors get the given kind. For FUNCTION_ERROR, their type is shown, and their message
+ * to the node's owner.
  */
 export function asTrainerError(thrown: unknown, unforeseen: "SERVER_ERROR" | "FUNCTION_ERROR"): TrainerError {
   if (thrown instanceof TrainerError) return thrown;
   if (thrown instanceof InputProblem) return new TrainerError(thrown.kind, thrown.message, { details: thrown.details, cause: thrown });
   const internal = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const shown = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "unknown error";
-  const message = unforeseen === "FUNCTION_ERROR" ? `The function failed: ${shown}` : "Something went wrong on our side.";
-  return new TrainerError(unforeseen, message, { internal, cause: thrown });
+  if (unforeseen === "SERVER_ERROR") return new TrainerError(unforeseen, "Something went wrong on our side.", { internal, cause: thrown });
+  return new TrainerError(unforeseen, `The function failed: ${shown}`, { internal, exception: exceptionType(thrown), cause: thrown });
+}
+
+const TYPE_NAME = /^[\w.$]{1,100}$/;
+
+/** The type of what a function threw. A name that is a text of its own is not one. */
+export function exceptionType(thrown: unknown): string {
+  const { name } = Object(thrown) as { name?: unknown };
+  return typeof name === "string" && TYPE_NAME.test(name) ? name : "unknown error";
 }

@@ -13,6 +13,8 @@ export interface JoinOptions {
   readonly own: { readonly url: string; readonly token: string | undefined };
   /** The capabilities that this node declares at `/v1/info`. */
   readonly capabilities: readonly Capability[];
+  /** Whether the message of a function's exception leaves this node, or only its type. */
+  readonly exceptions?: "owner" | "all" | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -94,10 +96,17 @@ async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal)
     body: new Uint8Array(await parametersOf(options, task, signal)),
     signal,
   });
-  if (!answer.ok) throw new Error(((await answer.json()) as { error?: string }).error ?? `status ${answer.status}`);
+  if (!answer.ok) throw new Error(reasonOf(options, (await answer.json()) as FailedCall) ?? `status ${answer.status}`);
   if (!isTrain) return { body: new Uint8Array(0), fields: (await answer.json()) as object };
   const { num_samples, metrics } = JSON.parse(answer.headers.get("x-result") ?? "{}") as Record<string, unknown>;
   return { body: await answer.bytes(), fields: { num_samples, metrics } };
+}
+
+type FailedCall = { readonly error?: string; readonly details?: { readonly exception?: string } };
+
+/** The node's own answer is for its owner, so the message of a function's exception is left out of what is sent. */
+function reasonOf({ exceptions }: JoinOptions, { error, details }: FailedCall): string | undefined {
+  return details?.exception === undefined || exceptions === "all" ? error : `The function failed: ${details.exception}`;
 }
 
 async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: JoinedTask, signal: AbortSignal): Promise<Uint8Array> {

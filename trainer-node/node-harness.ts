@@ -50,6 +50,7 @@ export async function startNode(
     datasetAuthorities?: string;
     functionsUrl?: string;
     builtins?: boolean;
+    exceptions?: "owner" | "all";
     token?: string;
     anonymous?: boolean;
     secret?: string;
@@ -89,6 +90,7 @@ export async function startNode(
     secret: options.secret,
     hostNames: options.hostNames,
     builtins: options.builtins,
+    exceptions: options.exceptions,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,
     bodyIdleMs: options.bodyIdleMs,

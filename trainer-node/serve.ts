@@ -123,7 +123,15 @@ function joinIfConfigured(
   const isAnywhere = host === "0.0.0.0" || host === "::";
   const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.trainerToken };
   const capabilities = [...declaredCapabilities(capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered }))];
-  return startJoining({ url: url.replace(/(?<!\/)\/+$/, ""), joinToken, own, capabilities, clock: systemClock, logger });
+  return startJoining({
+    url: url.replace(/(?<!\/)\/+$/, ""),
+    joinToken,
+    own,
+    capabilities,
+    exceptions: config.trainerExceptions,
+    clock: systemClock,
+    logger,
+  });
 }
 
 async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonly FunctionName[]> {
@@ -182,6 +190,7 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     anonymous: config.trainerAnonymous,
     secret: config.trainerSecret,
     hostNames: config.trainerHostNames,
+    exceptions: config.trainerExceptions,
     builtins: config.trainerBuiltins === "on",
     bodyBytesMax: config.trainerBodyBytesMax,
     streamBytesMax: config.trainerStreamBytesMax,

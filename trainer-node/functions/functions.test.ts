@@ -99,6 +99,28 @@ describe("registered functions", () => {
     expect((await send("/train", {})).status).toBe(200);
   });
 
+  test("an exception's message, which may have rows of data, is for the owner of the node; others get its type", async () => {
+    const request = { config: { do: "throw" } };
+    expect((await send("/train", request)).body).toMatchObject({ details: { exception: "RangeError" } });
+    const raw = (headers: Record<string, string>) =>
+      fetch(`${node.url}/train`, { method: "POST", headers, body: JSON.stringify(request) }).then((answer) => answer.text());
+    for (const headers of [{ "x-gw-tenant": "org_1" }, { "x-forwarded-for": "10.0.0.1" }]) {
+      const text = await raw(headers as Record<string, string>);
+      expect(text).not.toContain("the learning went wrong");
+      expect(JSON.parse(text)).toMatchObject({
+        error: "The function failed: RangeError. Its message is in the log of the node.",
+        code: "FUNCTION_ERROR",
+        details: { exception: "RangeError" },
+      });
+    }
+    const job = JSON.parse(await raw({ "x-gw-tenant": "org_1", prefer: "respond-async" })) as { id: string };
+    const headers = { "x-gw-tenant": "org_1" };
+    let view = "";
+    while (!view.includes("failed")) view = await (await fetch(`${node.url}/v1/jobs/${job.id}`, { headers })).text();
+    expect(view).toContain("The function failed: RangeError.");
+    expect(view).not.toContain("the learning went wrong");
+  });
+
   test.each<[string, string, object, string]>([
     ["no list", "/aggregate", {}, "VALIDATION_ERROR"],
     ["an empty list", "/aggregate", { parameters_list: [] }, "EMPTY_LIST"],

@@ -9,6 +9,7 @@ import type { ComputeAnswer } from "../pool/pool.ts";
 import { answerTypeOf, bodyTypeOf, CONTENT_TYPES } from "./body-types.ts";
 import { answerJobView, answerKnownJob, type IdempotentCall, idempotentCall } from "./idempotent-call.ts";
 import { onlyMethods } from "./methods.ts";
+import { isOwner } from "./owner.ts";
 import { type ReadBody, readBody } from "./read-body.ts";
 import { type SignedCall, signedCall } from "./signed-call.ts";
 import { ofTenant, tenantOf } from "./tenant.ts";
@@ -166,7 +167,10 @@ async function answerJob(
 ): Promise<string> {
   const task = taskOf(request, input, deps);
   const release = () => input.reservation.release();
-  const { job, settled, refused } = startJob({ task, answerType: input.answerType, owner: tenantOf(request), release }, deps);
+  const { job, settled, refused } = startJob(
+    { task, answerType: input.answerType, owner: tenantOf(request), isOwner: isOwner(request, deps.settings), release },
+    deps,
+  );
   deps.metrics.countBytes("in", await input.body.sendRest(settled));
   const refusal = await refused;
   if (refusal) throw refusal;

@@ -12,6 +12,8 @@ interface JobInput {
   readonly task: Extract<ComputeTask, { type: "call" }>;
   readonly answerType: BodyType;
   readonly owner: string;
+  /** Whether the caller gets the messages of functions' exceptions. */
+  readonly isOwner: boolean;
   /** Releases the body's share of the byte budget. */
   readonly release: () => void;
 }
@@ -20,7 +22,10 @@ interface JobInput {
  * Starts an asynchronous call. Its progress and result go to the job store. `refused` is the caller's error that ended it before it started
  * to work; then there is no job.
  */
-export function startJob({ task, answerType, owner, release }: JobInput, deps: Pick<TrainerDeps, "pool" | "jobs" | "logger" | "clock">) {
+export function startJob(
+  { task, answerType, owner, isOwner, release }: JobInput,
+  deps: Pick<TrainerDeps, "pool" | "jobs" | "logger" | "clock">,
+) {
   const { pool, jobs, logger, clock } = deps;
   const job = jobs?.create(task.operation, owner);
   if (!jobs || !job) {
@@ -46,8 +51,7 @@ export function startJob({ task, answerType, owner, release }: JobInput, deps: P
         const error = asTrainerError(thrown, "SERVER_ERROR");
         if (error.status >= 500)
           logger.warn({ job: job.id, code: error.code, message: error.message, internal: error.internal }, "job failed");
-        const body = { error: error.message, code: error.code, details: error.details };
-        jobs.update(job, { state: { status: "failed", error: body, httpStatus: error.status } });
+        jobs.update(job, { state: { status: "failed", error: error.shownTo({ isOwner }), httpStatus: error.status } });
         decide(error.status < 500 ? error : undefined);
       },
     )

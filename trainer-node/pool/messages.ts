@@ -64,6 +64,7 @@ export type ComputeResult =
       readonly message: string;
       readonly details: ProblemDetails | undefined;
       readonly internal: string | undefined;
+      readonly exception?: string | undefined;
     };
 
 /** The workerData of a thread. */

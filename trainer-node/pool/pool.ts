@@ -2,7 +2,7 @@ import { getCompileCacheDir } from "node:module";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import type { Logger } from "../../common/logger.ts";
-import { TrainerError } from "../errors.ts";
+import { exceptionType, TrainerError } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { ComputeResult, ComputeTask, FollowTask, WorkerData } from "./messages.ts";
 
@@ -133,7 +133,8 @@ export function createPool(options: PoolOptions): SharingPool {
 function unwrap(result: ComputeResult): ComputeAnswer {
   if (result.type === "done") return { body: result.body, head: result.head };
   if (result.type === "warm") throw new Error("a call was answered as a warm-up");
-  throw new TrainerError(result.kind, result.message, { details: result.details, internal: result.internal });
+  const { details, internal, exception } = result;
+  throw new TrainerError(result.kind, result.message, { details, internal, exception });
 }
 
 function timedOut(taskTimeoutMs: number): TrainerError {
@@ -183,6 +184,7 @@ function explain(thrown: unknown): TrainerError {
   const shown = typeof message === "string" ? `${name}: ${message}` : "unknown error";
   return new TrainerError("FUNCTION_ERROR", `The worker thread ended before the call was done: ${shown}`, {
     internal: String(thrown),
+    exception: exceptionType(thrown),
     cause: thrown,
   });
 }

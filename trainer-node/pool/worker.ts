@@ -144,8 +144,8 @@ function secureResult(work: SecureWork): ComputeResult {
 function failure(thrown: unknown): ComputeResult {
   if (thrown instanceof BrokenBody)
     return { type: "failed", kind: "MALFORMED_JSON", message: thrown.message, details: undefined, internal: undefined };
-  const { kind, message, details, internal } = asTrainerError(thrown, "FUNCTION_ERROR");
-  return { type: "failed", kind, message: message.slice(0, MESSAGE_MAX), details, internal };
+  const { kind, message, details, internal, exception } = asTrainerError(thrown, "FUNCTION_ERROR");
+  return { type: "failed", kind, message: message.slice(0, MESSAGE_MAX), details, internal, exception };
 }
 
 function loadDigits(): Dataset {

@@ -320,3 +320,25 @@ def test_aggregate_frames_carry_ids_weights_base_and_state(serve: Serve) -> None
     frames = b"".join(struct.pack("<I", len(json.dumps(head))) + json.dumps(head).encode() + data for head, data in parts)
     assert serve(aggregate=aggregate).send("/aggregate", frames, headers={"Content-Type": "application/octet-stream"}).status == 200
     assert seen == [([b"a", b"b"], [2, 3], ["x", "y"], b"B", b"S")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "settings", "is_shown"),
+    [
+        ({}, {}, True),
+        ({"x-gw-tenant": "org_1"}, {}, False),
+        ({"x-forwarded-for": "10.0.0.1"}, {}, False),
+        ({"x-gw-tenant": "org_1"}, {"exceptions": "all"}, True),
+    ],
+)
+def test_the_message_of_an_exception_is_for_the_owner(
+    serve: Any, headers: dict[str, str], settings: dict[str, Any], is_shown: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def train(parameters: Any, dataset: Any) -> bytes:
+        raise ValueError("could not parse row {'patient': 'Jane Doe'}")
+
+    reply = serve(train=train, **settings).send("/train", {"dataset": [1]}, headers=headers)
+    assert (reply.status, reply.body["code"], reply.body["details"]) == (500, "FUNCTION_ERROR", {"exception": "ValueError"})
+    assert ("Jane Doe" in reply.raw.decode()) is is_shown
+    assert "The function failed: ValueError" in reply.body["error"]
+    assert "Jane Doe" in caplog.text

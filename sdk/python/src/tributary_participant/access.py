@@ -24,6 +24,13 @@ def refuse_web_pages(headers: Message) -> None:
         raise ParticipantError("FORBIDDEN", "Requests from web pages of other sites are refused.")
 
 
+def is_owner(settings: Settings, address: str, headers: Message) -> bool:
+    """Whether a caller gets messages of exceptions: it calls from this machine and for no organization, as coordinators do."""
+    if settings.exceptions == "all":
+        return True
+    return is_loopback(address) and "x-gw-tenant" not in headers and "x-forwarded-for" not in headers
+
+
 def is_loopback(address: str) -> bool:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])

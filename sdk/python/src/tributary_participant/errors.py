@@ -48,6 +48,7 @@ class ParticipantError(Exception):
         *,
         details: Mapping[str, Any] | None = None,
         retry_after_seconds: int | None = None,
+        exception: str | None = None,
     ) -> None:
         if kind not in _ANSWERS:
             raise ValueError(f"{kind!r} is not a kind of error; the kinds are {', '.join(_ANSWERS)}")
@@ -56,6 +57,8 @@ class ParticipantError(Exception):
         self.message = str(message)
         self.details = details
         self.retry_after_seconds = retry_after_seconds
+        # The type of an exception that a function did not intend for the caller. Its message may contain rows of private data.
+        self.exception = exception
 
     @property
     def status(self) -> int:

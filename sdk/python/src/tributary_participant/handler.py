@@ -11,7 +11,7 @@ import time
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
-from .access import refuse_web_pages, require_access
+from .access import is_owner, refuse_web_pages, require_access
 from .answer import write_json, write_octets
 from .body import has_body, read_body, refuse_malformed_headers
 from .call_fields import operation_of
@@ -203,9 +203,13 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _send_problem(self, problem: ParticipantError, headers: dict[str, str] | None = None) -> None:
         if problem.status >= 500:
             _logger.warning("%s %s: %s", self._request_id, problem.code, problem.message)
-        body: dict[str, Any] = {"error": problem.message, "code": problem.code}
-        if problem.details is not None and _is_json(problem.details):
-            body["details"] = dict(problem.details)
+        shown = problem.message
+        if problem.exception is not None and not is_owner(self.server.node.settings, str(self.client_address[0]), self.headers):
+            shown = f"The function failed: {problem.exception}. Its message is in the log of the participant."
+        body: dict[str, Any] = {"error": shown, "code": problem.code}
+        details = {**(problem.details or {}), **({} if problem.exception is None else {"exception": problem.exception})}
+        if details and _is_json(details):
+            body["details"] = details
         extra = dict(headers or {})
         if problem.retry_after_seconds is not None:
             extra["Retry-After"] = str(problem.retry_after_seconds)

@@ -34,6 +34,9 @@ class Settings:
     formats: tuple[str, ...] = ("safetensors",)
     """The formats that the registered functions read and write, shown in `/v1/info` for coordinators."""
 
+    exceptions: str = "owner"
+    """Who gets the message of a function's exception. "owner": callers on this machine that call for no organization; others get its type."""
+
     def __post_init__(self) -> None:
         problems = _problems_of(self)
         if problems:
@@ -68,6 +71,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "TRAINER_BYTES_BUDGET": ("bytes_budget", int),
     "TRAINER_BODY_IDLE_MS": ("body_idle_ms", int),
     "TRAINER_TASK_TIMEOUT_MS": ("task_timeout_ms", int),
+    "TRAINER_EXCEPTIONS": ("exceptions", str),
     "DATASET_PATH": ("dataset_path", str),
 }
 
@@ -92,6 +96,8 @@ def _problems_of(settings: Settings) -> list[str]:
             problems.append(f"{name}: must be a whole number from {least} to {most}, not {value!r}")
     if settings.auth not in ("loopback", "none"):
         problems.append(f'auth: must be "loopback" or "none", not {settings.auth!r}')
+    if settings.exceptions not in ("owner", "all"):
+        problems.append(f'exceptions: must be "owner" or "all", not {settings.exceptions!r}')
     if settings.token is not None and len(settings.token) < 16:
         problems.append("token: must have 16 characters or more")
     if not problems and settings.bytes_budget < settings.body_bytes_max:

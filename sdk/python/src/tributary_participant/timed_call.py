@@ -88,7 +88,8 @@ class TimedCall:
                 raise
             except BaseException as failure:  # also SystemExit: a function does not end the server
                 _logger.warning("the function of %s failed", self._thread.name, exc_info=True)
-                self._failure = ParticipantError("FUNCTION_ERROR", f"The function failed: {_described(failure)}")
+                name = type(failure).__name__
+                self._failure = ParticipantError("FUNCTION_ERROR", f"The function failed: {_described(failure)}", exception=name)
         except CallCancelled:
             # The outcome of an abandoned call is not read.
             self._failure = ParticipantError("FUNCTION_ERROR", "The function was stopped.")
