@@ -49,6 +49,42 @@ test.each(REFERENCE)("multiplier %d, %d rounds, delta %d: not above dp-accountin
   expect(epsilon).toBeGreaterThanOrEqual(exact);
 });
 
+/**
+ * Share of sampled participants, noise multiplier, rounds, delta; the epsilon of dp-accounting 0.6.0 (`RdpAccountant`, its default orders,
+ * `PoissonSampledDpEvent` of a `GaussianDpEvent`, composed that many times).
+ */
+const SAMPLED = [
+  [0.01, 0.8, 100, 1e-5, 2.185328],
+  [0.01, 1, 1000, 1e-5, 2.101367],
+  [0.01, 1, 1000, 1e-6, 2.436694],
+  [0.01, 2, 10000, 1e-6, 2.629142],
+  [0.05, 0.8, 50, 1e-5, 5.29527],
+  [0.05, 1, 100, 1e-5, 4.038913],
+  [0.05, 2, 1000, 1e-5, 4.024352],
+  [0.1, 1, 10, 1e-5, 3.441643],
+  [0.1, 1, 100, 1e-6, 8.921392],
+  [0.1, 4, 1000, 1e-6, 4.148712],
+  [0.3, 1, 100, 1e-5, 24.505956],
+  [0.2, 4, 1000, 1e-5, 8.332766],
+] as const;
+
+test.each(SAMPLED)("share %d, multiplier %d, %d rounds, delta %d: within 1 %% of dp-accounting's epsilon, and not above", (...row) => {
+  const [share, noiseMultiplier, rounds, delta, reference] = row;
+  const epsilon = epsilonAfter({ noiseMultiplier, delta }, rounds, { share, participants: 100_000 });
+  // The reference is rounded to six digits after the point, and its orders are a grid.
+  expect(epsilon).toBeLessThanOrEqual(reference + 1e-6);
+  expect(epsilon).toBeGreaterThan(0.99 * reference);
+});
+
+test("few participants hide little of who took part: epsilon rises to that without sampling, and never above", () => {
+  const dp = { noiseMultiplier: 1, delta: 1e-5 };
+  const whole = epsilonAfter(dp, 10);
+  const sampled = [100_000, 1000, 200, 50, 10, 1].map((participants) => epsilonAfter(dp, 10, { share: 0.1, participants }));
+  expect(sampled.toSorted((left, right) => left - right)).toEqual(sampled);
+  expect(sampled[0]).toBeLessThan(whole / 4);
+  expect(sampled.at(-1)).toBe(whole);
+});
+
 test("whatever the noise, epsilon is at most that of the plain conversion, and grows with rho", () => {
   const rhos = fc.double({ min: 1e-12, max: 1e6, noNaN: true });
   const deltas = fc.double({ min: 1e-12, max: 0.5, noNaN: true });

@@ -1,7 +1,9 @@
+import { type ClientSampling, sampledEpsilon } from "./sampled-gaussian.ts";
+
 /**
  * What rounds of the Gaussian mechanism cost, as one number that adds up: zero-concentrated differential privacy (Bun and Steinke 2016), in
- * which the Rényi divergence at every order is the order times rho. Every participant counts as selected in every round: the selection is
- * public, so it hides no participant. Local and central noise cost the same, since both are in units of the clip norm.
+ * which the Rényi divergence at every order is the order times rho. Local and central noise cost the same, since both are in units of the
+ * clip norm.
  */
 export function rhoOfRound({ noiseMultiplier }: { noiseMultiplier: number }): number {
   return 1 / (2 * noiseMultiplier ** 2);
@@ -30,7 +32,11 @@ export function epsilonOfRho(rho: number, delta: number): number {
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** The epsilon of so many rounds of one federation. */
-export function epsilonAfter({ noiseMultiplier, delta }: { noiseMultiplier: number; delta: number }, rounds: number): number {
-  return epsilonOfRho(rounds * rhoOfRound({ noiseMultiplier }), delta);
+/**
+ * The epsilon of so many rounds of one federation. Without sampling, every participant counts as selected in every round. With few
+ * participants, the sampling hides too little of who took part, and the same epsilon is the smaller one.
+ */
+export function epsilonAfter(dp: { noiseMultiplier: number; delta: number }, rounds: number, sampling?: ClientSampling): number {
+  const whole = epsilonOfRho(rounds * rhoOfRound(dp), dp.delta);
+  return sampling && rounds > 0 ? Math.min(whole, sampledEpsilon(dp, { rounds, sampling })) : whole;
 }

@@ -1,11 +1,12 @@
 import { AppError } from "../../common/errors.ts";
-import { type FederationSettings, isAsynchronous } from "../../common/training/federation-settings.ts";
+import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
+import { samplingOf } from "./select.ts";
 
 const CREDIT_LOOK_MS = 1000;
 
@@ -17,8 +18,8 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   if (!isRoundOpen && federation.headRound < settings.rounds) await waitForParticipants(run);
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
   while (federation.headRound < settings.rounds && !progress.isEnough()) {
-    refuseOverspending(settings, federation.headRound);
     const current = { ...run, federation };
+    refuseOverspending(current);
     federation = await withCredit(current, () => asynchronous?.next(current.federation) ?? runRound(current));
     progress.add(federation.accuracy);
   }
@@ -26,9 +27,10 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
 }
 
 /** The check runs before the round that would exceed the budget. */
-function refuseOverspending({ dp }: FederationSettings, committed: number): void {
+function refuseOverspending(run: FederationRun): void {
+  const { dp } = run.settings;
   if (dp?.epsilonBudget === undefined) return;
-  const next = epsilonAfter(dp, committed + 1);
+  const next = epsilonAfter(dp, run.federation.headRound + 1, samplingOf(run));
   if (next <= dp.epsilonBudget) return;
   throw new FederationFailed(
     "QUOTA_EXCEEDED",

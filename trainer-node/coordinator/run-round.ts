@@ -2,12 +2,12 @@ import { canonicalJson } from "../../common/json.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
-import type { Federation, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { requireAllCapabilities } from "./participants/require-capabilities.ts";
 import { privacyMode } from "./privacy/modes.ts";
-import { quorum, roundSize, selectParticipants } from "./select.ts";
+import { quorum, roundSize, sampleParticipants, samplingOf, selectParticipants } from "./select.ts";
 import { contributionsOf } from "./updates/contributions.ts";
 import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
@@ -16,17 +16,27 @@ import { UNSUPPORTED } from "./updates/inspect-update.ts";
  * resumes the round finds the same participants and the accepted updates, and asks only for the rest.
  */
 export async function runRound(run: FederationRun): Promise<Federation> {
-  const { control, settings, members, federation } = run;
-  const { wanted, asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
-  const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
+  const { control, settings, members } = run;
+  const chosen = chooseParticipants(run);
   await requireAllCapabilities(run, chosen);
   const round = await control.openRound(chosen.map(({ id }) => id));
+  const { wanted } = samplingOf(run)
+    ? { wanted: round.participants.length }
+    : roundSize({ participants: members.length, fraction: settings.fraction, overSelect: 0 });
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });
   if (accepted.length < needed) {
     throw await notEnough(run, round, `${accepted.length} of ${needed} results.`);
   }
   return finishRound(run, round, accepted);
+}
+
+function chooseParticipants(run: FederationRun): Participant[] {
+  const { deps, settings, members, federation } = run;
+  const sampling = samplingOf(run);
+  if (sampling) return sampleParticipants(members, sampling.share, deps.random);
+  const { asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
+  return selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
 }
 
 /** Aggregates, evaluates and commits a round from its stored updates. */
@@ -53,15 +63,16 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     participants,
     accuracy: evaluation?.accuracy,
     loss: evaluation?.loss,
-    epsilon: enforcedEpsilon(settings, combined.record),
+    epsilon: enforcedEpsilon(run, combined.record),
   });
   await privacyMode(settings).finish(run, round);
   return committed;
 }
 
 /** What the rounds so far have spent; undefined where no noise was added, whatever was asked for. */
-function enforcedEpsilon(settings: FederationRun["settings"], { round, made }: RoundRecord): number | undefined {
-  return settings.dp && privacyRules(settings).isNoised(made) ? epsilonAfter(settings.dp, round) : undefined;
+function enforcedEpsilon(run: FederationRun, { round, made }: RoundRecord): number | undefined {
+  const { settings } = run;
+  return settings.dp && privacyRules(settings).isNoised(made) ? epsilonAfter(settings.dp, round, samplingOf(run)) : undefined;
 }
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {

@@ -1,4 +1,8 @@
 import { hash } from "node:crypto";
+import { type Random, randomFraction } from "../../common/random.ts";
+import { sampledShare } from "../../common/training/client-sampling.ts";
+import type { ClientSampling } from "../../common/training/sampled-gaussian.ts";
+import type { FederationRun } from "./deps.ts";
 
 /** How many results a round waits for, and how many participants it asks to get them. */
 export function roundSize({ participants, fraction, overSelect }: { participants: number; fraction: number; overSelect: number }): {
@@ -22,6 +26,23 @@ export function selectParticipants<Participant extends { id: string }>(
       .map(({ participant }) => participant),
   );
   return participants.filter((participant) => chosen.has(participant));
+}
+
+/**
+ * Samples each participant with the same probability, independently and in secret, as the account of the privacy assumes. An empty sample is
+ * drawn again, which the account knows. A coordinator that resumes the round gets its stored participants.
+ */
+export function sampleParticipants<Participant>(participants: readonly Participant[], share: number, random: Random): Participant[] {
+  for (;;) {
+    const sampled = participants.filter(() => randomFraction(random) < share);
+    if (sampled.length > 0 || participants.length === 0) return sampled;
+  }
+}
+
+/** The sampling of a federation's participants that its epsilon counts on; undefined if there is none. */
+export function samplingOf({ settings, federation }: Pick<FederationRun, "settings" | "federation">): ClientSampling | undefined {
+  const share = sampledShare(settings);
+  return share === undefined ? undefined : { share, participants: federation.participants.length };
 }
 
 /** The fewest results of a round. */

@@ -7,7 +7,9 @@ import { keyedRandom } from "../../operations/keyed-random.ts";
 import type { ClientFigures } from "../aggregation.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { appliedStrategy, asFailure, isPlainMean, recordStart, stepFrom, type WeightedUpdate, weightUpdates } from "../round-strategy.ts";
+import { samplingOf } from "../select.ts";
 import { UNSUPPORTED } from "../updates/inspect-update.ts";
+import { rebaseUpdate } from "../updates/rebase.ts";
 import { plain, refuseOpaque } from "./plain.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
@@ -57,13 +59,21 @@ export const central: PrivacyMode = {
   },
 };
 
-/** Noise on the mean of the clipped updates. The strategy steps from the noised mean, so its state is noised, too. */
+/**
+ * Noise on the mean of the clipped updates. The strategy steps from the noised mean, so its state is noised, too. If participants are
+ * sampled, their sum is divided by their expected number: the actual one would tell something of who took part.
+ */
 async function noisedMean(run: FederationRun, updates: readonly WeightedUpdate[], strategy: Strategy): Promise<NoisedResult> {
   const { deps, federation, signal } = run;
-  const deviation = deviationOf(run, "mean", updates.length);
-  const mean = await deps.aggregation.run({ updates, strategy: clipOf(run), base: federation.headBlob, state: "" }, signal);
-  const stepped = await stepFrom(run, { mean: withNoise(run, mean.parameters, deviation), strategy });
-  return { ...stepped, deviation, figures: mean.clients };
+  const { headBlob: base } = federation;
+  const sampling = samplingOf(run);
+  const clients = sampling ? sampling.share * sampling.participants : updates.length;
+  const deviation = deviationOf(run, "mean", clients);
+  const { parameters, clients: figures } = await deps.aggregation.run({ updates, strategy: clipOf(run), base, state: "" }, signal);
+  const head = sampling && base !== "" ? await deps.blobs.read(base) : undefined;
+  const mean = sampling ? rebaseUpdate({ update: parameters, base: head, head, factor: updates.length / clients }) : parameters;
+  const stepped = await stepFrom(run, { mean: withNoise(run, mean, deviation), strategy });
+  return { ...stepped, deviation, figures };
 }
 
 /**

@@ -121,3 +121,17 @@ describe("central noise wraps a strategy that sees every single update", () => {
     expect(Math.sqrt(moved.reduce((sum, value) => sum + value ** 2, 0))).toBeCloseTo(dp.clipNorm, 2);
   });
 });
+
+test("sampled participants: the sum is divided by their expected number, and so is the noise", async () => {
+  const participants = Array.from({ length: 100 }, (_, index) => ({ id: `p${index}` }));
+  const { run, accepted } = await prepare({ dp: { ...dp, noiseMultiplier: 1e-9, mode: "central" }, fraction: 0.02 });
+  const sampled = await Promise.all(
+    accepted.map(async (participant) => ({ ...participant, updateBlob: (await blobs.keepBytes(model(0.001))).sha256 })),
+  );
+  const federation = Federation.fromPartial({ ...run.federation, participants });
+  const { record } = await privacyMode(run.settings).combine({ ...run, federation }, 1, sampled);
+  expect(record.strategy["noise_deviation"]).toBeCloseTo((1e-9 * dp.clipNorm) / 2, 15);
+  const [first] = (decodeParameters(await blobs.read(record.result)).tensors[0]?.data ?? []) as Float32Array;
+  // Three updates where two are expected.
+  expect(first).toBeCloseTo(0.0015, 6);
+});

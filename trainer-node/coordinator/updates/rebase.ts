@@ -2,8 +2,8 @@ import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { type Floats, isFloat, type Tensor } from "../../compute/tensor.ts";
 
 /**
- * Rebases an update on the current parameters: `head + factor · (update - base)`. So updates of different rounds can be averaged. Tensors
- * of integers stay as in the update.
+ * Rebases an update on the current parameters: `head + factor · (update - base)`. So updates of different rounds can be averaged. Without
+ * base and head, both are zero. Tensors of integers stay as in the update.
  */
 export function rebaseUpdate({
   update,
@@ -12,13 +12,13 @@ export function rebaseUpdate({
   factor,
 }: {
   update: Uint8Array;
-  base: Uint8Array;
-  head: Uint8Array;
+  base: Uint8Array | undefined;
+  head: Uint8Array | undefined;
   factor: number;
 }): Uint8Array {
   const { format, tensors } = decodeParameters(update);
-  const from = byName(base);
-  const onto = byName(head);
+  const from = base && byName(base);
+  const onto = head && byName(head);
   const moved = tensors.map((tensor) => {
     if (!isFloat(tensor)) return tensor;
     const [began, now] = [floatsOf(from, tensor), floatsOf(onto, tensor)];
@@ -32,7 +32,8 @@ function byName(bytes: Uint8Array): ReadonlyMap<string, Tensor> {
   return new Map(decodeParameters(bytes).tensors.map((tensor) => [tensor.name, tensor]));
 }
 
-function floatsOf(tensors: ReadonlyMap<string, Tensor>, { name, data: { length } }: Tensor): Floats {
+function floatsOf(tensors: ReadonlyMap<string, Tensor> | undefined, { name, data: { length } }: Tensor): Floats {
+  if (!tensors) return new Float64Array(length);
   const found = tensors.get(name);
   if (!found || !isFloat(found) || found.data.length !== length)
     throw new Error(`tensor "${name}" differs from the parameters that the update was trained from`);

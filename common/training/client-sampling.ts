@@ -1,0 +1,13 @@
+import { strategyNamed } from "../strategies/shared/registry.ts";
+import type { FederationSettings } from "./federation-settings.ts";
+
+type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy" | "fraction" | "overSelect">;
+
+/**
+ * The probability with which a participant is sampled for a round, if the sampling is part of the federation's privacy: noise on a sum, of which
+ * each participant is a part or not, independently of the others. With `overSelect` the first answers count, so it would depend on them.
+ */
+export function sampledShare({ dp, secureAggregation, strategy, fraction, overSelect }: Asked): number | undefined {
+  const isSum = strategyNamed(strategy.name).sees === "sum";
+  return dp?.mode === "central" && !secureAggregation && isSum && overSelect === 0 && fraction < 1 ? fraction : undefined;
+}
