@@ -2,6 +2,7 @@
 // null. Both stores store exactly these fields.
 
 import type { Price, PriceUnit } from "../../common/pricing.ts";
+import type { UsageStatus } from "../../common/usage-status.ts";
 import type { Budget } from "./budget-records.ts";
 
 /** Rate limits of one subject over all its calls; an absent field is no limit. */
@@ -304,7 +305,7 @@ export interface UsageRow {
   provider: string;
   type: string;
   stream: boolean;
-  status: "success" | "error" | "cancelled";
+  status: UsageStatus;
   httpStatus: number;
   errorCode?: string;
   usage: Usage;
@@ -325,6 +326,10 @@ export interface UsageRow {
   attemptsDetail?: readonly { deploymentId: string; provider: string; status?: number; errorText?: string; latencyMs: number }[];
   /** Nano-USD that were reserved before the provider was asked. */
   reserved?: number;
+  /** Why a call was refused, as its caller was told. */
+  reason?: string;
+  /** Refusals that this row stands for; absent: one, if it was refused. */
+  refused?: number;
   /** The ledger entry that charges it; absent for calls without cost. */
   ledgerSeq?: number;
   /** Hash of all fields above but ledgerSeq. A second report with another hash is refused and audited. */
@@ -337,7 +342,7 @@ export const USAGE_ROW_FIELDS = [
   "id", "createdAt", "completedAt", "organizationId", "teamId", "teamName", "apiKeyId", "apiKeyName", "maskedKey", "userId", "endUser",
   "endpoint", "model", "deploymentId", "provider", "type", "stream", "status", "httpStatus", "errorCode", "usage", "priceVersion",
   "cacheHit", "attempts", "fallbackFrom", "latencyMs", "firstTokenMs", "overheadUs", "tags", "onceFor", "cost", "contentHash",
-  "ledgerSeq", "providerModel", "attemptsDetail", "reserved",
+  "ledgerSeq", "providerModel", "attemptsDetail", "reserved", "reason", "refused",
 ] as const satisfies readonly (keyof UsageRow)[];
 
 /** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */
@@ -358,6 +363,8 @@ export interface Rollup {
   output: number;
   total: number;
   cost: bigint;
+  /** Refused calls, those without a row of their own included. `requests` counts rows. */
+  refused?: number;
   /** Sum and histogram (`latency.ts`) of latencies. A roll-up created before these fields existed never gets them. */
   latencyMsSum?: number;
   latencyCounts?: number[];

@@ -19,7 +19,7 @@ export function reportedHash(cost: bigint, rest: Omit<UsageRow, "cost" | "conten
 /** The summed fields of a roll-up. */
 type Counts = Pick<
   Rollup,
-  "requests" | "errors" | "input" | "cachedInput" | "output" | "total" | "cost" | "latencyMsSum" | "latencyCounts"
+  "requests" | "errors" | "input" | "cachedInput" | "output" | "total" | "cost" | "refused" | "latencyMsSum" | "latencyCounts"
 >;
 
 /** Key of the roll-up that counts a call; equal for calls of one roll-up, and cheaper than its id. */
@@ -73,6 +73,7 @@ export function addCall(sum: Rollup, row: UsageRow): void {
   const { input, cachedInput, output, total } = row.usage;
   sum.requests++;
   if (row.status === "error") sum.errors++;
+  if (row.status === "refused") sum.refused = (sum.refused ?? 0) + (row.refused ?? 1);
   sum.input += input;
   sum.cachedInput += cachedInput;
   sum.output += output;
@@ -93,6 +94,7 @@ export function addRollups(left: Rollup, right: Counts): Rollup {
     output: left.output + right.output,
     total: left.total + right.total,
     cost: left.cost + right.cost,
+    ...(right.refused === undefined ? {} : { refused: (left.refused ?? 0) + right.refused }),
     ...addLatencies(left, right),
   };
 }

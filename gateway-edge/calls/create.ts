@@ -20,14 +20,18 @@ import { createHttpSend, type HttpSend } from "../upstream/transports/send-http.
 import { createAwsSigner } from "../upstream/transports/sign-aws.ts";
 import { createSend } from "../upstream/transports/upstream.ts";
 import { createUpstreamGuard, type UpstreamGuard } from "../upstream/transports/upstream-guard.ts";
+import { type CountedCredit, counted } from "./counted-credit.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
+import { type Refusal, Refusals } from "./refusals.ts";
 import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
 
 /** The inference half of an edge, without its HTTP routes. */
 export interface Inference {
   run<Answer>(call: InferenceCall<Answer>): Promise<InferenceResult<Answer>>;
+  /** Writes a refused call to the log, unless it has a row already. */
+  refused(refusal: Refusal): void;
   /** How many tokens a request has, by the provider's own count; undefined where the provider has none. */
   countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
@@ -74,6 +78,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
   const { planes, credit, flush } = await openPlanes(deps, edgeId, parts.credit);
+  const refusals = new Refusals({ credit, clock, logger });
   const routing = createRouter({ clock, random });
   const providers = parts.providers ?? allProviders;
   const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
@@ -124,6 +129,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   return {
     run: layers.run,
     passThrough,
+    refused: (refusal) => refusals.note(refusal),
     countRemotely: (count) => countRemotely(runDeps, count),
     findCaller: (sha256) => mirror.findCaller(sha256),
     isMasterKey: catalog.isMasterKey,
@@ -131,22 +137,25 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     providers,
     layers,
     ready: isReady,
-    figures: () => ({
-      settledByStatus: { ...credit.settledByStatus },
-      settlementsPending: credit.pending(),
-      callersCached: mirror.size(),
-      connectionWaits: http.waits(),
-      upstreamBytesHeld: http.heldBytes(),
-      ...layers.figures(),
-    }),
+    figures: () => ({ ...figuresOf(credit, http), callersCached: mirror.size(), ...layers.figures() }),
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {
+      await refusals.flush();
       await credit.close();
       stopping.abort();
       await Promise.all([watch.stop(), planes.stop()]);
       await layers.close();
     },
+  };
+}
+
+function figuresOf(credit: CountedCredit, http: HttpSend) {
+  return {
+    settledByStatus: { ...credit.settledByStatus },
+    settlementsPending: credit.pending(),
+    connectionWaits: http.waits(),
+    upstreamBytesHeld: http.heldBytes(),
   };
 }
 
@@ -208,25 +217,4 @@ function networkHttp({ clock, config, logger }: EdgeDeps, { guardFor }: Upstream
     signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
     connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),
   });
-}
-
-function counted(credit: Credit): Credit & { readonly settledByStatus: Record<string, number> } {
-  const settledByStatus: Record<string, number> = {};
-  return {
-    reserve: (input) => credit.reserve(input),
-    settle: (log) => {
-      settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
-      return credit.settle(log);
-    },
-    grow: (input, more) => credit.grow(input, more),
-    served: (served) => credit.served(served),
-    progress: (progress) => credit.progress(progress),
-    recall: (organizationId) => credit.recall(organizationId),
-    pending: () => credit.pending(),
-    settled: () => credit.settled(),
-    trouble: () => credit.trouble(),
-    journal: () => credit.journal(),
-    close: () => credit.close(),
-    settledByStatus,
-  };
 }

@@ -290,10 +290,22 @@ export const usageLogRecord = z
     ),
     /** Nano-USD that were reserved before the provider was asked. */
     reserved: int64.nullable(),
+    /** Why a call was refused. */
+    reason: z.string().nullable(),
+    /** Refusals that this row stands for: above 60 in a minute, those of one key share the last row. */
+    refused: int64,
   })
   .meta({ id: "UsageLog" });
 
-export const totalsRecord = z.object({ requests: int64, tokens: int64, ...money("cost") }).meta({ id: "Totals" });
+export const totalsRecord = z
+  .object({
+    requests: int64,
+    tokens: int64,
+    ...money("cost"),
+    /** Refused calls, those without a row of their own included. */
+    refused: int64,
+  })
+  .meta({ id: "Totals" });
 
 export const usageBucketRecord = z
   .object({

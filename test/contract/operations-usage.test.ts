@@ -264,3 +264,14 @@ describe("usage", () => {
     expectError(await usage(`?${query}`), 400, "VALIDATION_ERROR", path);
   });
 });
+
+test("a refused call is a row with status refused, its code and its reason, at no cost", async () => {
+  const before = (await usage()).body.meta.totals;
+  const body = { model: "no-such-model", messages: [{ role: "user", content: "hello" }] };
+  const refused = await ask("POST", "/v1/chat/completions", { key: tenant.key, body });
+  const [row] = (await logs("?status=refused")).body.data;
+  expect(row).toMatchObject({ status: "refused", cost: 0, model: "no-such-model", httpStatus: 404, errorCode: "MODEL_NOT_FOUND" });
+  expect([row.callId, row.reason, row.refused]).toEqual([refused.headers.get("x-gw-call-id"), refused.body.error.message, 1]);
+  expect((await logs()).body.meta.totals.refused).toBe(1);
+  expect((await usage()).body.meta.totals).toEqual({ ...before, refused: 1 });
+});

@@ -206,6 +206,8 @@ export const usageLog = z.looseObject({
     }),
   ),
   reserved: orNull(count),
+  reason: orNull(z.string()),
+  refused: count,
 });
 export const usageBucket = z.looseObject({
   bucket: z.string(),

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import type { Io } from "../../io.ts";
 import { registerOperation } from "../../operations/register.ts";
 import { type Field, filter, type OperationSpec } from "../../operations/spec.ts";
@@ -13,7 +14,7 @@ export const usageFilters: readonly Field[] = [
   filter("--team <id>", "filter by team", "team_id"),
   filter("--model <name>", "filter by model", "model"),
   filter("--provider <id>", "filter by provider", "provider"),
-  filter("--status <status>", "filter by status", "status", { choices: ["success", "error", "cancelled"] }),
+  filter("--status <status>", "filter by status", "status", { choices: [...USAGE_STATUSES] }),
   filter("--search <text>", "search in IDs, models and end users", "search"),
 ];
 

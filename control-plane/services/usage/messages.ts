@@ -1,16 +1,18 @@
 import { AppError } from "../../../common/errors.ts";
 import { PRICE_UNIT_NAMES } from "../../../common/pricing.ts";
+import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import type { AttemptDetail, TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UnitAmounts, Usage, UsageRow } from "../../domain/records.ts";
 import { reportedHash } from "../../domain/settlement.ts";
 import { date } from "../messages.ts";
 
 export function usageMessage(row: UsageRow): UsageLog {
-  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, reserved, attemptsDetail, contentHash: _, ...same } = row;
+  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, reserved, refused, attemptsDetail, contentHash: _, ...same } = row;
   return {
     ...same,
     attemptsDetail: [...(attemptsDetail ?? [])],
     reserved: reserved === undefined ? undefined : BigInt(reserved),
+    refused: refused === undefined ? undefined : BigInt(refused),
     callId: id,
     createdAt: date(createdAt),
     completedAt: date(completedAt),
@@ -25,8 +27,8 @@ export function usageMessage(row: UsageRow): UsageLog {
 export function usageRow(log: UsageLog): UsageRow {
   const usage = smallUsage(log.usage);
   const status = log.status;
-  if (status !== "success" && status !== "error" && status !== "cancelled") throw refuse(log, `status ${status}`);
-  if (log.cost < 0n) throw refuse(log, `cost ${log.cost}`);
+  if (!isStatus(status)) throw refuse(log, `status ${status}`);
+  if (!isCostOf(status, log.cost)) throw refuse(log, `cost ${log.cost}`);
   const content: Omit<UsageRow, "cost" | "contentHash"> = {
     id: log.callId,
     createdAt: log.createdAt?.getTime() ?? 0,
@@ -60,6 +62,7 @@ export function usageRow(log: UsageLog): UsageRow {
     ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
     ...(log.providerModel === undefined ? {} : { providerModel: log.providerModel }),
     ...attemptFields(log),
+    ...refusalFields(log),
   };
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
@@ -73,6 +76,15 @@ function attemptFields({ attemptsDetail, reserved }: UsageLog) {
     ...(reserved === undefined ? {} : { reserved: Number(reserved) }),
   };
 }
+
+function refusalFields({ status, reason, refused }: UsageLog) {
+  if (status !== "refused") return {};
+  return { ...(reason === undefined ? {} : { reason }), ...(refused === undefined ? {} : { refused: countOf("refused", refused) }) };
+}
+
+const isStatus = (status: string): status is UsageRow["status"] => (USAGE_STATUSES as readonly string[]).includes(status);
+
+const isCostOf = (status: UsageRow["status"], cost: bigint): boolean => cost === 0n || (cost > 0n && status !== "refused");
 
 function attemptRow({ deploymentId, provider, status, errorText, latencyMs }: AttemptDetail) {
   return {

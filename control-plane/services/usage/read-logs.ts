@@ -31,16 +31,17 @@ export interface FoundLogs {
 /** Reads one page of a query and the totals of all its rows, within the budget. */
 export async function readLogs(reader: Reader, query: UsageQuery, request: LogRequest): Promise<FoundLogs> {
   const { budget, after, withTotals } = request;
-  const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n };
+  const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n, refused: 0n };
   // A text search from the newest row reads every row that it has to sum. Other totals come from the roll-ups.
   const isOnePass = withTotals && query.search !== undefined && after === undefined;
   const page = await readPage(reader, query, request, isOnePass ? (row) => addRow(totals, row) : undefined);
   if (!withTotals || isOnePass) return { ...page, totals, totalsExact: withTotals && !budget.isSpent };
   budget.renew();
-  for await (const { requests, total, cost } of matchingSums(reader, query, budget)) {
+  for await (const { requests, total, cost, refused } of matchingSums(reader, query, budget)) {
     totals.requests += BigInt(requests);
     totals.tokens += BigInt(total);
     totals.cost += cost;
+    totals.refused += BigInt(refused ?? 0);
   }
   return { ...page, totals, totalsExact: !budget.isSpent };
 }
@@ -100,6 +101,7 @@ function addRow(totals: Totals, row: UsageRow): void {
   totals.requests++;
   totals.tokens += BigInt(row.usage.total);
   totals.cost += row.cost;
+  if (row.status === "refused") totals.refused += BigInt(row.refused ?? 1);
 }
 
 const ROW_NUMBERS_BYTES = 256;

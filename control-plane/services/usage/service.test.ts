@@ -74,3 +74,21 @@ test("charts are grouped by model, and sum to the same totals", async () => {
 test.each([{ groupBy: "color" }, { interval: "fortnight" }, { timezone: "Moon/Tranquility" }])("%j is refused", async (changes) => {
   expect(await outcomeOf(sums("owner", changes))).toBe("VALIDATION_ERROR");
 });
+
+test("refused calls are in the log and counted in its totals, also those without a row; charts leave them out", async () => {
+  const [organizationId, teamId] = [platform.organization.id, platform.team.id];
+  const refused = { organizationId, teamId, status: "refused", errorCode: "MODEL_NOT_FOUND", reason: "There is no such model." } as const;
+  await settle(platform.deps.store, [
+    reportedCall("call_5", 0n, { ...refused, createdAt: NOW + 4 }),
+    reportedCall("call_6", 0n, { ...refused, createdAt: NOW + 5, refused: 16 }),
+  ]);
+  const all = await list("owner");
+  expect(all.logs.slice(0, 2)).toMatchObject([
+    { callId: "call_6", status: "refused", reason: "There is no such model.", refused: 16n, cost: 0n },
+    { callId: "call_5", status: "refused", refused: undefined },
+  ]);
+  expect(all.totals).toEqual({ requests: 5n, tokens: expect.any(BigInt), cost: 60n, refused: 17n });
+  const only = await list("owner", { filter: { status: "refused" } });
+  expect([only.logs.length, only.totals?.refused]).toEqual([2, 17n]);
+  expect((await sums("owner")).totals).toMatchObject({ requests: 3n, refused: 17n });
+});

@@ -55,27 +55,33 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const nameBucket = bucketNamer(intervalOf(request.interval), request.timezone);
       const groupOf = grouper(request.groupBy);
       const buckets = new UsageBuckets();
+      const withRefused = request.groupBy === "status" || request.filter?.status === "refused";
+      let refused = 0n;
       const { organizationId } = actor;
       // Charts must be exact: a partial sum would look like less usage.
       await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, async (budget) => {
         for await (const sum of matchingSums(deps.store, query, budget)) {
+          refused += BigInt(sum.refused ?? 0);
+          // Charts show calls that were made; refusals only if they are asked for.
+          if (sum.status === "refused" && !withRefused) continue;
           buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
         }
       });
       const sorted = buckets.sorted();
-      return { buckets: sorted, totals: totalsOf(sorted) };
+      return { buckets: sorted, totals: totalsOf(sorted, refused) };
     },
   };
 }
 
-function totalsOf(buckets: readonly UsageBucket[]): Totals {
+function totalsOf(buckets: readonly UsageBucket[], refused: bigint): Totals {
   return buckets.reduce<Totals>(
     (totals, bucket) => ({
+      refused: totals.refused,
       requests: totals.requests + bucket.requests,
       tokens: totals.tokens + bucket.total,
       cost: totals.cost + bucket.cost,
     }),
-    { requests: 0n, tokens: 0n, cost: 0n },
+    { requests: 0n, tokens: 0n, cost: 0n, refused },
   );
 }
 

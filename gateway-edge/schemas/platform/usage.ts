@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import { type DateRange, readDateRange } from "../date-range.ts";
 import { id, paging, plainText, search, timeZone } from "../fields.ts";
 import { pageMeta, totalsRecord, usageBucketRecord, usageLogRecord } from "../records.ts";
@@ -17,7 +18,7 @@ const filters = {
   team_id: id.optional(),
   model: plainText(200).optional(),
   provider: plainText(128).optional(),
-  status: z.enum(["success", "error", "cancelled"]).optional(),
+  status: z.enum(USAGE_STATUSES).optional(),
   search: search.optional(),
 };
 

@@ -22,7 +22,7 @@ const NO_PARAMS = Object.freeze({});
  */
 export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly GatedRoute[]; gate: Gate }): ExactRoutes {
   const byMethod = tableOf(routes);
-  const log = logFailure(deps.logger);
+  const log = logFailure(deps.logger, gate.onRefused);
   const { corsOrigins } = deps.config;
   const allowOrigins = corsOrigins.length > 0 ? crossOrigin(corsOrigins) : undefined;
   const fail = (error: unknown, request: Request, response: Response) =>

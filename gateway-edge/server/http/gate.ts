@@ -19,6 +19,8 @@ export interface Gate {
   readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
   /** Sends a thrown error in the API's error format. */
   readonly onError: ErrorRequestHandler;
+  /** Is told of every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
+  readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
 }
 
 /**
@@ -65,8 +67,8 @@ export function assignCallId(deps: EdgeDeps, request: Request, response: Respons
   response.setHeader("x-content-type-options", "nosniff");
 }
 
-function errorHandlers({ logger }: EdgeDeps, { onError }: Gate): ErrorRequestHandler[] {
-  return [logFailure(logger), onError];
+function errorHandlers({ logger }: EdgeDeps, { onError, onRefused }: Gate): ErrorRequestHandler[] {
+  return [logFailure(logger, onRefused), onError];
 }
 
 function setRoute(path: string): RequestHandler {
@@ -90,9 +92,10 @@ function refuseOtherMethods(methods: readonly GatedRoute["method"][]): RequestHa
 }
 
 /** Logs an error and passes it to the next error handler. */
-export function logFailure(logger: Logger): ErrorRequestHandler {
-  return (thrown: unknown, _request, response, next) => {
+export function logFailure(logger: Logger, onRefused?: Gate["onRefused"]): ErrorRequestHandler {
+  return (thrown: unknown, request, response, next) => {
     const error = gatewayErrorOf(thrown);
+    onRefused?.(error, request, response);
     const fields = { requestId: requestIdOf(response), callId: response.locals["callId"], code: error.code, internal: error.internal };
     // A caller that disconnects while it sends its body is not an error of the server.
     if (error.code === "SERVER_ERROR" && !response.destroyed) logger.error(fields, error.message);

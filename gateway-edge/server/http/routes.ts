@@ -1,11 +1,11 @@
 import { type RequestHandler, Router } from "express";
 import type { Inference } from "../../calls/create.ts";
-import { gatewayErrorHandler } from "../../calls/gateway-error.ts";
+import { gatewayErrorHandler, gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import type { OperationDescription } from "../../schemas/operation-description.ts";
 import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
 import type { Worker } from "../../stored/records/worker.ts";
-import { anthropicErrorHandler } from "../middleware/anthropic-error.ts";
+import { anthropicErrorHandler, anthropicErrorStatus } from "../middleware/anthropic-error.ts";
 import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
 import { assistantsOperations, describeAssistants } from "./assistants/assistants.ts";
 import type { AssistantsDeps } from "./assistants/assistants-deps.ts";
@@ -26,6 +26,7 @@ import {
 import { messagesRoutes } from "./calls/messages.ts";
 import { describeMessages } from "./calls/messages-operations.ts";
 import { moderationsHandler } from "./calls/moderations.ts";
+import { noteRefusal } from "./calls/note-refusal.ts";
 import { describePassThrough, passThroughRoutes } from "./calls/pass-through.ts";
 import { messagesHandler } from "./calls/platform-messages.ts";
 import { rerankHandler } from "./calls/rerank.ts";
@@ -78,20 +79,24 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const { inference } = parts;
   const calls = callDeps(deps, inference);
   const gate = gateOf(parts);
+  const unlogged: Gate = { ...gate, onRefused: undefined };
   const router = Router({ caseSensitive: true });
-  router.use(gatedRouter(deps, hotRoutes(calls), gate));
-  router.use(
-    gatedRouter(deps, [...mediaRoutes(calls), ...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], gate),
-  );
-  router.use(gatedRouter(deps, fileRoutes(deps, parts.worker), gate));
+  router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
+  router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
+  router.use(gatedRouter(deps, fileRoutes(deps, parts.worker), unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
-  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), { ...gate, onError: anthropicErrorHandler }));
+  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
 }
 
 function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {
-  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler };
+  const onRefused = noteRefusal(inference, gatewayErrorStatus);
+  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler, onRefused };
+}
+
+function anthropicGate(gate: Gate, inference: Inference): Gate {
+  return { ...gate, onError: anthropicErrorHandler, onRefused: noteRefusal(inference, anthropicErrorStatus) };
 }
 
 function hotRoutes(calls: CallDeps): GatedRoute[] {

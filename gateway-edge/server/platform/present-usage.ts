@@ -42,6 +42,8 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     providerModel: log.providerModel ?? null,
     attemptsDetail: presentAttempts(log),
     reserved: log.reserved ?? null,
+    reason: log.reason ?? null,
+    refused: log.status === "refused" ? (log.refused ?? 1n) : 0n,
   };
 }
 
@@ -63,8 +65,8 @@ function presentAmounts({ usage }: UsageLog) {
 }
 
 export function presentTotals(totals: Totals | undefined): z.infer<typeof records.totalsRecord> {
-  const { requests, tokens, cost } = sent(totals, "totals");
-  return { requests, tokens, ...money("cost", cost) };
+  const { requests, tokens, cost, refused } = sent(totals, "totals");
+  return { requests, tokens, ...money("cost", cost), refused };
 }
 
 export function presentUsageBucket(bucket: UsageBucket): z.infer<typeof records.usageBucketRecord> {

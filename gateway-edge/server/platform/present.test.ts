@@ -21,7 +21,7 @@ const cases: [name: string, schema: z.ZodObject, value: object][] = [
   ["purchase", records.purchaseRecord, present.presentPurchase(samples.purchase)],
   ["log", records.usageLogRecord, presentUsageLog(samples.log)],
   ["bucket", records.usageBucketRecord, presentUsageBucket(samples.bucket)],
-  ["totals", records.totalsRecord, presentTotals({ requests: 1n, tokens: 2n, cost: 3n })],
+  ["totals", records.totalsRecord, presentTotals({ requests: 1n, tokens: 2n, cost: 3n, refused: 4n })],
   ["audit", records.auditEntryRecord, present.presentAuditEntry(audit)],
 ];
 

@@ -9,6 +9,10 @@ import { PriceTable } from "./price-table.tsx";
 
 /** The steps of one call in order: key, limits, routing, usage, price and ledger entry. */
 export function CallSteps({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
+  return log.status === "refused" ? <RefusedSteps log={log} /> : <MadeSteps log={log} signed={signed} />;
+}
+
+function MadeSteps({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
   const isRefused = log.attempts === 0 && log.status === "error";
   return (
     <Timeline active={6} bulletSize={26} lineWidth={2}>
@@ -75,6 +79,21 @@ function Step({ icon, title, children }: { icon: ReactNode; title: ReactNode; ch
         {children}
       </Text>
     </Timeline.Item>
+  );
+}
+
+/** Nothing was called, so nothing but the key and the reason is known. */
+function RefusedSteps({ log }: { log: UsageLog }) {
+  return (
+    <Timeline active={2} bulletSize={26} lineWidth={2}>
+      <Step icon={<IconKey size={14} />} title="Key accepted">
+        {log.apiKeyName} <Code>{log.maskedKey}</Code> of team {log.teamName}
+      </Step>
+      <Step icon={<IconX size={14} />} title={`Refused with HTTP ${log.httpStatus}, ${log.errorCode ?? "no code"}`}>
+        <div>{log.reason}</div>
+        {log.refused > 1 && <div>This row stands for {count(log.refused, "refusal")} of this key within one minute.</div>}
+      </Step>
+    </Timeline>
   );
 }
 

@@ -1,3 +1,4 @@
+import { USAGE_STATUSES } from "../../../../common/usage-status.ts";
 import type { Query } from "../../api/client.ts";
 import { RANGES, type RangeName, rangeStart } from "../../components/time-range.ts";
 
@@ -16,7 +17,7 @@ export interface LogFilter {
   readonly timeZone: string | undefined;
 }
 
-export const LOG_STATES = ["success", "error", "cancelled"] as const;
+export const LOG_STATES = USAGE_STATUSES;
 
 export function readLogFilter(address: Readonly<Record<string, unknown>>): LogFilter {
   const text = (name: string) => (address[name] === undefined ? undefined : String(address[name]));

@@ -60,7 +60,10 @@ export async function readCall(
 ): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
   requireJsonType(request);
   const rawBody = await readBody(request, deps.bodyBytesMax);
-  return { rawBody, body: parseJson(rawBody), pathModel: pathModelOf(request) };
+  const body = parseJson(rawBody);
+  // If the call is refused, its row names the requested model.
+  request.body = body;
+  return { rawBody, body, pathModel: pathModelOf(request) };
 }
 
 export function pathModelOf(request: Request): string | undefined {

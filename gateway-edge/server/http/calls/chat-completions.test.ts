@@ -167,7 +167,7 @@ test("refusals have their status, type, code and ids", async () => {
     expect(response.headers.get("x-request-id")).toBeTruthy();
     expect(response.headers.get("x-should-retry")).toBe(status === 403 ? "false" : null);
   }
-  expect(control.settled.size).toBe(0);
+  expect(control.made.length).toBe(0);
   const put = await fetch(edge.url + PATH, { method: "PUT", headers: auth });
   expect([put.status, put.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
   const unknown = await fetch(`${edge.url}/v1/nothing`);
@@ -189,7 +189,7 @@ test("credit: refused at zero, capped when little is left, free calls pass", asy
   expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([429, "false"]);
   expect(await refused.json()).toMatchObject({ error: { type: "insufficient_quota", code: "QUOTA_EXCEEDED" } });
   expect((await edge.post(PATH, chat("x", { model: "free" }), auth)).status).toBe(200);
-  expect(control.settled.size).toBe(2);
+  expect(control.made.length).toBe(2);
   control.refuseReserve = new AppError("RATE_LIMIT_EXCEEDED", "Slow down.", { retryAfterSeconds: 2.2 });
   const { secret } = control.addKey({ isLimited: true });
   const limited = await edge.post(PATH, chat("x", { model: "free" }), { authorization: `Bearer ${secret}` });

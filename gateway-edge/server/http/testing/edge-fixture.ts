@@ -115,6 +115,11 @@ export class FakeControl {
   readonly settled = new Map<string, UsageLog>();
   readonly reserved: ReserveRequest[] = [];
   readonly released: string[] = [];
+  /** The settled calls that were made; the others were refused. */
+  get made(): UsageLog[] {
+    return [...this.settled.values()].filter(({ status }) => status !== "refused");
+  }
+
   /** The journal's intents. */
   readonly intents: Intent[] = [];
   readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();

@@ -34,13 +34,13 @@ const contentOf = async (response: Response) =>
 const SECRET = guard("no-secrets", "regex", { mode: ["pre_call", "post_call"], default_on: true, patterns: ["sesame-[0-9]+"] });
 
 describe("before the call", () => {
-  test("what is blocked is a 400 that names the guardrail; nothing is sent, reserved, billed or logged", async () => {
+  test("what is blocked is a 400 that names the guardrail; nothing is sent, reserved or billed", async () => {
     const { key, sent, control, edge } = await open([SECRET]);
     const [status, error] = await errorOf(await key()(CHAT, ask("open sesame-42")));
     expect([status, error.code]).toEqual([400, "content_policy_violation"]);
     expect(error.message).toContain("no-secrets");
     expect(error.message).not.toContain("sesame");
-    expect([sent.length, control.reserved.length, control.settled.size]).toEqual([0, 0, 0]);
+    expect([sent.length, control.reserved.length, control.made.length]).toEqual([0, 0, 0]);
     expect(edge.inference.figures().guardrails).toEqual({ "no-secrets": { blocked: 1, masked: 0 } });
     expect((await key()(CHAT, ask("open sesame"))).status).toBe(200);
   });

@@ -1,0 +1,38 @@
+import type { Credit } from "../credit/credit.ts";
+
+/** Credit that counts how calls end. */
+export interface CountedCredit extends Credit {
+  readonly settledByStatus: Record<string, number>;
+  /** Whether this call ended lately with an error that its row tells. */
+  hasFailed(callId: string): boolean;
+}
+
+const FAILED_KEPT = 1000;
+
+export function counted(credit: Credit): CountedCredit {
+  const settledByStatus: Record<string, number> = {};
+  const failed = new Set<string>();
+  const fail = (callId: string) => {
+    failed.add(callId);
+    for (const oldest of failed.size > FAILED_KEPT ? failed : []) return void failed.delete(oldest);
+  };
+  return {
+    reserve: (input) => credit.reserve(input),
+    settle: (log) => {
+      settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
+      if (log.status === "error") fail(log.callId);
+      return credit.settle(log);
+    },
+    grow: (input, more) => credit.grow(input, more),
+    served: (served) => credit.served(served),
+    progress: (progress) => credit.progress(progress),
+    recall: (organizationId) => credit.recall(organizationId),
+    pending: () => credit.pending(),
+    settled: () => credit.settled(),
+    trouble: () => credit.trouble(),
+    journal: () => credit.journal(),
+    close: () => credit.close(),
+    settledByStatus,
+    hasFailed: (callId) => failed.has(callId),
+  };
+}

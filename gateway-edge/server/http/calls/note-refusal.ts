@@ -1,0 +1,29 @@
+import type { Request, Response } from "express";
+import type { AppError } from "../../../../common/errors.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../../calls/create.ts";
+import type { Gate } from "../gate.ts";
+import { pathModelOf } from "./answer-call.ts";
+
+/** Writes a row for a call that its caller's request, key or credit did not allow. An error of the server is not a refusal. */
+export function noteRefusal(inference: Pick<Inference, "refused">, statusOf: (error: AppError) => number): NonNullable<Gate["onRefused"]> {
+  return (error, request, response) => {
+    const caller = response.locals["caller"] as Caller | undefined;
+    const httpStatus = statusOf(error);
+    // Only a POST makes a call. A client that left was not refused.
+    if (!caller || httpStatus >= 500 || request.method !== "POST" || response.destroyed) return;
+    const callId = String(response.locals["callId"]);
+    inference.refused({ callId, caller, endpoint: endpointOf(response), ...requested(request), error, httpStatus });
+  };
+}
+
+/** The route of the request; a plain one as it is documented, under /v1. */
+function endpointOf(response: Response): string {
+  const route = String(response.locals["route"]);
+  return route.startsWith("/v1/") || /[:*]/.test(route) ? route : `/v1${route}`;
+}
+
+function requested(request: Request): { model: string; stream: boolean } {
+  const { model, stream } = (request.body ?? {}) as { model?: unknown; stream?: unknown };
+  return { model: pathModelOf(request) ?? (typeof model === "string" ? model : ""), stream: stream === true };
+}
