@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { z } from "zod";
 import {
@@ -186,6 +187,8 @@ export function readControlConfig(environment: Environment) {
     stripe: stripeSettings(settings),
     /** Absent: sign-in by OpenID Connect is off. */
     oidc: oidcSettings(settings),
+    /** Where other processes reach this control plane. */
+    advertise: settings.controlAdvertise ?? placeOf(settings.controlHost, settings.controlPort),
     /** Absent: peers present a token. */
     tls,
     production,
@@ -245,4 +248,12 @@ function requireProductionSecrets({ secretKey, adminPassword, masterKey, config 
   const needed = { SECRET_KEY: secretKey, ADMIN_PASSWORD: adminPassword, ...(config === undefined ? { MASTER_KEY: masterKey } : {}) };
   const missing = Object.entries(needed).filter(([, value]) => value === undefined);
   if (missing.length > 0) throw new ConfigError(missing.map(([name]) => `${name}: must be set in production; none is generated there`));
+}
+
+const ANY_HOST: readonly string[] = ["0.0.0.0", "::"];
+
+/** Host and port of a listener; one that listens on all addresses is known by the machine's name. */
+export function placeOf(host: string, port: number): string {
+  const name = ANY_HOST.includes(host) ? hostname() : host;
+  return `${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

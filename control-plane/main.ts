@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { systemClock as clock } from "../common/clock.ts";
-import { createLogger } from "../common/logger.ts";
-import { acceptedTokens } from "../common/peers/control-token.ts";
+import { createLogger, type Logger } from "../common/logger.ts";
+import { acceptedTokens, presentedToken } from "../common/peers/control-token.ts";
 import { onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
-import { type ControlConfig, readControlConfig, withFileMasterKey } from "./config.ts";
+import { type ControlConfig, placeOf, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { Settler } from "./credit/settler.ts";
@@ -20,6 +20,8 @@ import { RootSecretRotation } from "./crypto/rotate-root-secret.ts";
 import { createTokens } from "./crypto/tokens.ts";
 import { AddressLimits } from "./domain/address-limits.ts";
 import { LoginAttempts } from "./domain/login-attempts.ts";
+import { NotOwner } from "./domain/not-owner.ts";
+import { slotOf } from "./domain/slots.ts";
 import { EdgeReports } from "./feed/edge-reports.ts";
 import { Edges } from "./feed/edges.ts";
 import { FeedHub } from "./feed/hub.ts";
@@ -30,20 +32,30 @@ import { createMailer } from "./mail/mailer.ts";
 import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
+import { createForwarder } from "./peers/forward.ts";
 import { createRefusals } from "./peers/refusals.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { LogScans } from "./services/usage/log-scans.ts";
+import { requireOwner } from "./slots/require-owner.ts";
+import type { Slots } from "./slots/slots.ts";
+import { LateFence, startSlots } from "./slots/start-slots.ts";
+import type { Fence } from "./stores/fence.ts";
 import { migrate } from "./stores/migrations/migrate.ts";
 import type { Store } from "./stores/store.ts";
 import { createWebhookSender } from "./webhooks/send-webhook.ts";
+
+const BOOTSTRAP_AGAIN_MS = 200;
+/** Shorter than callers wait for an answer. */
+const DRAIN_MS = 2_000;
 
 // The composition root: the only place where ports of the control plane get their adapters.
 await runMain("tributary control-plane", async () => {
   const fromEnvironment = readControlConfig(process.env);
   const logger = createLogger("control-plane", fromEnvironment.logLevel);
-  const store = await openStore(fromEnvironment);
+  const fence = new LateFence();
+  const store = await openStore(fromEnvironment, fence);
   const { from, to } = await migrate(store);
   const gateway = await GatewayConfigFile.open({
     path: fromEnvironment.config,
@@ -56,17 +68,13 @@ await runMain("tributary control-plane", async () => {
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = await openKeyring(store, loadRootKeys(config, random), random);
   const receipts = createReceiptSigner(secrets);
-  const instance = random.bytes(16).toString("hex");
-  const reservations = new Reservations({
-    reader: store,
-    clock,
-    policy: config.creditPolicy,
-    budgets: { mode: config.budgetMode, logger },
-  });
+  const self = { id: random.bytes(16).toString("hex"), address: config.advertise };
+  const slots = await startSlots({ store, clock, logger, self }, fence);
+  const reservations = createReservations(store, slots, { config, logger });
   const edges = new Edges(clock);
   const deps: ControlDeps = {
     config,
-    instance,
+    instance: self.id,
     store,
     clock,
     random,
@@ -81,6 +89,7 @@ await runMain("tributary control-plane", async () => {
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),
     reservations,
+    slots,
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
     settler: new Settler({ store, reservations, clock, logger }),
     feed: new FeedHub({ store, clock, logger }),
@@ -94,21 +103,21 @@ await runMain("tributary control-plane", async () => {
   };
   const firstRun = await fillStore(deps);
   await deps.feed.start();
+  const forwarder = createForwarder({ slots, clock, proof: config.tls ? { tls: config.tls } : { token: presentedToken(config, random) } });
   const server = await startServer(deps, {
     master: await masterKeyOf(deps),
     admit: config.tls ? admitByCertificate(createRefusals(deps)) : admitByToken(acceptedTokens(config, random)),
+    elsewhere: forwarder.elsewhere,
   });
+  if (config.controlPort === 0) self.address = placeOf(config.controlHost, server.port);
   const stopJobs = startJobs(deps, new RootSecretRotation({ ...deps, keyring: secrets, end: failUncaught }));
-  process.on("SIGHUP", () => {
-    gateway
-      .reload()
-      .catch((error: unknown) =>
-        logger.error({ error: String(error) }, "SIGHUP: the gateway configuration could not be read; the previous one stays in force"),
-      );
-  });
+  process.on("SIGHUP", () => reload(gateway, logger));
   onShutdown(logger, async () => {
+    // What is queued is committed, as far as it does not last; the rest is answered by the next owner.
+    await slots.leave(() => Promise.race([deps.settler.idle(), clock.sleep(DRAIN_MS)]));
     deps.feed.stop();
     await server.stop();
+    forwarder.close();
     await deps.settler.idle();
     await stopJobs();
     await store.close();
@@ -118,9 +127,30 @@ await runMain("tributary control-plane", async () => {
   report({ type: "ready", port: server.port });
 });
 
+function reload(gateway: GatewayConfigFile, logger: Logger): void {
+  gateway
+    .reload()
+    .catch((error: unknown) =>
+      logger.error({ error: String(error) }, "SIGHUP: the gateway configuration could not be read; the previous one stays in force"),
+    );
+}
+
+/** Reservations of the organizations that this control plane owns. */
+function createReservations(store: Store, slots: Slots, { config, logger }: { config: ControlConfig; logger: Logger }): Reservations {
+  const reservations = new Reservations({
+    reader: store,
+    clock,
+    requireOwner: (organizationId) => requireOwner({ slots }, organizationId),
+    policy: config.creditPolicy,
+    budgets: { mode: config.budgetMode, logger },
+  });
+  slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
+  return reservations;
+}
+
 /** Writes what every start finds or leaves in the store. */
 async function fillStore(deps: ControlDeps): Promise<FirstRun | undefined> {
-  const firstRun = await bootstrap(deps);
+  const firstRun = await bootstrapOnce(deps);
   await publishBuiltInModels(deps);
   await publishReceiptKey(deps.store, deps.receipts, clock.now());
   await announceConfiguration(deps);
@@ -132,6 +162,18 @@ function failUncaught(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
+}
+
+/** Of control planes that start at once on a new store, one owns the slots and fills it; the others find that done. */
+async function bootstrapOnce(deps: ControlDeps): Promise<FirstRun | undefined> {
+  for (;;) {
+    try {
+      return await bootstrap(deps);
+    } catch (thrown) {
+      if (!(thrown instanceof NotOwner)) throw thrown;
+      await clock.sleep(BOOTSTRAP_AGAIN_MS);
+    }
+  }
 }
 
 async function openPayments({ stripe, publicUrl }: ControlConfig): Promise<Payments | undefined> {
@@ -147,10 +189,10 @@ async function openIssuer({ oidc, publicUrl }: ControlConfig): Promise<OidcIssue
 }
 
 // Loads only the driver of the chosen adapter.
-async function openStore(config: ControlConfig): Promise<Store> {
+async function openStore(config: ControlConfig, fence: Fence): Promise<Store> {
   if (config.mongo) {
     const { openMongoStore } = await import("./stores/mongo/store.ts");
-    return openMongoStore(config.mongo);
+    return openMongoStore({ ...config.mongo, fence });
   }
   const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
   return openEmbeddedStore(resolve(config.dataDir, "control-plane"));

@@ -4,7 +4,7 @@ import { loadSync } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { HealthImplementation } from "grpc-health-check";
 import { isExposed } from "../common/exposed.ts";
-import { type Admit, addService, createGrpcServer, guarded, listen, shutDown } from "../common/grpc/server.ts";
+import { type Admit, addService, createGrpcServer, type Elsewhere, guarded, listen, shutDown } from "../common/grpc/server.ts";
 import type { PeerTls } from "../common/peers/tls.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
@@ -64,9 +64,12 @@ export interface RunningServer {
 }
 
 /** Serves every service of the control plane on one port, with gRPC health checking and, unless it is exposed, reflection. */
-export async function startServer(deps: ControlDeps, { master, admit }: { master: MasterKey; admit: Admit }): Promise<RunningServer> {
+export async function startServer(
+  deps: ControlDeps,
+  { master, admit, elsewhere }: { master: MasterKey; admit: Admit; elsewhere?: Elsewhere },
+): Promise<RunningServer> {
   const server = createGrpcServer();
-  const admitted = { logger: deps.logger, admit };
+  const admitted = { logger: deps.logger, admit, elsewhere };
   addService(server, AccessServiceService, accessHandlers(deps, master), admitted);
   addService(server, AuditServiceService, auditHandlers(deps), admitted);
   addService(server, CatalogServiceService, catalogHandlers(deps), admitted);

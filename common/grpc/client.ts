@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type ChannelCredentials,
   Client,
@@ -7,6 +8,7 @@ import {
   Metadata,
   type MethodDefinition,
   type ServiceError,
+  status,
 } from "@grpc/grpc-js";
 import { ignore } from "../ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../peers/control-token.ts";
@@ -119,7 +121,7 @@ export function openChannel(addresses: string, { token, tls }: Proof = {}): Chan
       "grpc.min_reconnect_backoff_ms": 100,
     });
   };
-  const sender: Sender = { client: connect(), token };
+  const sender: Sender = { client: connect(), token, hasOthers: places.length > 1 };
   const reconnect = () => {
     const old = sender.client;
     sender.client = connect();
@@ -175,6 +177,8 @@ function tlsCredentials({ ca, key, cert }: PeerTls): ChannelCredentials {
 interface Sender {
   client: Client;
   readonly token: string | undefined;
+  /** There are control planes at other addresses. */
+  readonly hasOthers: boolean;
   isClosed?: boolean;
 }
 
@@ -194,8 +198,37 @@ function callUnary(
   request: unknown,
   options: CallOptions,
 ): Promise<unknown> {
+  const deadline = deadlineOf(options);
+  const attempt = () => callOnce(sender, method, request, { ...options, deadline });
+  return sender.hasOthers ? untilSent(attempt, deadline) : attempt();
+}
+
+/** A call that was not sent, because the control plane is gone, is sent to the next one of the list. */
+async function untilSent<Answer>(attempt: () => Promise<Answer>, deadline: number): Promise<Answer> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (thrown) {
+      if (!isUnsent(thrown) || Date.now() + NEXT_PLACE_MS >= deadline) throw thrown;
+      await delay(NEXT_PLACE_MS);
+    }
+  }
+}
+
+/** Whether a call failed before anything of it was sent: to send it again cannot do anything twice. */
+export function isUnsent(thrown: unknown): boolean {
+  const { code, details } = ((thrown as { cause?: unknown } | undefined)?.cause ?? {}) as Partial<ServiceError>;
+  return code === status.UNAVAILABLE && details?.startsWith("No connection established") === true;
+}
+
+function callOnce(
+  sender: Sender,
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  method: MethodDefinition<any, any>,
+  request: unknown,
+  { deadline, ...options }: CallOptions & { deadline: number },
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const deadline = deadlineOf(options);
     const call = sender.client.makeUnaryRequest(
       method.path,
       method.requestSerialize,

@@ -57,6 +57,16 @@ const UNCOUNTED: RateState = {
   resetSeconds: 0,
 };
 
+/** What reservations work with. */
+export interface ReservationsOptions {
+  readonly reader: Reader;
+  readonly clock: Clock;
+  readonly policy: "document" | "strict";
+  readonly budgets?: Pick<BudgetOptions, "mode" | "logger">;
+  /** Throws if another control plane owns the organization: its reservations are there. */
+  readonly requireOwner?: (organizationId: string) => void;
+}
+
 /**
  * Credit held by running calls, in memory; the store has only what is settled. This class covers calls that are reserved one by one.
  * All other calls run under leases, whose outstanding credit counts as taken here.
@@ -64,6 +74,7 @@ const UNCOUNTED: RateState = {
 export class Reservations {
   readonly #reader: Reader;
   readonly #clock: Clock;
+  readonly #requireOwner: (organizationId: string) => void;
   readonly #policy: "document" | "strict";
   readonly #byCall = new Map<string, Reservation>();
   readonly #byOrganization = new Map<string, bigint>();
@@ -74,7 +85,8 @@ export class Reservations {
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
   #releases = 0;
 
-  constructor(options: { reader: Reader; clock: Clock; policy: "document" | "strict"; budgets?: Pick<BudgetOptions, "mode" | "logger"> }) {
+  constructor(options: ReservationsOptions) {
+    this.#requireOwner = options.requireOwner ?? (() => {});
     this.#reader = options.reader;
     this.#clock = options.clock;
     this.#policy = options.policy;
@@ -86,6 +98,7 @@ export class Reservations {
   async reserve(input: ReserveInput): Promise<Reserved> {
     const { team, subjects, budgets, balance } = await this.#read(input);
     // Nothing below awaits: the checked state is the state that is reserved from, and a refusal takes nothing.
+    this.#requireOwner(input.organizationId);
     refuseBlocked(team);
     if (input.isGrowth) return this.#grow(input, { budgets, balance });
     // The same call again, after a lost answer: its reservation is replaced, not doubled.
@@ -118,6 +131,14 @@ export class Reservations {
     add(this.#byOrganization, organizationId, -amount);
     this.#budgets.end(budgets, amount);
     this.#rates.end(subjects);
+  }
+
+  /**
+   * Forgets the reservations of organizations that another control plane owns by now: their calls are settled there. Rate windows stay, because
+   * the calls in them were made; they are empty after a minute.
+   */
+  forget(isLost: (organizationId: string) => boolean): void {
+    for (const { callId, organizationId } of [...this.#byCall.values()]) if (isLost(organizationId)) this.release(callId);
   }
 
   /** How many calls hold a reservation. */

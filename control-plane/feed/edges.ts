@@ -1,7 +1,10 @@
 import type { Clock } from "../../common/clock.ts";
 
+type Ask = (flush: number, recall: string | undefined) => void;
+
 interface Edge {
-  ask(flush: number, recall: string | undefined): void;
+  /** One for each of its streams: an edge that knows several control planes may have two to one of them. The newest is used. */
+  readonly asks: Ask[];
   /** The last flush it answered, and the last it was asked for. */
   answered: number;
   asked: number;
@@ -25,11 +28,13 @@ export class Edges {
   }
 
   /** Returns the function that removes the edge. */
-  add(edgeId: string, ask: Edge["ask"]): () => void {
-    const edge: Edge = { ask, answered: this.#flush, asked: this.#flush };
+  add(edgeId: string, ask: Ask): () => void {
+    const edge = this.#edges.get(edgeId) ?? { asks: [], answered: this.#flush, asked: this.#flush };
+    edge.asks.push(ask);
     this.#edges.set(edgeId, edge);
     return () => {
-      if (this.#edges.get(edgeId) === edge) this.#edges.delete(edgeId);
+      edge.asks.splice(edge.asks.indexOf(ask), 1);
+      if (edge.asks.length === 0) this.#edges.delete(edgeId);
       this.#wake();
     };
   }
@@ -58,7 +63,7 @@ export class Edges {
       // An edge that has not answered the last flush is asked, but not waited for until it answers.
       const isSilent = edge.answered < edge.asked;
       if (!isSilent) edge.asked = flush;
-      edge.ask(flush, recall);
+      edge.asks.at(-1)?.(flush, recall);
     }
     await new Promise<void>((resolve) => {
       const cancel = this.#clock.after(FLUSH_TIMEOUT_MS, () => done());

@@ -1,7 +1,6 @@
-import { type ServiceError, status as Status } from "@grpc/grpc-js";
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import { type CallOptions, type Channel, openChannel, type Proof } from "../../common/grpc/client.ts";
+import { type CallOptions, type Channel, isUnsent, openChannel, type Proof } from "../../common/grpc/client.ts";
 import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
 import { orElse } from "../../common/ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
@@ -121,8 +120,6 @@ function movedOn({ slot, message }: NotOwner): AppError {
 
 /** The owner did not begin: it does not own the slot, or cannot be reached. */
 function isUntouched(thrown: unknown): boolean {
-  const { code, details, cause } = asAppError(thrown);
-  if (code !== "UNAVAILABLE") return false;
-  const { code: status, details: text } = (cause ?? {}) as Partial<ServiceError>;
-  return details[0]?.path === SLOT_PATH || (status === Status.UNAVAILABLE && text?.startsWith("No connection established") === true);
+  const { code, details } = asAppError(thrown);
+  return code === "UNAVAILABLE" && (details[0]?.path === SLOT_PATH || isUnsent(thrown));
 }

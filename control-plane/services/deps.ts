@@ -20,6 +20,7 @@ import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OidcIssuer } from "../oidc/issuer.ts";
 import type { Payments } from "../payments/payments.ts";
+import type { Slots } from "../slots/slots.ts";
 import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
 import type { LogScans } from "./usage/log-scans.ts";
@@ -58,6 +59,8 @@ export interface ControlDeps {
   readonly payments: Payments | undefined;
   /** Credit and rate limits held by calls that are reserved one by one. */
   readonly reservations: Reservations;
+  /** Which slots this control plane owns, and who owns the others. */
+  readonly slots: Slots;
   /** Leases of credit to edges. */
   readonly leases: Leases;
   /** Settles reported calls in batches. */

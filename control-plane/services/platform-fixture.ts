@@ -20,6 +20,7 @@ import { Edges } from "../feed/edges.ts";
 import { FeedHub } from "../feed/hub.ts";
 import { NO_GATEWAY_CONFIG } from "../gateway-config/gateway-config.ts";
 import type { Mail } from "../mail/mailer.ts";
+import { allSlots } from "../slots/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { createAccount, joinOrganization, joinTeam, openSession } from "../writes/accounts.ts";
@@ -147,6 +148,7 @@ function createDeps(given: {
     sendWebhook: async () => ({ kind: "answered", status: 200 }),
     payments: undefined,
     reservations,
+    slots: allSlots({ count: store.slots, self: { id: "test", address: "127.0.0.1:4100" } }),
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
     settler: new Settler({ store, reservations, clock, logger: silentLogger }),
     feed: new FeedHub({ store, clock, logger: silentLogger }),

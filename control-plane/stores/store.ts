@@ -1,5 +1,6 @@
 import type { FeedPlace } from "../../common/feed-place.ts";
 import type { FeedRow } from "../domain/records.ts";
+import type { OwnershipRows } from "../slots/ownership-rows.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
 import type { Scope, Scopes } from "./scopes.ts";
 
@@ -19,6 +20,8 @@ export interface Store extends Reader {
   readonly slots: number;
   /** Whether this control plane owns a slot, as far as it knows. A transaction over any other slot throws `NotOwner`. */
   owns(slot: number): boolean;
+  /** The rows of the planes that share the store; undefined for a store of one process. */
+  readonly ownership: OwnershipRows | undefined;
   /** How many new records one transaction should write at most, because other transactions wait for it. */
   readonly rowsPerTransaction: number;
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */

@@ -156,6 +156,8 @@ test("the higher epoch says who owns a slot, also if an older message comes late
   expect(b.asked).toContain(`lease ${ONE}`);
   a.say({ owners: tableOf([1, 1], [1n, 6n], ["a:1"]) });
   await clock.advance(1000);
-  expect([a.isClosed, b.isClosed]).toEqual([true, true]);
+  expect([a.isClosed, b.isClosed]).toEqual([false, true]);
+  await lease(ONE);
+  expect(a.asked).toContain(`lease ${ONE}`);
   await planes.stop();
 });

@@ -52,42 +52,60 @@ interface Connection {
   readonly watch: Watch;
 }
 
-export function createPlanes(deps: PlanesDeps): Planes {
-  const { control } = deps;
-  const addresses = new SlotAddresses();
-  const connections = new Map<string, Connection>();
+/** The connections to every living plane where there are several. */
+class Connections {
+  readonly #deps: PlanesDeps;
+  readonly #addresses = new SlotAddresses();
+  readonly #byAddress = new Map<string, Connection>();
 
-  /** Connects to every living plane where there are several, and leaves those that are gone. */
-  function take(owners: SlotOwners | undefined): void {
-    if (owners === undefined || deps.connect === undefined) return;
-    addresses.take(owners);
-    const wanted = new Set(addresses.planes.length > 1 ? addresses.planes.map(({ address }) => address) : []);
-    for (const address of wanted) if (!connections.has(address)) open(address, deps.connect);
-    for (const address of connections.keys()) if (!wanted.has(address)) void leave(address);
+  constructor(deps: PlanesDeps) {
+    this.#deps = deps;
   }
 
-  function open(address: string, connect: NonNullable<PlanesDeps["connect"]>): void {
-    const client = connect(address);
-    if (client === undefined) return;
-    const watch = startWatch(new FeedPlace(), {
-      ...deps,
-      open: (request, options) => client.watch({ ...request, withoutChanges: true }, options),
-      reconnect: () => client.reconnect(),
-      receive: (_changes, { owners }) => take(owners),
-      flush: (flush, recall) => deps.flush({ flush, recall, access: client.access }),
-      recover: async () => new FeedPlace(),
-    });
-    connections.set(address, { client, watch });
+  take(owners: SlotOwners | undefined): void {
+    if (owners === undefined || this.#deps.connect === undefined) return;
+    this.#addresses.take(owners);
+    const living = new Set(this.#addresses.planes.map(({ address }) => address));
+    const missing = [...living].filter((address) => living.size > 1 && !this.#byAddress.has(address));
+    for (const address of missing) this.#open(address);
+    // The last one stays: it hears this edge before the connection that was to another plane has moved to it.
+    for (const address of this.#byAddress.keys()) if (!living.has(address)) void this.leave(address);
   }
 
-  async function leave(address: string): Promise<void> {
-    const connection = connections.get(address);
-    connections.delete(address);
+  get all(): ReadonlyMap<string, Connection> {
+    return this.#byAddress;
+  }
+
+  laneOf(organizationId: string): string {
+    return this.#byAddress.size === 0 ? "" : (this.#addresses.addressOf(organizationId) ?? "");
+  }
+
+  async leave(address: string): Promise<void> {
+    const connection = this.#byAddress.get(address);
+    this.#byAddress.delete(address);
     await connection?.watch.stop();
     connection?.client.close();
   }
 
-  const laneOf = (organizationId: string) => (connections.size === 0 ? "" : (addresses.addressOf(organizationId) ?? ""));
+  #open(address: string): void {
+    const client = this.#deps.connect?.(address);
+    if (client === undefined) return;
+    const watch = startWatch(new FeedPlace(), {
+      ...this.#deps,
+      open: (request, options) => client.watch({ ...request, withoutChanges: true }, options),
+      reconnect: () => client.reconnect(),
+      receive: (_changes, { owners }) => this.take(owners),
+      flush: (flush, recall) => this.#deps.flush({ flush, recall, access: client.access }),
+      recover: async () => new FeedPlace(),
+    });
+    this.#byAddress.set(address, { client, watch });
+  }
+}
+
+export function createPlanes(deps: PlanesDeps): Planes {
+  const { control } = deps;
+  const connections = new Connections(deps);
+  const laneOf = (organizationId: string) => connections.laneOf(organizationId);
 
   /** Asks the owner and, if that does not answer, any plane, which forwards the call. Each of these calls can be repeated. */
   async function ask<Answer>(
@@ -95,7 +113,7 @@ export function createPlanes(deps: PlanesDeps): Planes {
     options: CallOptions,
     send: (access: Access, options: CallOptions) => Promise<Answer>,
   ): Promise<Answer> {
-    const owner = connections.get(lane)?.client.access;
+    const owner = connections.all.get(lane)?.client.access;
     if (owner === undefined) return send(control.access, options);
     try {
       return await send(owner, options);
@@ -108,8 +126,8 @@ export function createPlanes(deps: PlanesDeps): Planes {
 
   /** Each owner gets its own part of a report; dead edges are reported to all of them. */
   async function settle(request: SettleRequest, options: CallOptions): Promise<SettleResponse> {
-    if (connections.size === 0) return control.access.settle(request, options);
-    const parts = partsOf(request, laneOf, request.endedEdges.length > 0 ? [...connections.keys()] : []);
+    if (connections.all.size === 0) return control.access.settle(request, options);
+    const parts = partsOf(request, laneOf, request.endedEdges.length > 0 ? [...connections.all.keys()] : []);
     const answers = await Promise.all(
       [...parts].map(([lane, part]) => ask(lane, options, (access, within) => access.settle(part, within))),
     );
@@ -120,7 +138,7 @@ export function createPlanes(deps: PlanesDeps): Planes {
   }
 
   return {
-    take,
+    take: (owners) => connections.take(owners),
     laneOf,
     access: {
       lease: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.lease(request, within)),
@@ -130,9 +148,9 @@ export function createPlanes(deps: PlanesDeps): Planes {
       release: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.release(request, within)),
       settle,
     },
-    all: () => (connections.size === 0 ? [control] : [...connections.values()].map(({ client }) => client)),
+    all: () => (connections.all.size === 0 ? [control] : [...connections.all.values()].map(({ client }) => client)),
     stop: async () => {
-      await Promise.all([...connections.keys()].map(leave));
+      await Promise.all([...connections.all.keys()].map((address) => connections.leave(address)));
     },
   };
 }

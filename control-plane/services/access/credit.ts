@@ -10,6 +10,8 @@ import type {
 } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Reserved, ReserveInput } from "../../credit/reservations.ts";
 import type { LeaseReport } from "../../credit/settler.ts";
+import { NotOwner } from "../../domain/not-owner.ts";
+import { requireOwner } from "../../slots/require-owner.ts";
 import type { ControlDeps } from "../deps.ts";
 import { usageRow } from "../usage/messages.ts";
 
@@ -26,16 +28,20 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
     },
 
     async reserveMany(request) {
+      // Before any is reserved: reservations of several owners are divided.
+      for (const { organizationId } of request.reservations) requireOwner(deps, organizationId);
       return { outcomes: await Promise.all(request.reservations.map((reservation) => reserveOne(deps, reservation))) };
     },
 
     async lease(request) {
+      requireOwner(deps, request.organizationId);
       const { generation, ...input } = request;
       const answer = await deps.leases.lease({ ...input, generation: Number(generation) });
       return { ...answer, generation: BigInt(answer.generation) };
     },
 
     async settle(request) {
+      for (const organizationId of organizationsOf(request)) requireOwner(deps, organizationId);
       const rows = request.settlements.flatMap(({ log }) => (log ? [usageRow(log)] : []));
       const { settled, repeated, refused } = await deps.settler.settle(rows, leaseReport(request));
       if (refused.length > 0)
@@ -48,12 +54,20 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
       return {};
     },
 
-    async release({ callId, unused }) {
+    async release({ callId, unused, organizationId }) {
+      // An edge of an older version does not name it, and knows only this control plane.
+      if (organizationId !== "") requireOwner(deps, organizationId);
       if (unused) deps.reservations.takeBack(callId, { requests: Number(unused.requests), tokens: Number(unused.tokens ?? 0) });
       else deps.reservations.release(callId);
       return {};
     },
   };
+}
+
+function organizationsOf({ settlements, returns }: SettleRequest): Set<string> {
+  const organizations = new Set(returns.map(({ organizationId }) => organizationId));
+  for (const { log } of settlements) if (log) organizations.add(log.organizationId);
+  return organizations;
 }
 
 function leaseReport({ settlements, returns, edgeId, endedEdges }: SettleRequest): LeaseReport | undefined {
@@ -73,6 +87,7 @@ async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<R
   try {
     return { outcome: { $case: "reserved", value: reserveResponse(await deps.reservations.reserve(reserveInput(request))) } };
   } catch (thrown) {
+    if (thrown instanceof NotOwner) throw thrown;
     return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
   }
 }

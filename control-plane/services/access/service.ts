@@ -1,9 +1,11 @@
 import { timingSafeEqual } from "node:crypto";
+import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { FeedPlace } from "../../../common/feed-place.ts";
 import type { ServerStream, ServiceHandlers } from "../../../common/grpc/server.ts";
 import type { AccessServiceService, WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FeedMessage } from "../../feed/hub.ts";
+import { ownersForStream } from "../../slots/owners-message.ts";
 import { placeOfOrganization } from "../../stores/feed-lanes.ts";
 import { allDeployments, settingsJson } from "../catalog/merged-catalog.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -12,6 +14,7 @@ import { creditHandlers } from "./credit.ts";
 import { idempotentCallHandlers } from "./idempotency.ts";
 
 const WATCH_QUEUE_MAX = 1000;
+const BEAT_MS = 1000;
 
 /** The stored hash of the master key and, if the operator chose the key, its SHA-256, by which edges recognize a key without a checksum. */
 export interface MasterKey {
@@ -62,7 +65,9 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
 }
 
 /** Sends changes as they come. The stream of an edge that reads too slowly is ended; the gap then makes the edge resync. */
-async function watch(deps: ControlDeps, { place, edgeId }: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
+async function watch(deps: ControlDeps, request: WatchRequest, stream: ServerStream<WatchResponse>): Promise<void> {
+  const { place, edgeId } = request;
+  const owners = ownersForStream(deps.slots);
   let waiting = 0;
   let draining = false;
   const { instance } = deps;
@@ -82,6 +87,7 @@ async function watch(deps: ControlDeps, { place, edgeId }: WatchRequest, stream:
       resync: message.resync || (!place && message.changes.length > 0),
       instance,
       noPrimary: message.noPrimary ?? false,
+      owners: owners(),
     });
     if (sent || draining) return;
     draining = true;
@@ -91,12 +97,14 @@ async function watch(deps: ControlDeps, { place, edgeId }: WatchRequest, stream:
     });
   };
   try {
-    const stopFeed = await deps.feed.watch(place && new FeedPlace(place.revisions.map(Number)), send);
+    const beat = () => send({ changes: [], total: 0, resync: false });
+    const from = place && new FeedPlace(place.revisions.map(Number));
+    const stopFeed = request.withoutChanges ? repeat(deps.clock, beat) : await deps.feed.watch(from, send);
     const forget = deps.edges.add(edgeId, (flush, recall) => {
       if (gone.aborted) return;
       stream.write({
         changes: [],
-        revision: BigInt(deps.feed.place.total),
+        revision: request.withoutChanges ? 0n : BigInt(deps.feed.place.total),
         resync: false,
         flush: BigInt(flush),
         recall,
@@ -115,4 +123,17 @@ async function watch(deps: ControlDeps, { place, edgeId }: WatchRequest, stream:
     deps.logger.warn({ error: String(error) }, "the watch of an edge could not be opened; the edge reconnects");
     stream.end();
   }
+}
+
+/** Sends now and each second, for edges that receive the changes from another control plane. Returns the function that stops it. */
+function repeat(clock: Clock, send: () => void): () => void {
+  const stopping = new AbortController();
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      send();
+      await pause(clock, BEAT_MS, stopping.signal);
+    }
+  };
+  void run();
+  return () => stopping.abort();
 }

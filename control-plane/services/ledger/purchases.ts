@@ -6,6 +6,7 @@ import { organizationAccount } from "../../domain/ledger.ts";
 import { CARD_NANO_MAX, CARD_NANO_MIN, NANO_PER_CENT, type PaymentEvent, returnedOf } from "../../domain/payments.ts";
 import type { Purchase } from "../../domain/records.ts";
 import type { Payments } from "../../payments/payments.ts";
+import { requireOwner } from "../../slots/require-owner.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { post } from "../../writes/ledger.ts";
@@ -36,6 +37,8 @@ const createPurchase =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     requireOrganizationManager(actor);
+    // Before the provider creates a page for it.
+    requireOwner(deps, actor.organizationId);
     const wanted = request.method === "" ? defaultMethod(deps) : request.method;
     if (wanted === "card") return orderByCard(deps, context, { actor, amount: request.amount });
     const method = checkMethod(deps, wanted, actor.user.role === "admin");

@@ -4,6 +4,7 @@ import { GrantCreditsResponse, type LedgerServiceService, type Quota } from "../
 import { emptyAccount, organizationAccount } from "../../domain/ledger.ts";
 import type { LedgerEntry } from "../../domain/records.ts";
 import { teamState } from "../../domain/team-state.ts";
+import { requireOwner } from "../../slots/require-owner.ts";
 import { readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { grant } from "../../writes/accounts.ts";
@@ -36,6 +37,7 @@ const getBalance =
   (deps: ControlDeps): Handlers["getBalance"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
+    requireOwner(deps, actor.organizationId);
     await deps.edges.caughtUp();
     const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
     return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
@@ -45,6 +47,7 @@ const getQuota =
   (deps: ControlDeps): Handlers["getQuota"] =>
   async (_request, context) => {
     const actor = await requireActor(deps, context);
+    requireOwner(deps, actor.organizationId);
     // Edges return their unused advance first, so that `reserved` is what running calls may cost.
     await deps.edges.recall(actor.organizationId);
     return { quota: await quotaOf(deps, actor.organizationId) };
@@ -54,6 +57,7 @@ const listEntries =
   (deps: ControlDeps): Handlers["listEntries"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    requireOwner(deps, actor.organizationId);
     await deps.edges.caughtUp();
     const page = pageOf(request.page);
     const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
@@ -69,6 +73,7 @@ const grantCredits =
   (deps: ControlDeps): Handlers["grantCredits"] =>
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
+    requireOwner(deps, request.organizationId);
     await deps.edges.caughtUp();
     const answer = await write(
       deps,

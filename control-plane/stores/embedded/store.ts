@@ -63,6 +63,8 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     return result;
   }
 
+  readonly ownership = undefined;
+
   /** One process has the store, so it owns all of it. */
   owns(): boolean {
     return true;

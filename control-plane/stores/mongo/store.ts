@@ -3,6 +3,7 @@ import { type Clock, systemClock } from "../../../common/clock.ts";
 import { type FeedPlace, laneOf } from "../../../common/feed-place.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
+import type { OwnershipRows } from "../../slots/ownership-rows.ts";
 import type { Fence } from "../fence.ts";
 import { listOf, type Scopes } from "../scopes.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
@@ -13,6 +14,7 @@ import { fromDocument, type StoredDocument } from "./documents.ts";
 import { asStoreError } from "./driver-errors.ts";
 import { FeedWatch, readFeedEnds } from "./feed-watch.ts";
 import { prepareCollections } from "./indexes.ts";
+import { mongoOwnershipRows } from "./ownership-rows.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { MongoReader } from "./reader.ts";
 import { Transactions } from "./transactions.ts";
@@ -71,6 +73,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
 
 class MongoStore extends MongoReader implements Store {
   readonly blobs: Blobs;
+  readonly ownership: OwnershipRows;
   readonly slots = 256;
   // The event loop is free while the database works. A large batch shares the majority wait and the sums that many calls change.
   readonly rowsPerTransaction = 800;
@@ -90,6 +93,7 @@ class MongoStore extends MongoReader implements Store {
     const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
     super({ database, maxTimeMs: readMs, guard });
     this.blobs = gridBlobs(database);
+    this.ownership = mongoOwnershipRows(database, { count: this.slots, clock });
     this.#client = client;
     this.#transactions = new Transactions({
       client,

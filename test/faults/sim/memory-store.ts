@@ -103,6 +103,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
   const base = reader(tables);
   return {
     slots,
+    ownership: undefined,
     owns: (slot) => fence === undefined || fence.epochOf(slot) !== undefined,
     get: (collection, id) => base.get(collection, id),
     getMany: (collection, ids) => base.getMany(collection, ids),
