@@ -25,6 +25,7 @@ export const LONG_FILES: Readonly<Record<string, string>> = {
   "gateway-edge/schemas/records.ts": "the response schemas of the platform API: a list, not logic",
   "gateway-edge/upstream/providers/provider.ts": "the provider port: types and their documentation in one place",
   "gateway-edge/upstream/routing/route-run.ts": "the state of one call's attempts, which only its own methods may change",
+  "proto/tributary/access/v1/access.proto": "one service of the wire contract",
   "proto/tributary/identity/v1/identity.proto": "one service of the wire contract",
   "proto/tributary/training/v1/training.proto": "one service of the wire contract",
   "trainer-node/compute/kernels/wasm-source.ts": "the source text of one WebAssembly module",
