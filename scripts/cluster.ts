@@ -7,8 +7,9 @@ import { startWordUpstream, wordModel } from "../test/faults/storm/word-upstream
 import { adminToken, call, newTenant } from "../test/helpers/api.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "../test/helpers/cluster.ts";
 import { allBlows, type BlowReport, strike } from "./cluster/blows.ts";
-import { checkLimits, readBalances } from "./cluster/limits.ts";
+import { checkLimits, type LimitReport, readBalances } from "./cluster/limits.ts";
 import { Load } from "./cluster/load.ts";
+import { loseCoordinator } from "./cluster/lost-coordinator.ts";
 
 const numberOf = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
 const [planes, edges, lanes] = [numberOf("PLANES", 2), numberOf("EDGES", 3), numberOf("LANES", 6)];
@@ -16,11 +17,16 @@ const only = process.env["ONLY"];
 const READS = 1000;
 
 const env = { LOG_LEVEL: "warn", DRAIN_DELAY_MS: "1000" };
+/** The value of ONLY that selects the loss of a coordinator's host. */
+const LOST = "coordinator lost";
+/** The coordinators' log tells which of them works on the federation. */
+const TRAINING = { LOG_LEVEL: "info" };
 
 const upstream = await startWordUpstream();
 const config = wordModel(upstream.url);
 try {
-  const outcomes = [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)];
+  const outcomes = only === LOST ? [] : [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)];
+  if (!only || only === LOST) outcomes.push(await on({ planes, edges: 1, trainers: 2, coordinators: 2, env: TRAINING }, loseHost));
   for (const count of only ? [] : [2, 3]) {
     outcomes.push(await on({ planes: count, edges, config, env: { ...env, CREDIT_POLICY: "strict" } }, checkAll));
   }
@@ -46,6 +52,15 @@ async function checkAll(running: Cluster): Promise<boolean> {
   };
   const reports = [...(await checkLimits(running)), await readBalances(running, { reads: READS, during: handOver })];
   console.log(`\n${running.membersOf("control plane").length} control planes, ${edges} edges`);
+  return print(reports);
+}
+
+async function loseHost(running: Cluster): Promise<boolean> {
+  console.log("\n2 coordinators with copies at each other");
+  return print([await loseCoordinator(running)]);
+}
+
+function print(reports: readonly LimitReport[]): boolean {
   for (const { what, figure, holds } of reports) console.log(`${what.padEnd(56)} ${figure.padEnd(40)} ${holds ? "holds" : "FAILS"}`);
   return reports.every(({ holds }) => holds);
 }
