@@ -160,7 +160,7 @@ test("what is wrong with a request is said by its field", async () => {
     dp: { mode: "central", clip_norm: 1, clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 },
   });
   expect(unread.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
-    ["body.aggregator", "body.dp.clip_norm", "body.participants.0.organisation", "body.strategy.name", "body.strategy.share"].sort(),
+    ["body.aggregator", "body.dp.clip_norm", "body.participants.0.organisation", "body.strategy.share"].sort(),
   );
   const tooMany = { task, participants: [{ url: nodes[0]?.url }, { url: nodes[1]?.url }], fraction: 0.5, minResults: 2 };
   expect((await ask("POST", "", tooMany)).body).toMatchObject({
