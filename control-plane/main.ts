@@ -34,6 +34,7 @@ import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
 import { createForwarder } from "./peers/forward.ts";
 import { createRefusals } from "./peers/refusals.ts";
+import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
@@ -192,7 +193,9 @@ async function openIssuer({ oidc, publicUrl }: ControlConfig): Promise<OidcIssue
 async function openStore(config: ControlConfig, fence: Fence): Promise<Store> {
   if (config.mongo) {
     const { openMongoStore } = await import("./stores/mongo/store.ts");
-    return openMongoStore({ ...config.mongo, fence });
+    const store = await openMongoStore({ ...config.mongo, fence });
+    await refuseUnfinishedCopy(store);
+    return store;
   }
   const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
   return openEmbeddedStore(resolve(config.dataDir, "control-plane"));

@@ -17,18 +17,21 @@ interface ToolLine {
   readonly problem?: string;
 }
 
+interface ToolRun {
+  readonly options: Readonly<Record<string, string>>;
+  /** Settings that other users of the machine must not see, as they see options. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onProgress?: (progress: unknown) => void;
+}
+
 /**
  * Runs a tool of the control plane that works on files of this machine. It is a process of its own: the command line is a client of the HTTP
  * API and loads nothing of the other rooms.
  */
-export async function runTool(
-  { io }: Context,
-  name: "restore",
-  { options, onProgress }: { options: Readonly<Record<string, string>>; onProgress?: (progress: unknown) => void },
-): Promise<unknown> {
+export async function runTool({ io }: Context, name: "restore" | "promote", { options, env = {}, onProgress }: ToolRun): Promise<unknown> {
   const words = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
   const child = spawn(process.execPath, [join(TOOLS, `${name}-main.ts`), ...words], {
-    env: { ...process.env, ...io.env },
+    env: { ...process.env, ...io.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const stop = () => child.kill("SIGINT");

@@ -23,6 +23,22 @@ export async function nextNoticeNumber(tx: Transaction, organizationId: string):
   return (await sharedBefore(tx, "notices")) + (count - 1) * tx.slots + slot + 1;
 }
 
+/**
+ * Makes the numbers that a store of one slot has given the beginning of every slot's, for records that are copied into a store of many. Changes
+ * nothing if there are none.
+ */
+export async function divideCounters(tx: Transaction): Promise<void> {
+  for (const [series, last] of [
+    ["leases", (_shared: number, own: number) => own],
+    ["notices", (shared: number, own: number) => shared + own],
+  ] as const) {
+    const own = await tx.get("counters", `${series}/0`);
+    if (!own) continue;
+    await tx.put("counters", { id: series, value: last(await sharedBefore(tx, series), own.value) });
+    await tx.remove("counters", own.id);
+  }
+}
+
 /** The last number of a series from before it was divided. Nothing writes that counter any more. */
 async function sharedBefore(tx: Transaction, series: string): Promise<number> {
   return (await tx.get("counters", series))?.value ?? 0;

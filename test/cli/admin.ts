@@ -72,6 +72,14 @@ export function adminTests(world: () => { session: Session }): void {
     expect([denied.exit, existsSync(`${file}-2`)]).toEqual([4, false]);
   });
 
+  test("admin: promote refuses an address that is not MongoDB's and a folder without a store", async () => {
+    const folder = world().session.env["XDG_CONFIG_HOME"] ?? "";
+    expect((await gw(`promote --from ${folder} --to http://localhost`)).exit).toBe(2);
+    const empty = await gw(`promote --from ${folder} --to mongodb://127.0.0.1:1`);
+    expect([empty.exit, empty.err]).toEqual([1, expect.stringContaining("has no embedded store")]);
+    expect(existsSync(join(folder, "store.lmdb"))).toBe(false);
+  });
+
   test("admin: the processes, as tables on a terminal and as a document for programs", async () => {
     const { controlPlane, edges } = await json("system");
     expect([controlPlane.store, edges.length]).toEqual(["embedded", 1]);

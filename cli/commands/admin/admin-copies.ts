@@ -39,6 +39,27 @@ const restoreView: View = {
   id: "folder",
 };
 
+const promoteView: View = {
+  kind: "record",
+  fields: [
+    { title: "records", at: "records", as: "count" },
+    { title: "files", at: "blobs", as: "count" },
+    { title: "ledgers valid and equal", at: "target.ok", as: "yesno" },
+    ...(["source", "target"] as const).flatMap((side) => {
+      const name = side === "source" ? "folder" : "database";
+      return [
+        { title: `${name}: entries`, at: `${side}.entries`, as: "count" as const },
+        { title: `${name}: sum (must be 0)`, at: `${side}.sum`, as: "count" as const },
+        { title: `${name}: last entry`, at: `${side}.lastSeq`, as: "count" as const },
+        { title: `${name}: hash`, at: `${side}.hash` },
+      ];
+    }),
+    { title: "seconds", at: "seconds", as: "count" },
+    { title: "records/s", at: "recordsPerSecond", as: "count" },
+  ],
+  id: "target.hash",
+};
+
 export function registerAdminCopies(admin: Command, io: Io): void {
   const backup = admin
     .command("backup")
@@ -55,6 +76,15 @@ export function registerAdminCopies(admin: Command, io: Io): void {
     .requiredOption("--from <file>", "backup to restore")
     .requiredOption("--data-dir <folder>", "DATA_DIR to create; must not exist or be empty");
   onAction(restore, io, restoreBackup);
+  const promote = admin
+    .command("promote")
+    .description(
+      "Copy the embedded store of a stopped platform into an empty MongoDB database, and prove both ledgers equal. May be run again after a kill",
+    )
+    .requiredOption("--from <folder>", "DATA_DIR of the platform")
+    .requiredOption("--to <uri>", "address of the replica set, mongodb://...")
+    .option("--database <name>", "database to create (MONGODB_DATABASE, else tributary)");
+  onAction(promote, io, promoteFolder);
 }
 
 async function writeBackup(context: Context, _words: readonly string[], options: Options): Promise<void> {
@@ -106,4 +136,34 @@ async function restoreBackup(context: Context, _words: readonly string[], option
   if (valueAt(restored, "hasSecretFile") !== true) {
     context.print.note("The root secret was a setting and is not in the backup: start the platform with the same SECRET_KEY.");
   }
+}
+
+async function promoteFolder(context: Context, _words: readonly string[], options: Options): Promise<void> {
+  const [from, uri] = [resolve(String(options["from"])), String(options["to"])];
+  if (!/^mongodb(\+srv)?:\/\//.test(uri)) throw usageError("--to must begin with mongodb:// or mongodb+srv://.");
+  const database = String(options["database"] ?? (context.io.env["MONGODB_DATABASE"] || "tributary"));
+  const began = context.io.nowMs();
+  const promoted = await runTool(context, "promote", {
+    options: { from, database },
+    env: { MONGODB_URI: uri },
+    onProgress: progressLine(context),
+  });
+  const tookMs = Math.max(context.io.nowMs() - began, 1);
+  const speed = {
+    seconds: Math.round(tookMs / 1000),
+    recordsPerSecond: Math.round((Number(valueAt(promoted, "records")) * 1000) / tookMs),
+  };
+  context.print.answer({ ...(promoted as object), ...speed }, promoteView);
+  const secret = valueAt(promoted, "secretFile") === true ? `the content of ${from}/secret.key` : "what it was";
+  context.print.note(`Start control planes with this MONGODB_URI and SECRET_KEY set to ${secret}. The folder is unchanged.`);
+}
+
+/** A note for each collection that is begun. */
+function progressLine(context: Context): (progress: unknown) => void {
+  let current: unknown;
+  return (progress) => {
+    const collection = valueAt(progress, "collection");
+    if (collection !== current) context.print.note(`copying ${String(collection)}`);
+    current = collection;
+  };
 }

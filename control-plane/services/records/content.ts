@@ -18,7 +18,7 @@ const CHUNK_BYTES_MAX = 256 * 1024;
 const RESERVED = { min: 1024 * 1024, max: 16 * 1024 * 1024 };
 
 /** Blob name of a record's content. It contains the team, so that an id alone never reaches another team's content. */
-function blobName(content: string): string {
+export function blobName(content: string): string {
   return `records/${content}`;
 }
 

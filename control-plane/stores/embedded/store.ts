@@ -24,8 +24,16 @@ interface CollectionTables {
   readonly indexes: readonly IndexTable[];
 }
 
+/** The embedded store with what only a store in files has. */
+export interface FileStore extends Store {
+  /** Other processes that have the store open. One that died does not count. */
+  otherProcesses(): number[];
+  /** Number of the last transaction: the same number of the same store means the same records. */
+  readonly lastTransaction: number;
+}
+
 /** Opens the default store: LMDB in a folder, for one control plane. */
-export function openEmbeddedStore(folder: string): Store {
+export function openEmbeddedStore(folder: string): FileStore {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, FILE);
   const root = open({ path, ...OPTIONS });
@@ -33,7 +41,7 @@ export function openEmbeddedStore(folder: string): Store {
   return new EmbeddedStore(root, folderBlobs(join(folder, BLOB_FOLDER)));
 }
 
-class EmbeddedStore extends EmbeddedReader implements Store {
+class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly blobs: FolderBlobs;
   readonly slots = 1;
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
@@ -87,6 +95,17 @@ class EmbeddedStore extends EmbeddedReader implements Store {
     await this.blobs.linkInto(join(folder, BLOB_FOLDER), this.#root.backup(path, true));
     chmodSync(path, 0o600);
     return new EmbeddedCopy(open({ path, ...OPTIONS, readOnly: true }));
+  }
+
+  otherProcesses(): number[] {
+    this.#root.readerCheck();
+    // A table with a header: process, thread, transaction.
+    const processes = [...this.#root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, process]) => Number(process));
+    return [...new Set(processes)].filter((id) => id !== process.pid);
+  }
+
+  get lastTransaction(): number {
+    return (this.#root.getStats() as { lastTxnId: number }).lastTxnId;
   }
 
   async ping(): Promise<void> {
