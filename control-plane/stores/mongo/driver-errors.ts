@@ -1,4 +1,5 @@
 import {
+  MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
   MongoErrorLabel,
@@ -21,8 +22,15 @@ const NOT_ANSWERING = new Set([6, 7, 64, 89, 91, 134, 189, 262, 9_001, 10_107, 1
 /** The driver's class for an exhausted connection pool is not exported. */
 const POOL_EXHAUSTED = "MongoWaitQueueTimeoutError";
 
+/** A bulk write wraps the driver's own errors, such as an exhausted pool, and hides their class. */
+function originOf(error: unknown): unknown {
+  const origin: unknown = error instanceof MongoBulkWriteError ? error.errorResponse : undefined;
+  return origin instanceof MongoError ? origin : error;
+}
+
 /** The database did not answer in time; the operation itself may be valid. */
-function isUnreachable(error: unknown): boolean {
+function isUnreachable(thrown: unknown): boolean {
+  const error = originOf(thrown);
   if (!(error instanceof MongoError)) return false;
   return (
     error instanceof MongoNetworkError ||
