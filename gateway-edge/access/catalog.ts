@@ -14,6 +14,8 @@ export interface Catalog {
   isMasterKey(sha256: Buffer): boolean;
   /** Retries until it succeeds or the signal aborts; resolves with the place in the feed that the loaded catalog has. */
   load(): Promise<FeedPlace>;
+  /** The same after a resync: changes from before may be gone with a store that was restored, and are not waited for. */
+  loadAnew(): Promise<FeedPlace>;
   /** The catalog changed at this revision. Loads again, once for any number of changes. */
   changed(revision: bigint): void;
   /** A control plane sent a message. Loads again if it is another process: that one may have started with another configuration. */
@@ -40,7 +42,7 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   let masterKeySha256: Buffer | undefined;
   let isLoaded = false;
   /** The changes that the next catalog must have. */
-  const wanted = new FeedPlace();
+  let wanted = new FeedPlace();
   let loading: Promise<FeedPlace> | undefined;
   /** The control plane process that last sent a message or the first snapshot. */
   let instance: string | undefined;
@@ -80,6 +82,11 @@ export function createCatalog(deps: CatalogDeps): Catalog {
   return {
     isMasterKey: (sha256) => masterKeySha256?.length === sha256.length && timingSafeEqual(masterKeySha256, sha256),
     load,
+    loadAnew() {
+      wanted = new FeedPlace();
+      news++;
+      return load();
+    },
     changed(revision) {
       if (!wanted.covers(Number(revision))) news++;
       wanted.advance(Number(revision));

@@ -113,7 +113,7 @@ test("a silent stream is closed, with its connection, within five seconds; a bus
   await watch.stop();
 });
 
-test("the catalog loads until it is there, and once more when a change overtook its snapshot", async () => {
+test("the catalog loads until it is there, once more when a change overtook its snapshot, and waits for none that a restored store lost", async () => {
   const clock = fakeClock();
   const stopping = new AbortController();
   const script: (() => Promise<GetSnapshotResponse>)[] = [];
@@ -157,5 +157,12 @@ test("the catalog loads until it is there, and once more when a change overtook 
   for (let beat = 0; beat < 3; beat++) catalog.receivedFrom("plane-2");
   await clock.advance(100);
   expect([calls, taken]).toEqual([5, ["d"]]);
+  // The store was restored: the change that it waits for does not exist any more.
+  for (let attempt = 0; attempt < 3; attempt++) script.push(async () => snapshot(2n, "restored"));
+  catalog.changed(20n);
+  await clock.advance(100);
+  const anew = catalog.loadAnew();
+  await clock.advance(200);
+  expect((await anew).revisions).toEqual([2]);
   expect(catalog.isMasterKey(Buffer.alloc(32))).toBe(false);
 });

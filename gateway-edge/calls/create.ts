@@ -113,7 +113,8 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       mirror.receive(changes, { noPrimary });
       catalog.receivedFrom(instance);
       for (const { kind, revision } of changes) {
-        if (kind === "catalog") catalog.changed(revision);
+        // What is read without a primary may be rolled back; it comes again when there is one.
+        if (kind === "catalog" && !noPrimary) catalog.changed(revision);
         if (kind === "cache") void layers.cache.clear();
       }
     },
@@ -122,7 +123,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       mirror.dropAll();
       // The missed changes may include an order to clear the cache.
       void layers.cache.clear();
-      return await catalog.load();
+      return await catalog.loadAnew();
     },
   });
   const isReady = () => catalog.isLoaded() && mirror.isAlive() && credit.trouble() === undefined;
