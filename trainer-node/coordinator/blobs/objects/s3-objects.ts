@@ -85,8 +85,7 @@ function createSend({ bucket, endpoint, region, prefix, keys, clock }: S3Options
   const root = endpoint === undefined ? `https://${bucket}.s3.${region}.amazonaws.com/` : `${endpoint.replace(/\/+$/, "")}/${bucket}/`;
   const signing = { ...keys, region, service: "s3" };
   const once = ({ method, key, query = {}, body, signal }: S3Call): Promise<Response> => {
-    const path = key === undefined ? "" : prefix + requireKey(key);
-    const url = new URL(root + path);
+    const url = new URL(root + (key === undefined ? "" : prefix + key));
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     const payload = body?.sha256 ?? NO_BYTES;
     const unsigned = { "x-amz-content-sha256": payload, ...(body ? { "content-length": String(body.bytes) } : {}) };
@@ -97,6 +96,7 @@ function createSend({ bucket, endpoint, region, prefix, keys, clock }: S3Options
     return operatorFetch(url, init as RequestInit);
   };
   return async (call) => {
+    if (call.key !== undefined) requireKey(call.key);
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt === ATTEMPTS;
       try {
