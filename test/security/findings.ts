@@ -134,6 +134,10 @@ export const FINDINGS: readonly SecurityItem[] = [
     tests: [
       ["trainer-node/coordinator/blobs/blob-routes.test.ts", "reads the parameters that its task names, and nothing else that is here"],
       [
+        "trainer-node/coordinator/blobs/copies/copies.test.ts",
+        "a blob that one of them made and copied is read by the other, by its hash, and by no other tenant",
+      ],
+      [
         "test/e2e/training/shared-trainer.test.ts",
         "what a federation made is its organization's: not another's, and not that of another federation's participant",
       ],

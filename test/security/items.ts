@@ -247,6 +247,8 @@ const OPERATION: readonly SecurityItem[] = [
     tests: [
       [HOPS, "an edge with a certificate serves a paid call, end to end", "a client * reaches no method"],
       [HOPS, "an edge does not talk to a server that is not a control plane"],
+      [HOPS, "a coordinator copies blobs to another by its certificate, and may do nothing else there; edges and trainers may not copy"],
+      ["gateway-edge/access/clients/coordinator.test.ts", "an address to which the edge may not send its token is not used"],
       ["test/e2e/listening.test.ts", "* refuses to go beyond loopback with *, and says how to do it"],
     ],
   },
