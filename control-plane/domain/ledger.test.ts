@@ -1,13 +1,23 @@
 import fc from "fast-check";
-import { EMPTY_HEAD, emptyAccount, entryHash, type LedgerState, organizationAccount, postTransfer, type Transfer } from "./ledger.ts";
+import {
+  emptyAccount,
+  emptyHead,
+  entryHash,
+  type LedgerState,
+  NO_HASH,
+  organizationAccount,
+  postTransfer,
+  type Transfer,
+} from "./ledger.ts";
 import type { LedgerEntry } from "./records.ts";
+import { slotOf } from "./slots.ts";
 
 const ORGANIZATIONS = ["org_a", "org_b"];
 const SYSTEM = ["revenue", "purchases", "grants"];
 
 function emptyLedger(): LedgerState {
   const ids = [...SYSTEM, ...ORGANIZATIONS.map(organizationAccount)];
-  return { head: EMPTY_HEAD, accounts: new Map(ids.map((id) => [id, emptyAccount(id)])) };
+  return { slots: 1, heads: new Map([[0, emptyHead(0)]]), accounts: new Map(ids.map((id) => [id, emptyAccount(id)])) };
 }
 
 const transfers = fc.array(
@@ -64,11 +74,38 @@ test("an organization's totals by kind explain its balance", () => {
   );
 });
 
+test("in any number of slots, numbers are unique and rise in a slot, and each slot's chain follows from its own beginning", () => {
+  const closedHeads = fc.option(fc.record({ id: fc.constant("head"), seq: fc.nat(), hash: fc.constant("c".repeat(64)) }), {
+    nil: undefined,
+  });
+  fc.assert(
+    fc.property(transfers, fc.integer({ min: 1, max: 300 }), closedHeads, (given, slots, closed) => {
+      const ledger = {
+        ...emptyLedger(),
+        slots,
+        heads: new Map(Array.from({ length: slots }, (_, slot) => [slot, emptyHead(slot, closed)])),
+      };
+      const entries = given.map((input, index) => postTransfer(ledger, toTransfer(input, index), index));
+      expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
+      for (const [slot, ofSlot] of Map.groupBy(entries, ({ organizationId }) => slotOf(organizationId, slots))) {
+        let head = emptyHead(slot, closed);
+        for (const { hash, ...fields } of ofSlot) {
+          expect(fields.id).toBe(head.seq + slots);
+          expect(fields.id).toBeGreaterThan(closed?.seq ?? 0);
+          expect(entryHash(head.hash, fields)).toBe(hash);
+          head = { ...head, seq: fields.id, hash };
+        }
+        expect(ledger.heads.get(slot)).toEqual(head);
+      }
+    }),
+  );
+});
+
 test("changing any field of any entry breaks the chain at that entry", () => {
   const ledger = emptyLedger();
   const entry = postTransfer(ledger, toTransfer({ organizationId: "org_a", type: "purchase", amount: 5n }, 0), 7);
   const { hash, ...fields } = entry;
-  expect(entryHash(EMPTY_HEAD.hash, fields)).toBe(hash);
+  expect(entryHash(NO_HASH, fields)).toBe(hash);
   const changes: Partial<LedgerEntry>[] = [
     { id: 2 },
     { reference: "x" },
@@ -81,7 +118,7 @@ test("changing any field of any entry breaks the chain at that entry", () => {
     { note: "" },
     { createdAt: 8 },
   ];
-  for (const change of changes) expect(entryHash(EMPTY_HEAD.hash, { ...fields, ...change })).not.toBe(hash);
+  for (const change of changes) expect(entryHash(NO_HASH, { ...fields, ...change })).not.toBe(hash);
   expect(entryHash(hash, fields)).not.toBe(hash);
 });
 

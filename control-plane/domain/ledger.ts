@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
+import { slotOf } from "./slots.ts";
 
 /** A posting: an amount above zero from one account to another, on behalf of one organization, once per reference. */
 export interface Transfer {
@@ -12,8 +13,28 @@ export interface Transfer {
   note?: string;
 }
 
-/** The head of a ledger without entries. */
-export const EMPTY_HEAD: LedgerHead = { id: "head", seq: 0, hash: "0".repeat(64) };
+/** What the first entry of a chain follows, in a store that was never divided anew. */
+export const NO_HASH = "0".repeat(64);
+
+/** Id of the head of the one chain that a store had before its ledger was divided into slots. It is never written again. */
+export const CLOSED_HEAD = "head";
+
+/**
+ * The head of a slot's chain without entries. Entries of slot s are numbered base + n * slots + s, so that a number is unique in the whole
+ * ledger and rises within a slot. The base, and what the first hash covers, is the last entry of the closed chain.
+ */
+export function emptyHead(slot: number, closed?: LedgerHead): LedgerHead {
+  if (!closed) return { id: String(slot), seq: slot, hash: NO_HASH };
+  return { id: String(slot), seq: closed.seq + slot, hash: hash("sha256", JSON.stringify([closed.hash, slot]), "hex") };
+}
+
+/** Accounts of the platform that every slot has for itself, so that no two slots write the same record. */
+const SYSTEM_ACCOUNTS: ReadonlySet<string> = new Set(["revenue", "purchases", "grants", "rewards", "adjustments"]);
+
+/** The account of a slot, by its name without the slot. A store of one slot has the names alone. */
+export function accountInSlot(name: string, { slot, slots }: { slot: number; slots: number }): string {
+  return slots > 1 && SYSTEM_ACCOUNTS.has(name) ? `${name}/${slot}` : name;
+}
 
 export const organizationAccount = (organizationId: string): string => `org:${organizationId}`;
 
@@ -21,20 +42,26 @@ export function emptyAccount(id: string): Account {
   return { id, balance: 0n, seq: 0, updatedAt: 0, purchased: 0n, granted: 0n, rewarded: 0n, used: 0n };
 }
 
-/** The head and the touched accounts of the ledger, in memory while a transaction posts to them. */
+/** Heads of the touched slots and the touched accounts of the ledger, in memory while a transaction posts to them. */
 export interface LedgerState {
-  head: LedgerHead;
+  /** How many slots the store has. */
+  slots: number;
+  heads: Map<number, LedgerHead>;
   accounts: Map<string, Account>;
 }
 
 /**
- * Posts one transfer: both accounts change, the sum over all accounts stays the same, and the entry is chained to the one before it.
+ * Posts one transfer: both accounts change, the sum over all accounts stays the same, and the entry is chained to the one before it in
+ * the organization's slot.
  * Changes `ledger`; the caller writes it in the transaction that read it.
  */
 export function postTransfer(ledger: LedgerState, transfer: Transfer, now: number): LedgerEntry {
   if (transfer.amount <= 0n) throw new Error(`the amount of a transfer must be above zero, not ${transfer.amount}`);
   if (transfer.from === transfer.to) throw new Error("a transfer needs two accounts");
-  const seq = ledger.head.seq + 1;
+  const slot = slotOf(transfer.organizationId, ledger.slots);
+  const head = ledger.heads.get(slot);
+  if (!head) throw new Error(`the ledger state has no head of slot ${slot}`);
+  const seq = head.seq + ledger.slots;
   const organization = applyTransfer(ledger.accounts, transfer, { seq, now });
   const entry: Omit<LedgerEntry, "hash"> = {
     id: seq,
@@ -48,8 +75,8 @@ export function postTransfer(ledger: LedgerState, transfer: Transfer, now: numbe
     ...(transfer.note === undefined ? {} : { note: transfer.note }),
     createdAt: now,
   };
-  const chained = entryHash(ledger.head.hash, entry);
-  ledger.head = { id: "head", seq, hash: chained };
+  const chained = entryHash(head.hash, entry);
+  ledger.heads.set(slot, { id: head.id, seq, hash: chained });
   return { ...entry, hash: chained };
 }
 

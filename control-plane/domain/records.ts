@@ -200,7 +200,7 @@ export interface PriceVersion extends Price {
 
 /** An account of the double-entry ledger. The sum over all accounts is zero after every commit. */
 export interface Account {
-  /** org:<organization id>, or one of revenue, purchases, grants, rewards, adjustments. */
+  /** org:<organization id>, training:<federation id>, or one of revenue, purchases, grants, adjustments, with `/<slot>` if there are several. */
   id: string;
   balance: bigint;
   /** The last entry that changed it. */
@@ -220,7 +220,7 @@ export type EntryType = "purchase" | "grant" | "usage" | "reward" | "adjustment"
 
 /** An amount moved between two accounts. Entries are never changed. */
 export interface LedgerEntry {
-  /** The sequence number: 1, 2, 3, ... over the whole ledger. */
+  /** The sequence number: unique in the whole ledger, rising within a slot (domain/ledger.ts); 1, 2, 3, ... in a store of one slot. */
   id: number;
   /** Unique, so that it is posted once: a call id, purchase id or grant id. */
   reference: string;
@@ -238,9 +238,10 @@ export interface LedgerEntry {
   hash: string;
 }
 
-/** Sequence number and hash of the newest entry. */
+/** Sequence number and hash of the newest entry of a chain. */
 export interface LedgerHead {
-  id: "head";
+  /** The slot's number as text. */
+  id: string;
   seq: number;
   hash: string;
 }

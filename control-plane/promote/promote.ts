@@ -3,6 +3,7 @@ import { checkAudit } from "../proof/check-audit.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { blobName } from "../services/records/content.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexValue } from "../stores/collections.ts";
+import { divideLedger } from "../stores/migrations/0002-ledger-slots.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
@@ -42,6 +43,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   if (source.lastTransaction !== position.transaction) throw changed();
   await migrate(target);
   await target.transaction("every", divideCounters);
+  await target.transaction("every", divideLedger);
   const promoted = await compare(options);
   await target.transaction("settings", endPosition);
   return promoted;

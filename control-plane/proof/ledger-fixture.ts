@@ -2,6 +2,7 @@ import { organizationAccount } from "../domain/ledger.ts";
 import type { UsageRow } from "../domain/records.ts";
 import { usageContentHash } from "../domain/settlement.ts";
 import type { CollectionName, Records } from "../stores/collections.ts";
+import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { post } from "../writes/ledger.ts";
@@ -67,14 +68,29 @@ export async function fillLedger(store: Store): Promise<void> {
   ]);
 }
 
-export async function withLedger(work: (store: Store) => Promise<void>): Promise<void> {
-  const { store, close } = openTestStore();
+export async function withLedger(work: (store: Store) => Promise<void>, options: { slots?: number } = {}): Promise<void> {
+  const { store, close } = openTestStore(options);
   try {
     await fillLedger(store);
     await work(store);
   } finally {
     await close();
   }
+}
+
+const LEDGER_COLLECTIONS = ["ledger", "accounts", "usage", "rollups", "keyUses"] as const;
+
+/** Writes what `fillLedger` writes, in the layout of releases before slots: one chain, whose head is named `head`. */
+export async function fillOldLedger(store: Store): Promise<void> {
+  await withLedger(async (source) => {
+    const head = await source.get("ledgerHead", "0");
+    if (!head) throw new Error("the ledger must have entries");
+    const records = await Promise.all(LEDGER_COLLECTIONS.map(async (name) => ({ name, found: await collect(source.scan(name)) })));
+    await store.transaction("every", async (tx) => {
+      await tx.put("ledgerHead", { ...head, id: "head" });
+      for (const { name, found } of records) for (const record of found) await tx.put(name, record);
+    });
+  });
 }
 
 /** Tampers with one record, bypassing the ledger. */

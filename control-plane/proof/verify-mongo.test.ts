@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
+import { migrate } from "../stores/migrations/migrate.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
 import type { Store } from "../stores/store.ts";
 import { writeAudit } from "../writes/audit.ts";
 import { checkAudit } from "./check-audit.ts";
 import { checkRollups } from "./check-rollups.ts";
-import { DAY, fillLedger, plant, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
+import { DAY, fillLedger, fillOldLedger, plant, purchase, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
 import { replayBalance } from "./replay.ts";
 
 // What the other store keeps comes back field by field, in the order it was written: hashes and sums made again from it must hold.
@@ -53,6 +54,28 @@ test("MongoDB: a ledger of many pages verifies, replays to the stored balance, a
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "content", record: "call call_more_650" });
   await plant(store, "usage", "call_more_650", { endUser: "ä", cost: 1n });
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage" });
+});
+
+test("MongoDB: a ledger of an old release is divided into 256 slots, and goes on", async () => {
+  if (!set) return;
+  const old = await openMongoStore({ uri: set.uri, database: "proof-old" });
+  try {
+    await migrate(old, []);
+    await fillOldLedger(old);
+    expect(await migrate(old)).toMatchObject({ from: 1, to: 2 });
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, entries: 6n, lastSeq: 6n });
+    for (let index = 0; index < 12; index++) {
+      const organizationId = `org_${index}`;
+      await purchase(old, { organizationId, amount: 100n, reference: `later_${index}` });
+      await settle(old, [reportedCall(`call_later_${index}`, 7n, { organizationId })]);
+    }
+    expect((await old.get("accounts", "revenue"))?.balance).toBe(110n);
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, sum: 0n, entries: 30n, firstBad: undefined });
+    await plant(old, "ledger", 3, { amount: 11n });
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: false, firstBad: { kind: "chain", seq: 3n } });
+  } finally {
+    await old.close();
+  }
 });
 
 test("MongoDB: audit entries that two control planes write at once are one chain, and a changed one is named", async () => {

@@ -1,4 +1,4 @@
-import { EMPTY_HEAD, entryHash, organizationAccount } from "../domain/ledger.ts";
+import { entryHash, NO_HASH, organizationAccount } from "../domain/ledger.ts";
 import type { LedgerEntry, Rollup } from "../domain/records.ts";
 import { usageContentHash } from "../domain/settlement.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
@@ -12,14 +12,14 @@ const signal = new AbortController().signal;
 /** Rewrites an entry and everything chained after it, as somebody would who knows the chain. */
 async function forge(store: Store, seq: number, changes: Partial<LedgerEntry>): Promise<void> {
   await store.transaction("every", async (tx) => {
-    let previous = EMPTY_HEAD.hash;
+    let previous = NO_HASH;
     const entries = await collect(tx.scan("ledger"));
     for (const { hash: _, ...entry } of entries) {
       const forged = entry.id === seq ? { ...entry, ...changes } : entry;
       previous = entryHash(previous, forged);
       await tx.put("ledger", { ...forged, hash: previous });
     }
-    await tx.put("ledgerHead", { id: "head", seq: entries.length, hash: previous });
+    await tx.put("ledgerHead", { id: "0", seq: entries.length, hash: previous });
   });
 }
 
@@ -56,7 +56,7 @@ const corruptions: [name: string, kind: string, record: RegExp, reason: RegExp, 
   ["a changed time", "chain", /^entry 4$/, /hash does not follow/, (store) => plant(store, "ledger", 4, { createdAt: 1 })],
   ["a removed entry", "sequence", /^entry 4$/, /entry 3 is missing/, (store) => plant(store, "ledger", 3, "removed")],
   ["a removed last entry", "head", /^head$/, /ends at 5, its head says 6/, (store) => plant(store, "ledger", 6, "removed")],
-  ["a head of another hash", "head", /^head$/, /hash is not/, (store) => plant(store, "ledgerHead", "head", { hash: "0".repeat(64) })],
+  ["a head of another hash", "head", /^head$/, /hash is not/, (store) => plant(store, "ledgerHead", "0", { hash: "0".repeat(64) })],
   ["a transfer of less than nothing", "transfer", /^entry 3$/, /not above zero/, (store) => forge(store, 3, { amount: -10n })],
   ["a transfer to itself", "transfer", /^entry 3$/, /from and to are the same account/, (store) => forge(store, 3, { to: "org:org_1" })],
   ["a transfer past the organization", "transfer", /^entry 3$/, /neither side/, (store) => forge(store, 3, { from: "grants" })],

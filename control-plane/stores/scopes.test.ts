@@ -5,9 +5,9 @@ const SLOTS = 256;
 const slot = (organizationId: string) => `slot:${slotOf(organizationId, SLOTS)}`;
 const account = (id: string) => ({ id, balance: 0n, seq: 0, updatedAt: 0, purchased: 0n, granted: 0n, rewarded: 0n, used: 0n });
 
-test("an account belongs to the slot of its organization or to its federation; accounts of the platform need no order", () => {
-  const scopes = ["org:org_1", "training:fed_1", "revenue", "grants"].map((id) => scopeOf("accounts", account(id), SLOTS));
-  expect(scopes).toEqual([slot("org_1"), "federation:fed_1", "any", "any"]);
+test("an account belongs to the slot of its organization, to its federation, or as one of the platform to the slot that it names", () => {
+  const scopes = ["org:org_1", "training:fed_1", "revenue/17", "grants/0"].map((id) => scopeOf("accounts", account(id), SLOTS));
+  expect(scopes).toEqual([slot("org_1"), "federation:fed_1", "slot:17", "slot:0"]);
 });
 
 test("a counter belongs to what it numbers", () => {

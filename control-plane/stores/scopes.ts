@@ -91,8 +91,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   teams: ofOrganization,
   accounts: ({ id }, slots) => scopeOfAccount(id, slots),
   ledger: ofOrganization,
-  // The head of the whole ledger: each transaction that posts replaces it.
-  ledgerHead: "any",
+  ledgerHead: ({ id }) => slotScope(Number(id)),
   purchases: ofOrganization,
   usage: ofOrganization,
   rollups: ofOrganization,
@@ -161,8 +160,8 @@ function scopeOfAccount(id: string, slots: number): Scope | "any" {
   const [kind = "", rest] = [id.slice(0, id.indexOf(":")), id.slice(id.indexOf(":") + 1)];
   if (kind === "org") return organizationScope({ slots }, rest);
   if (kind === "training") return federationScope(rest);
-  // Accounts of the platform: each transaction that posts to one replaces it.
-  return "any";
+  // Accounts of the platform: `revenue/17`, or `revenue` in a store of one slot.
+  return slotScope(Number(id.split("/")[1] ?? 0));
 }
 
 function scopeOfCounter(id: string): Scope | "any" {

@@ -5,9 +5,9 @@ import { openEmbeddedStore } from "./embedded/store.ts";
 import type { Store } from "./store.ts";
 
 /** Opens an embedded store in a new folder, for one test; `close` removes it. */
-export function openTestStore(): { store: Store; close(): Promise<void> } {
+export function openTestStore({ slots = 1 } = {}): { store: Store; close(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "tributary-test-"));
-  const store = openEmbeddedStore(folder);
+  const store = openEmbeddedStore(folder, slots);
   return {
     store,
     async close() {

@@ -1,6 +1,7 @@
-import { type LedgerState, organizationAccount, postTransfer } from "../domain/ledger.ts";
+import { accountInSlot, type LedgerState, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
 import { addCall, addRollups, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
+import { slotOf } from "../domain/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";
 import { addToBudgets } from "./budgets.ts";
@@ -19,7 +20,6 @@ export interface SettleOutcome {
   fresh: readonly UsageRow[];
 }
 
-const REVENUE = "revenue";
 /** Longer than any background work may take. */
 const PAID_WORK_MS = 7 * 24 * 3_600_000;
 
@@ -34,7 +34,7 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
 
   const fresh = await payWorkOnce(tx, reported, now);
   const organizations = new Set(fresh.filter((row) => row.cost > 0n).map((row) => row.organizationId));
-  const ledger = await readLedger(tx, [REVENUE, ...[...organizations].map(organizationAccount)]);
+  const ledger = await readCharged(tx, organizations);
   const { entries, settledRows } = postUsage(ledger, fresh, now);
   tx.insertNew("ledger", entries);
   tx.insertNew("usage", settledRows);
@@ -99,6 +99,17 @@ async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: numb
   return settled;
 }
 
+/** Heads and accounts that calls of the organizations change. */
+function readCharged(tx: Transaction, organizations: ReadonlySet<string>): Promise<LedgerState> {
+  const slots = new Set([...organizations].map((id) => slotOf(id, tx.slots)));
+  const revenues = [...slots].map((slot) => revenueOf(slot, tx.slots));
+  return readLedger(tx, { slots, accountIds: [...revenues, ...[...organizations].map(organizationAccount)] });
+}
+
+function revenueOf(slot: number, slots: number): string {
+  return accountInSlot("revenue", { slot, slots });
+}
+
 function postUsage(ledger: LedgerState, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {
   const entries: LedgerEntry[] = [];
   const settledRows = rows.map((row) => {
@@ -109,7 +120,7 @@ function postUsage(ledger: LedgerState, rows: readonly UsageRow[], now: number):
         type: "usage",
         organizationId: row.organizationId,
         from: organizationAccount(row.organizationId),
-        to: REVENUE,
+        to: revenueOf(slotOf(row.organizationId, ledger.slots), ledger.slots),
         amount: row.cost,
         reference: row.id,
       },

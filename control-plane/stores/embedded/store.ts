@@ -32,18 +32,18 @@ export interface FileStore extends Store {
   readonly lastTransaction: number;
 }
 
-/** Opens the default store: LMDB in a folder, for one control plane. */
-export function openEmbeddedStore(folder: string): FileStore {
+/** Opens the default store: LMDB in a folder, for one control plane. Several slots are for tests of what only MongoDB has otherwise. */
+export function openEmbeddedStore(folder: string, slots = 1): FileStore {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, FILE);
   const root = open({ path, ...OPTIONS });
   for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
-  return new EmbeddedStore(root, folderBlobs(join(folder, BLOB_FOLDER)));
+  return new EmbeddedStore(root, folderBlobs(join(folder, BLOB_FOLDER)), slots);
 }
 
 class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly blobs: FolderBlobs;
-  readonly slots = 1;
+  readonly slots: number;
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
   readonly #root: RootDatabase;
@@ -51,8 +51,9 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly #listeners = new Set<() => void>();
   readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
-  constructor(root: RootDatabase, blobs: FolderBlobs) {
+  constructor(root: RootDatabase, blobs: FolderBlobs, slots: number) {
     super(openTables(root));
+    this.slots = slots;
     this.#root = root;
     this.blobs = blobs;
   }

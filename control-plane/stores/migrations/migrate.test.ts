@@ -1,5 +1,6 @@
 import { openTestStore } from "../test-store.ts";
-import { type Migration, migrate } from "./migrate.ts";
+import { migrate } from "./migrate.ts";
+import type { Migration } from "./migration.ts";
 
 const step = (version: number): Migration => ({
   version,

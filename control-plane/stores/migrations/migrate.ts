@@ -1,18 +1,12 @@
-import type { Store, Transaction } from "../store.ts";
-
-/** One forward migration. Each has its own file, is never changed after a release, and never runs backward. */
-export interface Migration {
-  /** The schema version after it. */
-  version: number;
-  name: string;
-  up(tx: Transaction): Promise<void>;
-}
+import type { Store } from "../store.ts";
+import { ledgerSlots } from "./0002-ledger-slots.ts";
+import type { Migration } from "./migration.ts";
 
 const STAMP = "schema";
 const FIRST_VERSION = 1;
 
 /** Every migration since the first version, in order. */
-const MIGRATIONS: readonly Migration[] = [];
+const MIGRATIONS: readonly Migration[] = [ledgerSlots];
 
 /**
  * Migrates the store to the newest version and stores that version; a new store only gets the version. A store of a newer release is
