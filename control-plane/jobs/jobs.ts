@@ -1,6 +1,7 @@
 import { pause } from "../../common/clock.ts";
 import { laneOf, revisionOf } from "../../common/feed-place.ts";
 import { ROTATION_STEP_MS, type RootSecretRotation } from "../crypto/rotate-root-secret.ts";
+import { ANCHOR_SLOT } from "../domain/anchors.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { endOfFeed } from "../stores/feed-lanes.ts";
@@ -9,6 +10,7 @@ import { isOwn, scopeOf, scopesOf } from "../stores/scopes.ts";
 import type { Range, Store } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
 import { expandNotices } from "../webhooks/expand-notices.ts";
+import { anchorHeads } from "../writes/anchors.ts";
 import { appendChange } from "../writes/feed.ts";
 import { backUpWhenDue } from "./back-up.ts";
 import { removeOldRecords } from "./remove-records.ts";
@@ -43,6 +45,7 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       deps,
       stop.signal,
     ),
+    every(1000, anchorLedger, deps, stop.signal),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
     every(
       ROTATION_STEP_MS,
@@ -95,6 +98,10 @@ function announcePrices(startedAt: number): Job {
     announcedUntil = now;
   };
 }
+
+const anchorLedger: Job = async (_now, { store, clock }) => {
+  if (store.owns(ANCHOR_SLOT)) await anchorHeads(store, () => clock.now());
+};
 
 const EXPIRING = [
   "sessions",

@@ -1,8 +1,7 @@
 import { emptyAccount, NO_HASH } from "../domain/ledger.ts";
-import type { LedgerHead } from "../domain/records.ts";
 import type { Store } from "../stores/store.ts";
 import type { LedgerFault } from "./ledger-fault.ts";
-import { type LedgerSnapshot, newestOf, readSnapshot } from "./ledger-snapshot.ts";
+import { type LedgerSnapshot, lastSeqOf, readSnapshot } from "./ledger-snapshot.ts";
 import { type Chain, type ChainCheck, type Rebuilt, walkChain } from "./walk-chain.ts";
 
 /** How many chains are read at once: enough to be busy while the database answers, few enough to leave it to others. */
@@ -11,8 +10,8 @@ const CHAINS_AT_ONCE = 8;
 /** Outcome of the check of the ledger's entries. */
 export interface EntriesCheck {
   readonly snapshot: LedgerSnapshot;
-  /** Of the entry with the largest number. */
-  readonly newest: Pick<LedgerHead, "seq" | "hash">;
+  /** The largest number of an entry. */
+  readonly lastSeq: number;
   readonly accounts: number;
   /** Sum over all stored accounts, at one moment. */
   readonly sum: bigint;
@@ -36,7 +35,7 @@ export async function checkEntries(store: Store, signal: AbortSignal): Promise<E
   }
   return {
     snapshot,
-    newest: newestOf(snapshot),
+    lastSeq: lastSeqOf(snapshot),
     accounts: stored.length,
     sum: stored.reduce((total, { balance }) => total + balance, 0n),
     entries: checks.reduce((total, { entries }) => total + entries, 0),

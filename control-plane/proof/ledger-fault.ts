@@ -2,9 +2,10 @@
  * Kinds of faults in the ledger and the usage log.
  * - sequence: an entry is missing; transfer: an entry does not move one amount between an organization and the platform
  * - chain: a hash does not follow; head: the head is not the last entry; balance: an account differs from its entries
+ * - anchor: an anchor is missing or changed, or names an entry that its slot does not have
  * - usage: a call and its entry differ; content: a usage row was changed; rollup: a roll-up differs from its rows
  */
-export type FaultKind = "sequence" | "transfer" | "chain" | "head" | "balance" | "usage" | "content" | "rollup";
+export type FaultKind = "sequence" | "transfer" | "chain" | "head" | "balance" | "anchor" | "usage" | "content" | "rollup";
 
 /** The first fault that was found. */
 export interface LedgerFault {

@@ -1,4 +1,4 @@
-import { CLOSED_HEAD, emptyHead, NO_HASH } from "../domain/ledger.ts";
+import { CLOSED_HEAD, emptyHead } from "../domain/ledger.ts";
 import type { Account, LedgerHead } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Store } from "../stores/store.ts";
@@ -28,10 +28,10 @@ export async function readSnapshot(store: Store, signal: AbortSignal): Promise<L
   return store.transaction([], async (tx) => ({ ...(await readHeads(tx, store.slots)), accounts: await readAccounts(tx, signal) }));
 }
 
-/** The entry with the largest number. */
-export function newestOf({ closed, begins, heads }: LedgerSnapshot): Pick<LedgerHead, "seq" | "hash"> {
+/** The largest number of an entry. */
+export function lastSeqOf({ closed, begins, heads }: LedgerSnapshot): number {
   const withEntries = heads.filter(({ seq }, slot) => seq !== begins[slot]?.seq);
-  return withEntries.reduce((newest, head) => (head.seq > newest.seq ? head : newest), closed ?? { seq: 0, hash: NO_HASH });
+  return Math.max(closed?.seq ?? 0, ...withEntries.map(({ seq }) => seq));
 }
 
 async function readHeads(reader: Reader, slots: number): Promise<Omit<LedgerSnapshot, "accounts">> {

@@ -6,6 +6,7 @@ import { checkLedger } from "../services/ledger/verify.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
 import type { Store } from "../stores/store.ts";
+import { anchorHeads } from "../writes/anchors.ts";
 import { writeAudit } from "../writes/audit.ts";
 import { checkAudit } from "./check-audit.ts";
 import { checkRollups } from "./check-rollups.ts";
@@ -56,21 +57,23 @@ test("MongoDB: a ledger of many pages verifies, replays to the stored balance, a
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage" });
 });
 
-test("MongoDB: a ledger of an old release is divided into 256 slots, and goes on", async () => {
+test("MongoDB: a ledger of an old release is divided into 256 slots, goes on, and is anchored", async () => {
   if (!set) return;
   const old = await openMongoStore({ uri: set.uri, database: "proof-old" });
   try {
     await migrate(old, []);
     await fillOldLedger(old);
     expect(await migrate(old)).toMatchObject({ from: 1, to: 2 });
-    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, entries: 6n, lastSeq: 6n });
+    await anchorHeads(old, () => DAY);
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, entries: 6n, lastSeq: 6n, anchors: 1n });
     for (let index = 0; index < 12; index++) {
       const organizationId = `org_${index}`;
       await purchase(old, { organizationId, amount: 100n, reference: `later_${index}` });
       await settle(old, [reportedCall(`call_later_${index}`, 7n, { organizationId })]);
     }
+    await Promise.all([1, 2].map(() => anchorHeads(old, () => DAY)));
     expect((await old.get("accounts", "revenue"))?.balance).toBe(110n);
-    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, sum: 0n, entries: 30n, firstBad: undefined });
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, sum: 0n, entries: 30n, anchors: 2n, firstBad: undefined });
     await plant(old, "ledger", 3, { amount: 11n });
     expect(await checkLedger(old, signal)).toMatchObject({ ok: false, firstBad: { kind: "chain", seq: 3n } });
   } finally {

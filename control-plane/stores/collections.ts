@@ -1,6 +1,7 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
+import type { Anchor } from "../domain/ledger-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -25,6 +26,7 @@ export interface Records {
   accounts: records.Account;
   ledger: records.LedgerEntry;
   ledgerHead: records.LedgerHead;
+  anchors: Anchor;
   purchases: records.Purchase;
   usage: records.UsageRow;
   rollups: records.Rollup;
@@ -109,6 +111,7 @@ export const INDEXES = {
     byOrganization: { fields: ["organizationId", "id"], span: ENTRY_SPAN },
   },
   ledgerHead: {},
+  anchors: {},
   purchases: { byOrganization: { fields: ["organizationId", "createdAt"] } },
   usage: {
     byOrganization: { fields: ["organizationId", "createdAt"], span: ROW_SPAN_MS },

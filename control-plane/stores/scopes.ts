@@ -1,3 +1,4 @@
+import { ANCHOR_SLOT, ANCHORED, ANCHORS } from "../domain/anchors.ts";
 import { slotOf } from "../domain/slots.ts";
 import type { CollectionName, Records } from "./collections.ts";
 
@@ -92,6 +93,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   accounts: ({ id }, slots) => scopeOfAccount(id, slots),
   ledger: ofOrganization,
   ledgerHead: ({ id }) => slotScope(Number(id)),
+  anchors: slotScope(ANCHOR_SLOT),
   purchases: ofOrganization,
   usage: ofOrganization,
   rollups: ofOrganization,
@@ -177,6 +179,9 @@ function scopeOfCounter(id: string): Scope | "any" {
       return of as Scope;
     case "leases":
       return slotScope(Number(of));
+    case ANCHORS:
+    case ANCHORED:
+      return slotScope(ANCHOR_SLOT);
     default:
       return "any";
   }

@@ -6,6 +6,7 @@ const verified: Verified = {
   sum: 0n,
   lastSeq: 6n,
   hash: "ab",
+  anchors: 2n,
   accounts: 4n,
   usageRows: 5n,
   rollups: 5n,

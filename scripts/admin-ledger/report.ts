@@ -8,6 +8,7 @@ export interface Verified {
   sum: bigint;
   lastSeq: bigint;
   hash: string;
+  anchors: bigint;
   accounts: bigint;
   usageRows: bigint;
   rollups: bigint;
@@ -36,11 +37,11 @@ export interface Report {
 }
 
 export function verifyReport(verified: Verified): Report {
-  const { ok, entries, accounts, usageRows, rollups, sum, lastSeq, hash, firstBad } = verified;
+  const { ok, entries, accounts, usageRows, rollups, sum, lastSeq, hash, anchors, firstBad } = verified;
   const lines = [
     `read: ${entries} entries, ${accounts} accounts, ${usageRows} calls, ${rollups} roll-ups`,
     `sum of all accounts: ${sum} (must be 0)`,
-    `head: entry ${lastSeq}, hash ${hash}`,
+    `last entry: ${lastSeq}; anchors: ${anchors}, hash of the newest ${hash}`,
   ];
   if (firstBad) lines.push(`FIRST INVALID RECORD: ${firstBad.record} (${firstBad.kind}): ${firstBad.reason}`);
   return { ok, lines: [...lines, ok ? "the ledger is valid" : "THE LEDGER IS NOT VALID"] };

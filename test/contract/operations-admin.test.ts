@@ -332,6 +332,7 @@ describe("ledger and audit", () => {
       sum: 0,
       lastSeq: answer.body.entries,
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      anchors: expect.any(Number),
       firstBad: null,
       accounts: expect.any(Number),
       usageRows: expect.any(Number),

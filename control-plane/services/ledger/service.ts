@@ -8,6 +8,7 @@ import { requireOwner } from "../../slots/require-owner.ts";
 import { readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { grant } from "../../writes/accounts.ts";
+import { anchorHeads } from "../../writes/anchors.ts";
 import { leasedOf } from "../../writes/leases.ts";
 import { requireActor, requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -113,6 +114,8 @@ const verifyLedger =
   async (_request, context) => {
     await requireAdmin(deps, context);
     await deps.edges.caughtUp();
+    // The answer's hash is that of the newest anchor, and must cover every entry so far.
+    await anchorHeads(deps.store, () => deps.clock.now());
     return checkLedger(deps.store, context.signal);
   };
 

@@ -1,5 +1,6 @@
 import type { VerifyLedgerResponse } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
 import type { UsageRow } from "../../domain/records.ts";
+import { checkAnchors, newestAnchor } from "../../proof/check-anchors.ts";
 import { checkEntries } from "../../proof/check-entries.ts";
 import { checkRollups, type RollupDifference } from "../../proof/check-rollups.ts";
 import { findBadRow } from "../../proof/check-rows.ts";
@@ -7,23 +8,26 @@ import type { LedgerFault } from "../../proof/ledger-fault.ts";
 import type { Store } from "../../stores/store.ts";
 
 /**
- * Verifies the ledger entry by entry, its accounts, the calls it charges and the roll-ups of charts, and returns the first fault. It locks
+ * Verifies the ledger entry by entry, its anchors and accounts, the calls it charges and the roll-ups of charts, and returns the first fault. It locks
  * nothing; entries that are posted while it runs may be left out.
  */
 export async function checkLedger(store: Store, signal: AbortSignal): Promise<VerifyLedgerResponse> {
+  const newest = await newestAnchor(store);
   const ledger = await checkEntries(store, signal);
-  const usage = ledger.fault ? NOTHING_READ : await checkUsage(store, signal);
-  const fault = ledger.fault ?? usage.fault;
+  const ledgerFault = ledger.fault ?? (await checkAnchors(store, { newest, snapshot: ledger.snapshot, signal }));
+  const usage = ledgerFault ? NOTHING_READ : await checkUsage(store, signal);
+  const fault = ledgerFault ?? usage.fault;
   return {
     ok: fault === undefined && ledger.sum === 0n,
     entries: BigInt(ledger.entries),
     sum: ledger.sum,
-    lastSeq: BigInt(ledger.newest.seq),
-    hash: ledger.newest.hash,
+    lastSeq: BigInt(ledger.lastSeq),
+    hash: newest.hash,
     firstBad: fault && { ...fault, seq: BigInt(fault.seq) },
     accounts: BigInt(ledger.accounts),
     usageRows: BigInt(usage.rows),
     rollups: BigInt(usage.rollups),
+    anchors: BigInt(newest.number),
   };
 }
 

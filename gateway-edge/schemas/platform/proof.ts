@@ -10,6 +10,7 @@ export const verifyLedgerAnswer = z.object({
   sum: z.bigint(),
   lastSeq: count,
   hash: z.string(),
+  anchors: count,
   firstBad: z.object({ seq: count, reason: z.string(), kind: z.string(), record: z.string() }).nullable(),
   accounts: count,
   usageRows: count,

@@ -17,15 +17,15 @@ const verifyLedger = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/ledger/verify",
-    summary: "Verify the ledger: its hash chain, balances, charged calls and roll-ups",
+    summary: "Verify the ledger: its hash chains, anchors, balances, charged calls and roll-ups",
     tag,
     auth,
     status: 200,
     answer: schemas.verifyLedgerAnswer,
     handler: async (_input, call) => {
       const verified = await control.ledger.verifyLedger({}, call.read(DEADLINE_MS.verify));
-      const { ok, entries, sum, lastSeq, hash, firstBad, accounts, usageRows, rollups } = verified;
-      return { ok, entries, sum, lastSeq, hash, firstBad: firstBad ? presentBad(firstBad) : null, accounts, usageRows, rollups };
+      const { ok, entries, sum, lastSeq, hash, anchors, firstBad, accounts, usageRows, rollups } = verified;
+      return { ok, entries, sum, lastSeq, hash, anchors, firstBad: firstBad ? presentBad(firstBad) : null, accounts, usageRows, rollups };
     },
   });
 

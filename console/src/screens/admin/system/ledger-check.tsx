@@ -16,7 +16,7 @@ export function LedgerCheck() {
           Verify the whole ledger
         </Button>
         <Text size="sm" c="dimmed">
-          Checks the hash chain, balances, billed calls and roll-ups.
+          Checks the hash chains, anchors, balances, billed calls and roll-ups.
         </Text>
       </Group>
       {proof.data && <Proof proof={proof.data} />}
@@ -24,11 +24,11 @@ export function LedgerCheck() {
   );
 }
 
-function Proof({ proof: { ok, entries, accounts, usageRows, hash, firstBad } }: { proof: LedgerProof }) {
+function Proof({ proof: { ok, entries, accounts, usageRows, anchors, hash, firstBad } }: { proof: LedgerProof }) {
   return (
     <Alert color={ok ? "teal" : "red"} variant="light" role="status" title={ok ? "The ledger is valid" : "The ledger is not valid"}>
       <Text size="sm">
-        {count(entries, "entry", "entries")}, {count(accounts, "account")}, {count(usageRows, "call")}.
+        {count(entries, "entry", "entries")}, {count(accounts, "account")}, {count(usageRows, "call")}, {count(anchors, "anchor")}.
       </Text>
       {firstBad && (
         <Text size="sm">
