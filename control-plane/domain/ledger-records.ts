@@ -1,3 +1,5 @@
+import type { EntryType } from "./records.ts";
+
 /** The heads of slots that changed since the anchor before, so that the order between slots is known to the second. Never changed. */
 export interface Anchor {
   /** 1, 2, 3, ... */
@@ -8,4 +10,15 @@ export interface Anchor {
   heads: readonly (readonly [slot: number, seq: number, hash: string])[];
   /** SHA-256 over the fields above. */
   hash: string;
+}
+
+/** A payment to an organization of another slot that has left the paying slot. */
+export interface OutboxRow {
+  /** The payment's reference: that of the entry that arrives. */
+  id: string;
+  type: EntryType;
+  fromOrganizationId: string;
+  toOrganizationId: string;
+  amount: bigint;
+  createdAt: number;
 }

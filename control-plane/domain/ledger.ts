@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
 import { slotOf } from "./slots.ts";
+import { TRANSIT } from "./transit.ts";
 
 /** A posting: an amount above zero from one account to another, on behalf of one organization, once per reference. */
 export interface Transfer {
@@ -29,7 +30,7 @@ export function emptyHead(slot: number, closed?: LedgerHead): LedgerHead {
 }
 
 /** Accounts of the platform that every slot has for itself, so that no two slots write the same record. */
-const SYSTEM_ACCOUNTS: ReadonlySet<string> = new Set(["revenue", "purchases", "grants", "rewards", "adjustments"]);
+const SYSTEM_ACCOUNTS: ReadonlySet<string> = new Set(["revenue", "purchases", "grants", "rewards", "adjustments", TRANSIT]);
 
 /** The account of a slot, by its name without the slot. A store of one slot has the names alone. */
 export function accountInSlot(name: string, { slot, slots }: { slot: number; slots: number }): string {

@@ -200,7 +200,7 @@ export interface PriceVersion extends Price {
 
 /** An account of the double-entry ledger. The sum over all accounts is zero after every commit. */
 export interface Account {
-  /** org:<organization id>, training:<federation id>, or one of revenue, purchases, grants, adjustments, with `/<slot>` if there are several. */
+  /** org:<organization id>, training:<federation id>, or one of revenue, purchases, grants, adjustments, transit, with `/<slot>` if there are several. */
   id: string;
   balance: bigint;
   /** The last entry that changed it. */

@@ -13,6 +13,7 @@ import { expandNotices } from "../webhooks/expand-notices.ts";
 import { anchorHeads } from "../writes/anchors.ts";
 import { appendChange } from "../writes/feed.ts";
 import { backUpWhenDue } from "./back-up.ts";
+import { deliverOutbox } from "./deliver-outbox.ts";
 import { removeOldRecords } from "./remove-records.ts";
 
 type Deps = Pick<
@@ -46,6 +47,7 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       stop.signal,
     ),
     every(1000, anchorLedger, deps, stop.signal),
+    every(1000, deliverOutbox, deps, stop.signal),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
     every(
       ROTATION_STEP_MS,

@@ -1,13 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { silentLogger } from "../../common/logger.ts";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
+import { organizationAccount } from "../domain/ledger.ts";
+import { deliverOutbox } from "../jobs/deliver-outbox.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
 import { openMongoStore } from "../stores/mongo/store.ts";
+import { organizationScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
 import { anchorHeads } from "../writes/anchors.ts";
 import { writeAudit } from "../writes/audit.ts";
+import { post } from "../writes/ledger.ts";
+import { payOut } from "../writes/outbox.ts";
 import { checkAudit } from "./check-audit.ts";
 import { checkRollups } from "./check-rollups.ts";
 import { DAY, fillLedger, fillOldLedger, plant, purchase, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
@@ -57,7 +63,7 @@ test("MongoDB: a ledger of many pages verifies, replays to the stored balance, a
   expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage" });
 });
 
-test("MongoDB: a ledger of an old release is divided into 256 slots, goes on, and is anchored", async () => {
+test("MongoDB: a ledger of an old release is divided into 256 slots, goes on, is anchored, and pays over the outbox", async () => {
   if (!set) return;
   const old = await openMongoStore({ uri: set.uri, database: "proof-old" });
   try {
@@ -71,9 +77,23 @@ test("MongoDB: a ledger of an old release is divided into 256 slots, goes on, an
       await purchase(old, { organizationId, amount: 100n, reference: `later_${index}` });
       await settle(old, [reportedCall(`call_later_${index}`, 7n, { organizationId })]);
     }
+    const [fromOrganizationId, toOrganizationId] = ["org_1", "org_2"];
+    const account = organizationAccount(fromOrganizationId);
+    await old.transaction([organizationScope(old, fromOrganizationId), "federation:fed_1"], async (tx) => {
+      const fund = { type: "reward", organizationId: fromOrganizationId, from: account, to: "training:fed_1", amount: 50n } as const;
+      await post(tx, { ...fund, reference: "fund" }, DAY);
+      await payOut(
+        tx,
+        { type: "reward", fromOrganizationId, toOrganizationId, from: "training:fed_1", amount: 50n, reference: "pay" },
+        DAY,
+      );
+    });
+    await Promise.all([1, 2].map(() => deliverOutbox(DAY, { store: old, logger: silentLogger })));
     await Promise.all([1, 2].map(() => anchorHeads(old, () => DAY)));
+    expect(await old.count("outbox")).toBe(0);
+    expect((await old.get("accounts", organizationAccount(toOrganizationId)))?.rewarded).toBe(50n);
     expect((await old.get("accounts", "revenue"))?.balance).toBe(110n);
-    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, sum: 0n, entries: 30n, anchors: 2n, firstBad: undefined });
+    expect(await checkLedger(old, signal)).toMatchObject({ ok: true, sum: 0n, entries: 34n, anchors: 2n, firstBad: undefined });
     await plant(old, "ledger", 3, { amount: 11n });
     expect(await checkLedger(old, signal)).toMatchObject({ ok: false, firstBad: { kind: "chain", seq: 3n } });
   } finally {

@@ -3,6 +3,7 @@ import { accountInSlot, applyTransfer, emptyAccount, entryHash, organizationAcco
 import type { Account, LedgerEntry, LedgerHead, UsageRow } from "../domain/records.ts";
 import { slotOf } from "../domain/slots.ts";
 import type { Store } from "../stores/store.ts";
+import { findLoneTransit } from "./check-transit.ts";
 import type { FaultKind, LedgerFault } from "./ledger-fault.ts";
 
 const PAGE_ENTRIES = 200;
@@ -29,7 +30,7 @@ export interface ChainCheck {
 
 /**
  * Checks a chain from its first entry to the head: no gap, every entry moves one amount between an organization and the platform, hashes
- * follow each other, and every charged call is in the log. It rebuilds the accounts on the way.
+ * follow each other, every charged call is in the log, and every amount in transit has its counterpart. It rebuilds the accounts on the way.
  */
 export async function walkChain(
   store: Store,
@@ -40,12 +41,14 @@ export async function walkChain(
   while (walk.seq < chain.head.seq) {
     signal.throwIfAborted();
     const page = await readPage(store, walk);
+    const lone = await findLoneTransit(store, page);
     const calls = page.filter(({ type }) => type === "usage").map(({ reference }) => reference);
     const rows = new Map((await store.getMany("usage", calls)).flatMap((row) => (row ? [[row.id, row]] : [])));
     for (const entry of page) {
       const fault = follow(walk, entry) ?? compareCall(entry, rows.get(entry.reference));
       if (fault) return check(fault);
     }
+    if (lone) return check(lone);
     if (page.length === 0) break;
     await nextTurn();
   }

@@ -1,7 +1,7 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
-import type { Anchor } from "../domain/ledger-records.ts";
+import type { Anchor, OutboxRow } from "../domain/ledger-records.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -27,6 +27,7 @@ export interface Records {
   ledger: records.LedgerEntry;
   ledgerHead: records.LedgerHead;
   anchors: Anchor;
+  outbox: OutboxRow;
   purchases: records.Purchase;
   usage: records.UsageRow;
   rollups: records.Rollup;
@@ -112,6 +113,7 @@ export const INDEXES = {
   },
   ledgerHead: {},
   anchors: {},
+  outbox: {},
   purchases: { byOrganization: { fields: ["organizationId", "createdAt"] } },
   usage: {
     byOrganization: { fields: ["organizationId", "createdAt"], span: ROW_SPAN_MS },

@@ -94,6 +94,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   ledger: ofOrganization,
   ledgerHead: ({ id }) => slotScope(Number(id)),
   anchors: slotScope(ANCHOR_SLOT),
+  outbox: ({ fromOrganizationId }, slots) => organizationScope({ slots }, fromOrganizationId),
   purchases: ofOrganization,
   usage: ofOrganization,
   rollups: ofOrganization,

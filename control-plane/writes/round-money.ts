@@ -6,22 +6,16 @@ import { federationScope, organizationScope, type Scope } from "../stores/scopes
 import type { Store, Transaction } from "../stores/store.ts";
 import { leasedOf } from "./leases.ts";
 import { post } from "./ledger.ts";
+import { payOut } from "./outbox.ts";
 
 /** Account that holds a round's budget while the round is open. Separate from the organization's, so that statements show both moves. */
 const budgetAccount = (federationId: string): string => `training:${federationId}`;
 
-/** The scopes of a step of a federation that may move its budget within its organization. */
+/** The scopes of a step of a federation that may move its budget. Rewards to other slots leave through the outbox. */
 export async function budgetScopes(store: Store, federationId: string): Promise<readonly Scope[]> {
   const federation = await store.get("federations", federationId);
   const own = federation ? [organizationScope(store, federation.organizationId)] : [];
   return [federationScope(federationId), ...own];
-}
-
-/** The scopes of a step that pays rewards to the organizations of participants. */
-export async function rewardScopes(store: Store, federationId: string): Promise<readonly Scope[]> {
-  const federation = await store.get("federations", federationId);
-  const receivers = federation && federation.budgetNanoUsd > 0n ? federation.participants : [];
-  return [...(await budgetScopes(store, federationId)), ...receivers.map(({ organizationId }) => organizationScope(store, organizationId))];
 }
 
 /**
@@ -60,8 +54,8 @@ export async function payRewards(
     const amount = shares.get(id) ?? 0n;
     if (amount === 0n) continue;
     const reference = `${fundReference(federation.id, round.round)}:${id}`;
-    const to = organizationAccount(organizationId);
-    await post(tx, { type: "reward", organizationId, from: budgetAccount(federation.id), to, amount, reference }, now);
+    const between = { fromOrganizationId: federation.organizationId, toOrganizationId: organizationId };
+    await payOut(tx, { type: "reward", ...between, from: budgetAccount(federation.id), amount, reference }, now);
   }
 }
 

@@ -4,6 +4,7 @@ import { checkAnchors, newestAnchor } from "../../proof/check-anchors.ts";
 import { checkEntries } from "../../proof/check-entries.ts";
 import { checkRollups, type RollupDifference } from "../../proof/check-rollups.ts";
 import { findBadRow } from "../../proof/check-rows.ts";
+import { findLoneRow } from "../../proof/check-transit.ts";
 import type { LedgerFault } from "../../proof/ledger-fault.ts";
 import type { Store } from "../../stores/store.ts";
 
@@ -14,7 +15,8 @@ import type { Store } from "../../stores/store.ts";
 export async function checkLedger(store: Store, signal: AbortSignal): Promise<VerifyLedgerResponse> {
   const newest = await newestAnchor(store);
   const ledger = await checkEntries(store, signal);
-  const ledgerFault = ledger.fault ?? (await checkAnchors(store, { newest, snapshot: ledger.snapshot, signal }));
+  const ledgerFault =
+    ledger.fault ?? (await checkAnchors(store, { newest, snapshot: ledger.snapshot, signal })) ?? (await findLoneRow(store, signal));
   const usage = ledgerFault ? NOTHING_READ : await checkUsage(store, signal);
   const fault = ledgerFault ?? usage.fault;
   return {

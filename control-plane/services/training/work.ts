@@ -19,7 +19,7 @@ import {
   renewFederation,
   requireClaim,
 } from "../../writes/federations.ts";
-import { budgetScopes, rewardScopes } from "../../writes/round-money.ts";
+import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
 import { federationMessage, readResult, roundMessage } from "./messages.ts";
@@ -177,7 +177,7 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
       const figures = defined({ accuracy, loss, epsilon });
       const commit = (tx: Transaction, found: Federation, now: number) =>
         commitRound(tx, { federation: found, record, recordText, stateBlob, participants, figures }, now);
-      const federation = await step(request, commit, rewardScopes);
+      const federation = await step(request, commit, budgetScopes);
       return { federation: federationMessage(federation, deps) };
     },
   };
