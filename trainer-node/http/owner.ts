@@ -8,5 +8,7 @@ import { isLoopback } from "./access.ts";
 export function isOwner(request: Request, { exceptions = "owner" }: { readonly exceptions?: "owner" | "all" | undefined }): boolean {
   if (exceptions === "all") return true;
   const isProxied = request.get("x-gw-tenant") !== undefined || request.get("x-forwarded-for") !== undefined;
-  return isLoopback(request.socket.remoteAddress) && !isProxied;
+  // A request whose body was refused on the way has no socket any more.
+  const { remoteAddress } = (request.socket as typeof request.socket | null) ?? {};
+  return isLoopback(remoteAddress) && !isProxied;
 }
