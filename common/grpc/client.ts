@@ -1,18 +1,16 @@
-import { setTimeout as delay } from "node:timers/promises";
 import {
   type ChannelCredentials,
   Client,
   type ClientReadableStream,
-  connectivityState,
   credentials,
   Metadata,
   type MethodDefinition,
   type ServiceError,
-  status,
 } from "@grpc/grpc-js";
 import { ignore } from "../ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../peers/control-token.ts";
 import { type PeerTls, serverOf } from "../peers/tls.ts";
+import { followConnection, untilSent } from "./fail-over.ts";
 import { fromGrpcError } from "./status.ts";
 
 /** Options of every call. There is no default deadline, because a peer that accepts a call and never responds would block it forever. */
@@ -151,24 +149,6 @@ export function openChannel(addresses: string, { token, tls }: Proof = {}): Chan
   };
 }
 
-const NEXT_PLACE_MS = 100;
-
-/** Calls back when the current connection has failed, not at once, so that a list of which no control plane can be reached costs little. */
-function followConnection(sender: Sender, failed: () => void): void {
-  const { client } = sender;
-  const isOver = () => sender.isClosed || sender.client !== client;
-  const channel = client.getChannel();
-  const look = () => {
-    if (isOver()) return;
-    const state = channel.getConnectivityState(true);
-    if (state !== connectivityState.TRANSIENT_FAILURE) return channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
-    setTimeout(() => {
-      if (!isOver()) failed();
-    }, NEXT_PLACE_MS).unref();
-  };
-  look();
-}
-
 function tlsCredentials({ ca, key, cert }: PeerTls): ChannelCredentials {
   return credentials.createSsl(ca, key, cert, { checkServerIdentity: serverOf("control-plane") });
 }
@@ -198,27 +178,8 @@ function callUnary(
   request: unknown,
   options: CallOptions,
 ): Promise<unknown> {
-  const deadline = deadlineOf(options);
-  const attempt = () => callOnce(sender, method, request, { ...options, deadline });
-  return sender.hasOthers ? untilSent(attempt, deadline) : attempt();
-}
-
-/** A call that was not sent, because the control plane is gone, is sent to the next one of the list. */
-async function untilSent<Answer>(attempt: () => Promise<Answer>, deadline: number): Promise<Answer> {
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (thrown) {
-      if (!isUnsent(thrown) || Date.now() + NEXT_PLACE_MS >= deadline) throw thrown;
-      await delay(NEXT_PLACE_MS);
-    }
-  }
-}
-
-/** Whether a call failed before anything of it was sent: to send it again cannot do anything twice. */
-export function isUnsent(thrown: unknown): boolean {
-  const { code, details } = ((thrown as { cause?: unknown } | undefined)?.cause ?? {}) as Partial<ServiceError>;
-  return code === status.UNAVAILABLE && details?.startsWith("No connection established") === true;
+  if (!sender.hasOthers) return callOnce(sender, method, request, options);
+  return untilSent((deadlineMs) => callOnce(sender, method, request, { ...options, deadlineMs }), options.deadlineMs);
 }
 
 function callOnce(
@@ -226,9 +187,10 @@ function callOnce(
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   method: MethodDefinition<any, any>,
   request: unknown,
-  { deadline, ...options }: CallOptions & { deadline: number },
+  options: CallOptions,
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
+    const deadline = deadlineOf(options);
     const call = sender.client.makeUnaryRequest(
       method.path,
       method.requestSerialize,

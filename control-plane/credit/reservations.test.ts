@@ -4,6 +4,7 @@ import type { Clock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import type { Budget, BudgetUse } from "../domain/budget-records.ts";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import { NotOwner } from "../domain/not-owner.ts";
 import type { Account, ApiKey, Lease, RateLimits, Team } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
 import { Reservations } from "./reservations.ts";
@@ -324,4 +325,25 @@ describe("budgets", () => {
       { kind: "team", id: "team_1", maxBudget: "10", spend: "0", held: "0", wanted: "50" },
     ]);
   });
+});
+
+test("what is reserved of an organization that another control plane owns by now is forgotten, and nothing more is reserved", async () => {
+  let isOwner = true;
+  const reader = { get: async () => team, find: async () => undefined, getMany: async () => [], scan: () => Readable.from([]) };
+  const reservations = new Reservations({
+    reader: reader as unknown as Reader,
+    clock: { now: () => 0, monotonicMs: () => 0, sleep: async () => {}, after: () => () => {} },
+    policy: "document",
+    requireOwner: () => {
+      if (!isOwner) throw new NotOwner(7);
+    },
+  });
+  const call = { keyId: "key_1", teamId: "team_1", model: "m", worstCase: 0n, tokens: 1 };
+  await reservations.reserve({ ...call, callId: "call_1", organizationId: "org_1" });
+  await reservations.reserve({ ...call, callId: "call_2", organizationId: "org_2" });
+  reservations.forget((organizationId) => organizationId === "org_1");
+  expect(reservations.size).toBe(1);
+  isOwner = false;
+  await expect(reservations.reserve({ ...call, callId: "call_3", organizationId: "org_1" })).rejects.toBeInstanceOf(NotOwner);
+  expect(reservations.size).toBe(1);
 });

@@ -133,10 +133,7 @@ export class Reservations {
     this.#rates.end(subjects);
   }
 
-  /**
-   * Forgets the reservations of organizations that another control plane owns by now: their calls are settled there. Rate windows stay, because
-   * the calls in them were made; they are empty after a minute.
-   */
+  /** Forgets reservations of organizations that another control plane owns by now. Rate windows stay: the calls in them were made. */
   forget(isLost: (organizationId: string) => boolean): void {
     for (const { callId, organizationId } of [...this.#byCall.values()]) if (isLost(organizationId)) this.release(callId);
   }

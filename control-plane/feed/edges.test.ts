@@ -41,6 +41,23 @@ test("a reader waits until every edge has brought what it had", async () => {
   expect(state.done).toBe(true);
 });
 
+test("an edge with two streams is asked once, on the newer one, and is known until both have ended", async () => {
+  const { edges, state, read } = open();
+  const asked: string[] = [];
+  edges.add("a", () => asked.push("older"));
+  const forget = edges.add("a", () => asked.push("newer"));
+  read();
+  expect(asked).toEqual(["newer"]);
+  forget();
+  await turn();
+  expect(state.done).toBe(false);
+  edges.flushed("a", 1);
+  await turn();
+  expect(state.done).toBe(true);
+  read();
+  expect(asked).toEqual(["newer", "older"]);
+});
+
 test("without edges, and when the last one disconnects, a flush does not wait", async () => {
   const { edges, state, read } = open();
   await edges.caughtUp();

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import { type CallOptions, type Channel, isUnsent, openChannel, type Proof } from "../../common/grpc/client.ts";
+import { type CallOptions, type Channel, openChannel, type Proof } from "../../common/grpc/client.ts";
+import { isUnsent } from "../../common/grpc/fail-over.ts";
 import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
 import { orElse } from "../../common/ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";

@@ -1,4 +1,4 @@
-import type { OwnershipRows, PlaneRow, SlotRow } from "./ownership-rows.ts";
+import type { OwnershipRows, PlaneRow, SlotRow } from "../stores/ownership-rows.ts";
 
 /** Rows in memory, for tests and simulations of several planes in one process. */
 export function memoryRows(count: number): OwnershipRows {

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
-import type { OwnershipRows, SlotRow } from "./ownership-rows.ts";
+import type { OwnershipRows, SlotRow } from "../stores/ownership-rows.ts";
 import { placeOf } from "./rendezvous.ts";
 import { SeenPlanes } from "./seen-planes.ts";
 import type { Plane, SlotOwner, Slots } from "./slots.ts";

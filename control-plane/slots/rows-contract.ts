@@ -1,4 +1,4 @@
-import type { OwnershipRows } from "./ownership-rows.ts";
+import type { OwnershipRows } from "../stores/ownership-rows.ts";
 
 /** What every adapter of the rows does; `open` gives empty rows of four slots. */
 export function rowsContract(name: string, open: () => Promise<OwnershipRows>): void {

@@ -1,4 +1,4 @@
-import type { PlaneRow } from "./ownership-rows.ts";
+import type { PlaneRow } from "../stores/ownership-rows.ts";
 
 /** A plane whose beat did not change for this long, by the observer's own clock, is dead. */
 export const DEAD_MS = 5_000;

@@ -1,8 +1,8 @@
 import type { Clock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
+import type { OwnershipRows } from "../stores/ownership-rows.ts";
 import { memoryRows } from "./memory-rows.ts";
 import { Ownership } from "./ownership.ts";
-import type { OwnershipRows } from "./ownership-rows.ts";
 
 interface Task {
   readonly atMs: number;

@@ -1,7 +1,7 @@
 import type { FeedPlace } from "../../common/feed-place.ts";
 import type { FeedRow } from "../domain/records.ts";
-import type { OwnershipRows } from "../slots/ownership-rows.ts";
 import type { CollectionName, IndexName, IndexValue, Records } from "./collections.ts";
+import type { OwnershipRows } from "./ownership-rows.ts";
 import type { Scope, Scopes } from "./scopes.ts";
 
 /**

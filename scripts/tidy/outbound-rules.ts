@@ -13,6 +13,7 @@ const OPENING_CALL =
 /** Files that may open connections, and why. Others use common/outbound.ts or common/outbound-undici.ts, which take a guard. */
 export const OUTBOUND: Readonly<Record<string, string>> = {
   "common/grpc/client.ts": "the control plane's address, which the operator sets",
+  "common/grpc/fail-over.ts": "opens none: it watches the connections of common/grpc/client.ts",
   "common/grpc/server.ts": "a server, which opens no connections",
   "common/grpc/status.ts": "status codes and metadata, no connections",
   "common/outbound-undici.ts": "the guard of undici's connections",

@@ -12,7 +12,8 @@ const RAW =
 export const OWN_TIME: Readonly<Record<string, string>> = {
   "common/clock.ts": "the adapter of the port",
   "common/deadlines.ts": "the shared timer of that adapter",
-  "common/grpc/client.ts": "grpc-js takes deadlines in wall time, and connections that fail are replaced after a moment",
+  "common/grpc/client.ts": "grpc-js takes deadlines in wall time",
+  "common/grpc/fail-over.ts": "connections that fail are replaced after a moment",
   "common/grpc/server.ts": "the grace of a server that stops",
   "common/process.ts": "the limit of a process that stops",
   "common/random.ts": "the adapter of the port",

@@ -1,6 +1,6 @@
 import type { AnyBulkWriteOperation, Collection, Db } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
-import type { OwnershipRows, SlotRow } from "../../slots/ownership-rows.ts";
+import type { OwnershipRows, SlotRow } from "../ownership-rows.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
 import { within } from "./deadline.ts";
 
