@@ -33,7 +33,7 @@ test("a copy has every record, and both ledgers are valid and equal", async () =
   const promoted = await run();
   expect([promoted.source.ok, promoted.target]).toEqual([true, promoted.source]);
   expect(await collect(target.scan("usage"))).toEqual(await collect(source.scan("usage")));
-  expect(await collect(target.scan("settings"))).toEqual(await collect(source.scan("settings")));
+  expect((await collect(target.scan("settings"))).map(({ id }) => id)).toEqual(["schema", "secret-key-fingerprint"]);
   await refuseUnfinishedCopy(target);
 });
 
