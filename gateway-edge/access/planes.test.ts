@@ -147,6 +147,22 @@ test("an owner that does not answer is asked through another plane, but what it 
   await planes.stop();
 });
 
+test("while the other connection moves away from the plane that is gone, the call is repeated", async () => {
+  const { planes, main, b, lease, clock } = open();
+  planes.take(tableOf([1, 2]));
+  await clock.advance(0);
+  const gone = new AppError("UNAVAILABLE", "gone");
+  b.failing = gone;
+  main.failing = gone;
+  const answer = lease(ONE);
+  await clock.advance(1_000);
+  main.failing = undefined;
+  await clock.advance(1_000);
+  await answer;
+  expect(main.asked.length).toBeGreaterThan(1);
+  await planes.stop();
+});
+
 test("the higher epoch says who owns a slot, also if an older message comes later; a plane that is gone is left", async () => {
   const { planes, a, b, lease, clock } = open();
   planes.take(tableOf([1, 2], [1n, 5n]));

@@ -46,6 +46,7 @@ export interface Planes {
  * being refused.
  */
 const MOVING_MS = 8_000;
+const AGAIN_MS = 200;
 
 interface Connection {
   readonly client: PlaneClient;
@@ -107,6 +108,20 @@ export function createPlanes(deps: PlanesDeps): Planes {
   const connections = new Connections(deps);
   const laneOf = (organizationId: string) => connections.laneOf(organizationId);
 
+  /** The connection to any plane may have been to the one that is gone: the call is repeated until it has moved. */
+  async function askAny<Answer>(waitMs: number, send: (deadlineMs: number) => Promise<Answer>): Promise<Answer> {
+    const untilMs = deps.clock.monotonicMs() + waitMs;
+    for (let leftMs = waitMs; ; leftMs = untilMs - deps.clock.monotonicMs()) {
+      try {
+        return await send(leftMs);
+      } catch (thrown) {
+        const isOver = deps.clock.monotonicMs() + 2 * AGAIN_MS >= untilMs;
+        if (isOver || asAppError(thrown).code !== "UNAVAILABLE") throw thrown;
+        await deps.clock.sleep(AGAIN_MS);
+      }
+    }
+  }
+
   /** Asks the owner and, if that does not answer, any plane, which forwards the call. Each of these calls can be repeated. */
   async function ask<Answer>(
     lane: string,
@@ -120,7 +135,7 @@ export function createPlanes(deps: PlanesDeps): Planes {
     } catch (thrown) {
       const { code } = asAppError(thrown);
       if (code !== "UNAVAILABLE" && code !== "DB_TIMEOUT") throw thrown;
-      return send(control.access, { ...options, deadlineMs: Math.max(options.deadlineMs, MOVING_MS) });
+      return askAny(Math.max(options.deadlineMs, MOVING_MS), (deadlineMs) => send(control.access, { ...options, deadlineMs }));
     }
   }
 
