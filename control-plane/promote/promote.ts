@@ -156,8 +156,15 @@ async function compare({ source, target, signal }: PromoteOptions): Promise<Prom
     if (expected !== found)
       throw new ToolProblem(`The ledgers differ: ${field} is ${found} in the database and ${expected} in the folder.`);
   }
+  const [end, closed] = [await endOfChain(source), await endOfChain(target)];
+  if (end !== closed) throw new ToolProblem(`The ledgers differ: the chain ends with ${closed} in the database and ${end} in the folder.`);
   if (audits.target.fault ?? audits.source.head.hash !== audits.target.head.hash) throw new ToolProblem("The audit logs differ.");
   let records = 0;
   for (const collection of COLLECTION_NAMES) records += await source.count(collection);
   return { records, blobs: await source.count("contents"), ...ledgers };
+}
+
+/** The last hash of the only chain of a store of one slot, or of the closed chain of a store of many. */
+async function endOfChain(store: Store): Promise<string | undefined> {
+  return ((await store.get("ledgerHead", "head")) ?? (await store.get("ledgerHead", "0")))?.hash;
 }

@@ -7,6 +7,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { gwWith } from "../../cli/io-fixture.ts";
 import { purchase, reportedCall, settle } from "../../control-plane/proof/ledger-fixture.ts";
+import { checkLedger } from "../../control-plane/services/ledger/verify.ts";
 import { COLLECTION_NAMES } from "../../control-plane/stores/collections.ts";
 import { type FileStore, openEmbeddedStore } from "../../control-plane/stores/embedded/store.ts";
 import { openMongoStore } from "../../control-plane/stores/mongo/store.ts";
@@ -32,7 +33,7 @@ afterAll(async () => {
 
 async function fill(store: FileStore): Promise<void> {
   await store.transaction("every", async (tx) => {
-    await tx.put("settings", { id: "schema", value: "1" });
+    await tx.put("settings", { id: "schema", value: "2" });
     await tx.put("settings", { id: "secret-key-fingerprint", value: "finger" });
     await tx.put("counters", { id: "notices/0", value: 40 });
     await tx.put("contents", { id: "team_1/file_1", bytes: 5 });
@@ -110,7 +111,15 @@ test("a folder is copied into MongoDB, killed five times on the way, and both le
   expect(await collect(target.scan("counters"))).toEqual([{ id: "notices", value: 40 }]);
   const content = await target.blobs.get("records/team_1/file_1");
   expect(Buffer.concat(content ? await collect(content) : []).toString()).toBe("bytes");
+  // The old chain is closed at its end, and the next entry goes on in the chain of its slot.
+  const end = await opened.get("ledgerHead", "0");
+  expect(await target.get("ledgerHead", "head")).toMatchObject({ seq: printed.source.lastSeq, hash: end?.hash });
   await purchase(target, { organizationId: "org_1", amount: 1n, reference: "after" });
+  expect(await checkLedger(target, AbortSignal.timeout(60_000))).toMatchObject({
+    ok: true,
+    sum: 0n,
+    entries: BigInt(printed.target.entries + 1),
+  });
   await Promise.all([opened.close(), target.close()]);
   expect((await gwWith(words)).err).toContain("The database is not empty");
 }, 600_000);
