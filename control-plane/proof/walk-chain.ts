@@ -128,6 +128,6 @@ function compareHead({ chain: { head, slot }, slots, seq, hash }: Walk): LedgerF
   return hash === head.hash ? undefined : bad("the head's hash is not the last entry's");
 }
 
-export function badEntry({ id }: Pick<LedgerEntry, "id">, kind: FaultKind, reason: string): LedgerFault {
+function badEntry({ id }: Pick<LedgerEntry, "id">, kind: FaultKind, reason: string): LedgerFault {
   return { kind, seq: id, record: `entry ${id}`, reason };
 }

@@ -1,7 +1,7 @@
 import type { PlaneRow } from "../stores/ownership-rows.ts";
 
 /** A plane whose beat did not change for this long, by the observer's own clock, is dead. */
-export const DEAD_MS = 5_000;
+const DEAD_MS = 5_000;
 /** A plane gets slots of a living owner this long after it was seen first: edges need a moment to connect to it. */
 const JOIN_MS = 3_000;
 
