@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
+import { initialSettings } from "./initial-settings.ts";
 import { secureAggregation } from "./secure-settings.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 
-const ROUNDS_MAX = 100_000;
+/** Most rounds of a federation, extensions included. */
+export const ROUNDS_MAX = 100_000;
 const DAY_MS = 86_400_000;
 const DEADLINE_MS = 600_000;
 
@@ -54,6 +56,8 @@ const evaluation = z.strictObject({
 export const federationSettingsFields = {
   task: z.preprocess(readTask, task),
   strategy: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), strategy).default({ name: "fedavg" }),
+  /** What round 1 starts from; absent: every participant starts with its own parameters. */
+  initial: initialSettings.optional(),
   rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX).default(10),
   /** Of the participants, for each round. */
   fraction: z.number().gt(0, "must be above 0").max(1, "must be at most 1").default(1),

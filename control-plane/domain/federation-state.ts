@@ -2,7 +2,7 @@ import { AppError } from "../../common/errors.ts";
 import type { FederationState, RoundPhase } from "./training-records.ts";
 
 /** A state transition of a federation. */
-export type FederationStep = "wait" | "run" | "pause" | "resume" | "stop" | "complete" | "fail";
+export type FederationStep = "wait" | "run" | "pause" | "resume" | "stop" | "complete" | "fail" | "extend";
 
 const OVER: readonly FederationState[] = ["completed", "failed", "stopped"];
 
@@ -16,6 +16,8 @@ const STEPS: Readonly<Record<FederationStep, { from: readonly FederationState[];
   // Also from waiting: a coordinator may commit the last round and die before it reports the end.
   complete: { from: ["waiting", "running"], to: "completed" },
   fail: { from: ["created", "waiting", "running"], to: "failed" },
+  // A federation that was stopped stays stopped.
+  extend: { from: ["completed", "failed"], to: "waiting" },
 };
 
 export const isOver = (state: FederationState): boolean => OVER.includes(state);

@@ -51,6 +51,10 @@ export interface Federation {
   waitingFor?: string;
   waitingUntil?: number;
   head: FederationHead;
+  /** SHA-256 of the parameters that round 1 starts from; absent: every participant starts with its own. */
+  initialBlob?: string;
+  /** The last committed round when the federation was extended after its end. Early stopping looks at later rounds only. */
+  extendedAt?: number;
   epsilon?: number;
   failure?: { code: string; message: string };
   /** Sequence number of the last event. */

@@ -56,6 +56,7 @@ const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
     training.renewFederation,
     training.releaseFederation,
     training.reportWaiting,
+    training.setInitial,
     training.openRound,
     training.recordResult,
     training.setPhase,

@@ -1,5 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { toJson } from "../../common/json.ts";
+import { ROUNDS_MAX } from "../../common/training/federation-settings.ts";
 import { isOver, stateAfter } from "../domain/federation-state.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import { collect } from "../stores/page.ts";
@@ -111,6 +112,48 @@ export async function controlFederation(
   if (action === "stop") await abandonRound(tx, federation, now);
   const next: Federation = action === "resume" ? { ...freed, state, dueAt: now } : { ...freed, state };
   return putFederation(tx, next, [{ type: `federation.${action === "resume" ? "resumed" : state}`, data: { state } }], now);
+}
+
+/** How many rounds the federation is to have. */
+export const roundsOf = ({ settings }: Federation): number => (JSON.parse(settings) as { rounds?: number }).rounds ?? 0;
+
+/** Adds rounds to a federation. One that has completed or failed continues from its last committed round. */
+export async function extendFederation(
+  tx: Transaction,
+  { federation, rounds }: { federation: Federation; rounds: number },
+  now: number,
+): Promise<Federation> {
+  const { head } = federation;
+  const hasEnded = isOver(federation.state);
+  // A federation that ended early gets as many more rounds as one that had them all.
+  const total = (hasEnded ? head.round : roundsOf(federation)) + rounds;
+  if (rounds < 1 || total > ROUNDS_MAX) {
+    const message = `must be at least 1, and the federation may have at most ${ROUNDS_MAX} rounds`;
+    throw new AppError("VALIDATION_ERROR", `rounds ${message}.`, { details: [{ path: "body.rounds", message }] });
+  }
+  const settings = JSON.stringify({ ...(JSON.parse(federation.settings) as object), rounds: total });
+  const event = { type: "federation.extended", data: { rounds: total } };
+  if (!hasEnded) return putFederation(tx, { ...federation, settings }, [event], now);
+  const state = stateAfter(federation.state, "extend");
+  const { failure: _failure, ...rest } = withoutClaim(federation);
+  return putFederation(tx, { ...rest, settings, state, extendedAt: head.round, dueAt: now }, [event], now);
+}
+
+/** The end of a federation that was extended while its last round was committed: it is due at once and goes on. */
+export async function continueExtended(tx: Transaction, federation: Federation, now: number): Promise<Federation> {
+  return putFederation(tx, { ...withoutClaim(federation), dueAt: now }, [], now);
+}
+
+/** Stores the parameters that round 1 starts from. The first ones stay, also if the coordinator repeats the call. */
+export async function setInitial(
+  tx: Transaction,
+  { federation, blob }: { federation: Federation; blob: string },
+  now: number,
+): Promise<Federation> {
+  const { head } = federation;
+  if (head.round > 0 || head.blob !== "") return federation;
+  const started: Federation = { ...federation, head: { ...head, blob }, initialBlob: blob };
+  return putFederation(tx, started, [{ type: "federation.initialized", data: { parameters: blob } }], now);
 }
 
 /** Ends a federation: nothing is due any more, and the budget of an uncommitted round is returned. */

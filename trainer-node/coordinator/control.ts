@@ -26,11 +26,15 @@ export class ClaimLost extends Error {
 export interface FederationControl {
   renew(leaseMs: number): Promise<Federation>;
   reportWaiting(waitingFor: string, until: number): Promise<void>;
+  /** Stores the parameters that the first round starts from. Returns those that were stored first. */
+  setInitial(blob: string): Promise<string>;
   openRound(participantIds: string[]): Promise<Round>;
   recordResult(round: number, result: RoundParticipant): Promise<Round>;
   setPhase(round: number, phase: string): Promise<void>;
   commitRound(commit: Omit<CommitRoundRequest, "federationId" | "claim">): Promise<Federation>;
-  end(state: "completed" | "failed", failure?: Failure): Promise<void>;
+  /** Ends the federation. If it has other rounds than the given number by now, it does not end and is claimed again. */
+  complete(rounds: number): Promise<void>;
+  fail(failure: Failure): Promise<void>;
   /** A page of committed rounds after a round, oldest first. */
   history(after: number): Promise<Round[]>;
 }
@@ -58,14 +62,18 @@ export function bindControl(
     reportWaiting: async (waitingFor, until) => {
       await persist(() => client.reportWaiting({ ...held, waitingFor, until: new Date(until) }, options));
     },
+    setInitial: async (blob) => (await persist(() => client.setInitial({ ...held, blob }, options))).blob,
     openRound: async (participantIds) => sent((await persist(() => client.openRound({ ...held, participantIds }, options))).round),
     recordResult: async (round, result) => sent((await persist(() => client.recordResult({ ...held, round, result }, options))).round),
     setPhase: async (round, phase) => {
       await persist(() => client.setPhase({ ...held, round, phase }, options));
     },
     commitRound: async (commit) => sent((await persist(() => client.commitRound({ ...held, ...commit }, options))).federation),
-    end: async (state, failure) => {
-      await persist(() => client.endFederation({ ...held, state, failure }, options));
+    complete: async (rounds) => {
+      await persist(() => client.endFederation({ ...held, state: "completed", rounds }, options));
+    },
+    fail: async (failure) => {
+      await persist(() => client.endFederation({ ...held, state: "failed", failure }, options));
     },
     history: async (after) => (await persist(() => client.getHistory({ federationId, after, limit: HISTORY_PAGE }, options))).rounds,
   };

@@ -108,7 +108,7 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, claime
     await runFederation(run, { isRoundOpen: round !== undefined });
   } catch (thrown) {
     const failed = thrown instanceof StorageFull ? new FederationFailed("QUOTA_EXCEEDED", thrown.message) : thrown;
-    if (failed instanceof FederationFailed) await control.end("failed", { code: failed.code, message: failed.message });
+    if (failed instanceof FederationFailed) await control.fail({ code: failed.code, message: failed.message });
     else if (signal.aborted || thrown instanceof ClaimLost) return;
     else if (thrown instanceof BlobsUnavailable) await release(deps, options, { claimed, thrown });
     else await countFailure(control, { failures, federation, thrown });
@@ -127,7 +127,7 @@ async function countFailure(
 ): Promise<never> {
   const count = failures.add(federation.id, federation.headRound);
   if (count >= FAILURES_MAX)
-    await control.end("failed", { code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
+    await control.fail({ code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
   throw thrown;
 }
 

@@ -23,6 +23,12 @@ export function withCopiedBlobs(
   let headCopied: Promise<void> | undefined;
   return {
     ...control,
+    setInitial: async (blob) => {
+      await copy([blob], { isReferenced: false });
+      const stored = await control.setInitial(blob);
+      head = [stored, ""];
+      return stored;
+    },
     recordResult: async (round, result) => {
       if (result.state === "accepted") {
         headCopied ??= copy(head, { isReferenced: true });

@@ -11,6 +11,7 @@ import { parseWith } from "../operations/schemas.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
 import { blobRoutes } from "./blobs/blob-routes.ts";
 import { COPIES_PATH, copyRoutes } from "./blobs/copies/copy-routes.ts";
+import { initialRoutes } from "./blobs/initial-route.ts";
 import { parametersRoutes } from "./blobs/parameters-route.ts";
 import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./participants/joined-routes.ts";
@@ -74,6 +75,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   });
   app.post("/v1/participants/look", probeParticipants(participants));
   app.use(parametersRoutes(blobs));
+  app.use(initialRoutes(blobs));
   app.use(joinedRoutes({ work, blobs }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}.`);

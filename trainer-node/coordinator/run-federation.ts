@@ -3,10 +3,12 @@ import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
+import { withInitialParameters } from "./initial-parameters.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
 import { samplingOf } from "./select.ts";
+import { roundsOf } from "./updates/readable-work.ts";
 
 const CREDIT_LOOK_MS = 1000;
 
@@ -15,15 +17,19 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   const { settings, control } = run;
   const progress = await openProgress(run);
   let { federation } = run;
-  if (!isRoundOpen && federation.headRound < settings.rounds) await waitForParticipants(run);
+  if (!isRoundOpen && federation.headRound < roundsOf(federation)) {
+    await waitForParticipants(run);
+    federation = await withInitialParameters(run);
+  }
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
-  while (federation.headRound < settings.rounds && !progress.isEnough()) {
+  // The number of rounds is that of the newest state, because a federation can be extended while it runs.
+  while (federation.headRound < roundsOf(federation) && !progress.isEnough()) {
     const current = { ...run, federation };
     refuseOverspending(current);
     federation = await withCredit(current, () => asynchronous?.next(current.federation) ?? runRound(current));
     progress.add(federation.accuracy);
   }
-  await control.end("completed");
+  await control.complete(roundsOf(federation));
 }
 
 /** The check runs before the round that would exceed the budget. */
@@ -71,7 +77,10 @@ async function openProgress({
   let bestRound = 0;
   const add = (accuracy: number | undefined): void => {
     rounds++;
-    if (accuracy === undefined || accuracy <= best) return;
+    // A federation that was extended after its end gets at least one more round.
+    const isBefore = rounds <= federation.extendedAt;
+    if (isBefore) bestRound = rounds;
+    if (isBefore || accuracy === undefined || accuracy <= best) return;
     best = accuracy;
     bestRound = rounds;
   };

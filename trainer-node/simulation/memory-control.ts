@@ -13,13 +13,16 @@ export interface MemoryControl {
 export interface MemoryControlOptions {
   readonly settings: string;
   readonly participants: Participant[];
+  /** The parameters that round 1 starts from. */
+  readonly initialBlob?: string;
   now(): number;
   onCommitted(round: Round): Promise<void>;
 }
 
 /** Creates the state of a simulated federation. */
-export function createMemoryControl({ settings, participants, now, onCommitted }: MemoryControlOptions): MemoryControl {
-  let federation = newFederation(settings, participants, now());
+export function createMemoryControl(options: MemoryControlOptions): MemoryControl {
+  const { settings, participants, initialBlob = "", now, onCommitted } = options;
+  let federation = { ...newFederation(settings, participants, now()), initialBlob, headBlob: initialBlob };
   let open: { round: Round; places: Map<string, number> } | undefined;
   const rounds: Round[] = [];
   const current = (): Round => {
@@ -29,6 +32,10 @@ export function createMemoryControl({ settings, participants, now, onCommitted }
   const control: FederationControl = {
     renew: async () => federation,
     reportWaiting: async () => {},
+    setInitial: async (blob) => {
+      federation = { ...federation, initialBlob: blob, headBlob: blob };
+      return blob;
+    },
     openRound: async (ids) => {
       open ??= {
         round: newRound(federation, ids, now()),
@@ -67,8 +74,11 @@ export function createMemoryControl({ settings, participants, now, onCommitted }
       await onCommitted(round);
       return federation;
     },
-    end: async (state, failure) => {
-      federation = { ...federation, state, failure };
+    complete: async () => {
+      federation = { ...federation, state: "completed" };
+    },
+    fail: async (failure) => {
+      federation = { ...federation, state: "failed", failure };
     },
     history: async (after) => rounds.slice(after),
   };
@@ -107,6 +117,8 @@ function newFederation(settings: string, participants: Participant[], now: numbe
     createdAt: at,
     updatedAt: at,
     holder: "",
+    initialBlob: "",
+    extendedAt: 0,
   };
 }
 

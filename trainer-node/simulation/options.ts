@@ -24,6 +24,10 @@ const simulation = z.object({
   functions: z.string().min(1).optional(),
 });
 
+/** A simulation has no stored models to start from. */
+const isStartHere = ({ initial }: FederationSettings): boolean => initial === undefined || "participant" in initial;
+const START_HERE = { path: ["initial"], message: "must be {participant} in a simulation" };
+
 /** The checked options of a simulation. */
 export interface SimulationOptions extends z.infer<typeof simulation> {
   readonly settings: FederationSettings;
@@ -33,7 +37,7 @@ export interface SimulationOptions extends z.infer<typeof simulation> {
 export function readSimulation(value: unknown): SimulationOptions {
   const { clients, threads, stragglers, functions, ...settings } = Object(value) as Record<string, unknown>;
   const own = simulation.safeParse({ clients, threads, stragglers, functions });
-  const federation = federationSettings.safeParse(settings);
+  const federation = federationSettings.refine(isStartHere, START_HERE).safeParse(settings);
   const problems = [...(own.error?.issues ?? []), ...(federation.error?.issues ?? [])];
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
   return { ...own.data, settings: federation.data };

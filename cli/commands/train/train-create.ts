@@ -3,6 +3,7 @@ import { fromJson } from "../../../common/json.ts";
 import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
 import { type Field, option, type RequestValues } from "../../operations/spec.ts";
+import { INITIAL_HELP, initialOf } from "./train-initial.ts";
 
 /** Options of `gw train create`. Settings without an option can be set in the file. */
 export const createFields: readonly Field[] = [
@@ -15,6 +16,7 @@ export const createFields: readonly Field[] = [
   option("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
   option("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
   option("--strategy <name>", "aggregation strategy (default: fedavg); `gw train strategies` lists them", "strategy.name"),
+  option("--initial <source>", INITIAL_HELP, "initial"),
   option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
   option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
   option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
@@ -48,6 +50,7 @@ export async function readFederation({ io }: Context, { body }: RequestValues): 
   });
   const task = body["task"] as Record<string, unknown> | undefined;
   if (typeof task?.["dataset"] === "string") task["dataset"] = datasetOf(task["dataset"]);
+  if (typeof body["initial"] === "string") body["initial"] = initialOf(body["initial"]);
   if (body["participants"] === undefined)
     throw usageError("There are no participants.", "Add participant URLs with --participants, or join tokens with --join.");
 }

@@ -6,9 +6,9 @@ import { EXIT } from "../../exit-codes.ts";
 import { argument, filter, type OperationSpec } from "../../operations/spec.ts";
 import { valueAt } from "../../output/values.ts";
 
-/** `gw train parameters`: writes the trained parameters of a federation to a file. */
+/** `gw train download`: writes the trained parameters of a federation to a file. */
 export const parameters: OperationSpec = {
-  name: "parameters",
+  name: "download",
   summary: "Download the trained parameters of a federation or of one round",
   method: "GET",
   path: "/training/federations/:id/parameters",

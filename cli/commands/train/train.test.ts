@@ -155,6 +155,7 @@ test.each([
   ["train rounds fed_1 --page 2", "GET", "/training/federations/fed_1/rounds?page=2", ""],
   ["train pause fed_1", "POST", "/training/federations/fed_1/pause", "{}"],
   ["train resume fed_1", "POST", "/training/federations/fed_1/resume", "{}"],
+  ["train extend fed_1 --rounds 5", "POST", "/training/federations/fed_1/extend", '{"rounds":5}'],
   ["train stop fed_1 --yes", "POST", "/training/federations/fed_1/stop", "{}"],
   [
     "train publish fed_1 --model digits --input-price 1",
@@ -206,6 +207,18 @@ test.each([
     "/training/federations",
     '{"task":{"name":"softmax","config":{"epochs":2},"dataset":"digits"},"strategy":{"name":"krum"},"rounds":5,"budgetNanoUsd":10000000,"deadlineMs":1500,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"join":true}]}',
   ],
+  ...[
+    ["blob:ab", '{"blob":"ab"}'],
+    ["model:a/b@2", '{"model":"a/b","version":2}'],
+    ["federation:fed_1", '{"federation":"fed_1"}'],
+    ["federation:fed_1@3", '{"federation":"fed_1","round":3}'],
+    ["participant:0", '{"participant":0}'],
+  ].map(([given, sent]): [string, string, string, string] => [
+    `train create --join 1 --initial ${given}`,
+    "POST",
+    "/training/federations",
+    `{"initial":${sent},"participants":[{"join":true}]}`,
+  ]),
 ])("%s is %s %s", async (line, method, path, body) => {
   script = { federation: federation("running", 1), rounds: [] };
   expect((await gw(line)).err).toBe("");
@@ -216,7 +229,7 @@ test("parameters that do not match their ETag are not left in the output file", 
   script = { federation: federation("completed", 3), rounds: [] };
   const folder = mkdtempSync(join(tmpdir(), "gw-parameters-"));
   try {
-    const { exit, err } = await gw(`train parameters fed_1 --round 2 --format npz --out ${join(folder, "model.npz")}`);
+    const { exit, err } = await gw(`train download fed_1 --round 2 --format npz --out ${join(folder, "model.npz")}`);
     expect([exit, err]).toEqual([1, expect.stringContaining("does not match its checksum")]);
     expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
       "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
@@ -250,6 +263,11 @@ test("every training command is tested here", async () => {
   const names = (await gw("help train --json")).out;
   const leaves = everyNode(JSON.parse(names) as CommandNode).filter(({ commands }) => commands.length === 0);
   expect(leaves.map(({ path }) => path).filter((path) => ![...tried].some((line) => line.startsWith(path)))).toEqual([]);
+});
+
+test.each(["nowhere", "blob:", "participant:first", "model:m@new"])("an initial model %s is refused with the forms", async (given) => {
+  const { exit, err } = await gw(`train create --join 1 --initial ${given}`);
+  expect([exit, err, asked]).toEqual([2, expect.stringContaining("blob:SHA256, model:NAME[@VERSION]"), []]);
 });
 
 test("a federation without participants is rejected before it is sent", async () => {

@@ -4,12 +4,13 @@ import { EXIT } from "../../exit-codes.ts";
 import type { Io } from "../../io.ts";
 import { onAction, pagedFields, registerGroup, registerOperation } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
-import { argument, filter, type Group, type OperationSpec, option, required } from "../../operations/spec.ts";
+import { argument, filter, type OperationSpec, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 import { registerBlobs } from "./blobs.ts";
 import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
+import { nodes } from "./nodes.ts";
 import { strategies } from "./strategies.ts";
 import { createFields, readFederation } from "./train-create.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
@@ -119,6 +120,18 @@ const operations: readonly OperationSpec[] = [
   change("resume", "Resume a paused federation"),
   change("stop", "Stop a federation permanently", "Permanently stop federation {args}?"),
   {
+    name: "extend",
+    summary: "Add rounds to a federation; a completed or failed one continues",
+    method: "POST",
+    path: `${root}/:id/extend`,
+    auth: "either",
+    fields: [
+      federation,
+      option("--rounds <n>", "number of additional rounds", "rounds", { kind: "integer", ...required, question: "Rounds" }),
+    ],
+    view,
+  },
+  {
     name: "verify",
     summary: "Verify a federation: its hash chain of round records and every aggregation",
     method: "GET",
@@ -195,81 +208,6 @@ const operations: readonly OperationSpec[] = [
   },
 ];
 
-const nodeColumns: readonly Column[] = [
-  { title: "id", at: "id" },
-  { title: "name", at: "name" },
-  { title: "url", at: "url" },
-  { title: "status", at: "status", as: "state" },
-  { title: "updates", at: "updates", as: "count" },
-  { title: "failures", at: "failures", as: "count" },
-  { title: "last seen", at: "lastSeenAt", as: "time" },
-];
-const nodeView: View = { kind: "record", at: "node", fields: [...nodeColumns, { title: "last error", at: "lastError" }], id: "node.id" };
-const node = argument("id", "node ID");
-
-const nodes: Group = {
-  name: "nodes",
-  summary: "Manage trainer nodes",
-  default: "list",
-  operations: [
-    {
-      name: "list",
-      summary: "List trainer nodes of your teams",
-      method: "GET",
-      path: "/training/nodes",
-      auth: "either",
-      view: { kind: "list", columns: nodeColumns, id: "id", empty: "No nodes. Add one with `gw train nodes add --url http://...`." },
-    },
-    {
-      name: "add",
-      summary: "Register a trainer node with a team",
-      method: "POST",
-      path: "/training/nodes",
-      auth: "either",
-      fields: [
-        option("--url <url>", "node URL", "url", { ...required, question: "URL" }),
-        option("--name <name>", "node name", "name"),
-        option("--team <id>", "team ID", "teamId"),
-        option("--token-stdin", "read the node's token from stdin", "token", { kind: "secret", question: "Node token" }),
-        option("--secret-stdin", "read the secret that signs calls to the node from stdin", "secret", {
-          kind: "secret",
-          question: "Node secret",
-        }),
-      ],
-      view: nodeView,
-    },
-    { name: "get", summary: "Show a node", method: "GET", path: "/training/nodes/:id", auth: "either", fields: [node], view: nodeView },
-    {
-      name: "health",
-      summary: "Check whether a node is reachable",
-      method: "GET",
-      path: "/training/nodes/:id/health",
-      auth: "either",
-      fields: [node],
-      view: {
-        kind: "record",
-        fields: [
-          { title: "node", at: "node.name" },
-          { title: "reachable", at: "reachable", as: "yesno" },
-          { title: "latency", at: "latencyMs", as: "ms" },
-          { title: "error", at: "error" },
-        ],
-        id: "node.id",
-      },
-    },
-    {
-      name: "remove",
-      summary: "Remove a node. Running federations continue to use it",
-      method: "DELETE",
-      path: "/training/nodes/:id",
-      auth: "either",
-      fields: [node],
-      confirm: "Remove node {args}?",
-      view: { kind: "sentence", text: (body) => `Removed ${String(valueAt(body, "id"))}.`, id: "id" },
-    },
-  ],
-};
-
 export function registerTrain(program: Command, io: Io): void {
   const train = registerGroup(program, io, {
     name: "train",
@@ -285,7 +223,7 @@ export function registerTrain(program: Command, io: Io): void {
       ? followRounds(context, words[0] ?? "")
       : runOperation(context, { ...listRounds, fields: pagedFields(listRounds) }, { words, options }),
   );
-  const download = registerOperation(train, io, parameters);
+  const download = registerOperation(train, io, parameters).alias("parameters");
   download.option("--round <n>", "round to download (default: the last committed round)").option("--out <file>", "output file");
   onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);

@@ -61,7 +61,7 @@ const BLOBS_OF: {
   // Blobs of an abandoned round are not needed any more.
   trainingRounds: ({ state, participants, record }) =>
     state === "abandoned" ? [] : [...participants.map(({ updateBlob }) => updateBlob), ...recorded(record)],
-  federations: ({ head }) => [head.blob, head.stateBlob],
+  federations: ({ head, initialBlob = "" }) => [head.blob, head.stateBlob, initialBlob],
   trainedVersions: ({ blob }) => (blob === undefined ? [] : [blob]),
 };
 

@@ -43,6 +43,8 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     createdAt: date(federation.createdAt),
     updatedAt: date(federation.updatedAt),
     holder: federation.holder ?? "",
+    initialBlob: federation.initialBlob ?? "",
+    extendedAt: federation.extendedAt ?? 0,
   };
 }
 

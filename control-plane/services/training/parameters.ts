@@ -16,7 +16,7 @@ export function trainingParametersHandlers(deps: ControlDeps): Pick<Handlers, "f
       const named = { name: federation.name, holder: federation.holder ?? "" };
       if (round === undefined) {
         const { head } = federation;
-        if (head.blob !== "") return { blob: head.blob, round: head.round, ...named };
+        if (head.round > 0) return { blob: head.blob, round: head.round, ...named };
         throw new AppError("NOT_FOUND", "The federation has no parameters yet: no round has been committed.");
       }
       const found = await deps.store.get("trainingRounds", roundId(federation.id, round));

@@ -10,7 +10,7 @@ import {
 import type { Federation } from "../../domain/training-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import { federationScope } from "../../stores/scopes.ts";
-import { controlFederation, putFederation } from "../../writes/federations.ts";
+import { controlFederation, extendFederation, putFederation } from "../../writes/federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
@@ -28,7 +28,8 @@ import { refuseOperatorsNodes } from "./shared-nodes.ts";
 import { trainingWorkHandlers } from "./work.ts";
 
 const EVENTS_MAX = 500;
-const ACTIONS = ["pause", "resume", "stop"] as const;
+const ACTIONS = ["pause", "resume", "stop", "extend"] as const;
+const BLOB = /^[0-9a-f]{64}$/;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 
@@ -59,6 +60,8 @@ const createFederation =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
+    const { initialBlob = "" } = request;
+    if (initialBlob !== "" && !BLOB.test(initialBlob)) throw new AppError("VALIDATION_ERROR", "The initial parameters are not a SHA-256.");
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
     await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
     await refuseOperatorsNodes(named, deps.config);
@@ -81,7 +84,8 @@ const createFederation =
           state: "created",
           round: 0,
           phase: "committed",
-          head: { round: 0, recordHash: NO_RECORD, blob: "", stateBlob: "" },
+          head: { round: 0, recordHash: NO_RECORD, blob: initialBlob, stateBlob: "" },
+          ...(initialBlob === "" ? {} : { initialBlob }),
           eventSeq: 0,
           dueAt: now,
           createdAt: now,
@@ -162,15 +166,20 @@ const changeState =
   (deps: ControlDeps): Handlers["controlFederation"] =>
   async (request, context) => {
     const action = ACTIONS.find((name) => name === request.action);
-    if (!action) throw new AppError("VALIDATION_ERROR", "The action must be pause, resume or stop.");
+    if (!action) throw new AppError("VALIDATION_ERROR", "The action must be pause, resume, stop or extend.");
     const actor = await requireTrainingActor(deps, context);
     const scopes = await budgetScopes(deps.store, request.id);
     return write(deps, context, { actor: actor.person, codec: ControlFederationResponse, scopes }, async ({ tx, now, audit }) => {
       const given = await tx.get("federations", request.id);
       const { found: federation, role } = await requireVisible(tx, { actor, found: given, what: "federation" });
       requireManager(role);
-      const changed = await controlFederation(tx, { federation, action }, now);
-      await audit({ action: `federation.${action}`, target: federation.id, organizationId: federation.organizationId });
+      const { rounds } = request;
+      const changed =
+        action === "extend"
+          ? await extendFederation(tx, { federation, rounds: rounds ?? 0 }, now)
+          : await controlFederation(tx, { federation, action }, now);
+      const { organizationId, id: target } = federation;
+      await audit({ action: `federation.${action}`, target, organizationId, ...(rounds === undefined ? {} : { details: { rounds } }) });
       return { federation: federationMessage(changed) };
     });
   };

@@ -11,6 +11,7 @@ import { federationScope, type Scope } from "../../stores/scopes.ts";
 import type { Store, Transaction } from "../../stores/store.ts";
 import {
   claimFederation,
+  continueExtended,
   endFederation,
   findDueFederation,
   openRoundOf,
@@ -18,6 +19,8 @@ import {
   releaseFederation,
   renewFederation,
   requireClaim,
+  roundsOf,
+  setInitial,
 } from "../../writes/federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
@@ -36,6 +39,7 @@ type WorkMethod =
   | "renewFederation"
   | "releaseFederation"
   | "reportWaiting"
+  | "setInitial"
   | "openRound"
   | "recordResult"
   | "setPhase"
@@ -99,13 +103,25 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       return { federation: federationMessage(waiting, deps) };
     },
 
+    async setInitial(request) {
+      const { blob } = request;
+      const started = await step(request, (tx, federation, now) => setInitial(tx, { federation, blob }, now));
+      return { blob: started.head.blob };
+    },
+
     ...roundHandlers(deps, step),
 
     async endFederation(request) {
       const state = request.state === "completed" ? "completed" : "failed";
-      const { failure } = request;
+      const { failure, rounds } = request;
       const outcome = { state, ...(failure ? { failure } : {}) } as const;
-      await step(request, (tx, federation, now) => endFederation(tx, { federation, outcome }, now), budgetScopes);
+      const isExtended = (federation: Federation) => state === "completed" && rounds !== undefined && rounds !== roundsOf(federation);
+      await step(
+        request,
+        (tx, federation, now) =>
+          isExtended(federation) ? continueExtended(tx, federation, now) : endFederation(tx, { federation, outcome }, now),
+        budgetScopes,
+      );
       return {};
     },
 

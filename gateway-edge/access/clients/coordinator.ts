@@ -59,6 +59,8 @@ export interface CoordinatorClient {
     asked: { sha256: string; format: string | undefined; ifNoneMatch: string | undefined; method: string },
     options: CallOptions,
   ): Promise<Response>;
+  /** Why a federation with these settings cannot start from a blob; undefined if it can. */
+  initialProblem(asked: { sha256: string; settings: object }, options: CallOptions): Promise<string | undefined>;
   /** The participants that lack a needed capability, by their index. */
   unable(
     asked: { participants: readonly { url: string; token: string; secret: string }[]; needs: readonly Capability[] },
@@ -182,6 +184,12 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       if (answer.status !== 200) throw unexpected(answer);
       const { used_bytes: used, limit_bytes: limit } = JSON.parse(answer.text) as { used_bytes: number; limit_bytes: number | null };
       return { used, limit };
+    },
+    initialProblem: async ({ sha256, settings }, options) => {
+      const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}/initial`, options, { method: "POST", body: settings });
+      if (answer.status === 404) return "the coordinator does not have it; upload it with PUT /training/blobs/{sha256}";
+      if (answer.status !== 200) throw unexpected(answer);
+      return (JSON.parse(answer.text) as { problem: string | null }).problem ?? undefined;
     },
     unable: async (asked, options) => {
       const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { federationSettingsFields } from "../../../common/training/federation-settings.ts";
+import { federationSettingsFields, ROUNDS_MAX } from "../../../common/training/federation-settings.ts";
+import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
@@ -46,13 +47,19 @@ export const createFederationBody = z
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
-    for (const { path, message } of privacyRules(given).problems(given)) context.addIssue({ code: "custom", path, message });
+    const problems = [...privacyRules(given).problems(given), ...initialProblems(given)];
+    for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.
     const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
     if ((given.minResults ?? 0) <= wanted) return;
     const message = `must be at most ${wanted}, the number of participants that a round selects (participants times fraction)`;
     context.addIssue({ code: "custom", path: ["minResults"], message });
   });
+
+export const extendBody = z.object({
+  /** How many more rounds. */
+  rounds: z.int32().min(1, "must be at least 1").max(ROUNDS_MAX, `must be at most ${ROUNDS_MAX}`),
+});
 
 export const createNodeBody = z.object({
   name: name.optional(),
@@ -123,6 +130,8 @@ export const federationRecord = z
     failure: z.object({ code: z.string(), message: z.string() }).nullable(),
     head: z.object({ round: z.int(), recordHash: z.string(), parameters: z.string(), accuracy: z.number().nullable() }).nullable(),
     epsilon: z.number().nullable(),
+    /** SHA-256 of the parameters that round 1 starts from; null if every participant starts with its own. */
+    initialParameters: z.string().nullable(),
     /** Per round. */
     budgetNanoUsd: z.bigint(),
     budgetUsd: z.string(),

@@ -10,13 +10,15 @@ export async function missingHere({ federation, round }: FederationWork, blobs: 
   // A federation with all rounds only has to be ended, which needs no parameters.
   if (!federation || federation.headRound >= roundsOf(federation)) return undefined;
   const head = [federation.headBlob, federation.headStateBlob];
-  if (await isAnyMissing(head, blobs)) return `a coordinator that has the parameters of round ${federation.headRound}`;
+  const what = federation.headRound === 0 ? "the initial parameters" : `the parameters of round ${federation.headRound}`;
+  if (await isAnyMissing(head, blobs)) return `a coordinator that has ${what}`;
   const updates = (round?.participants ?? []).filter(({ state }) => state === "accepted").map(({ updateBlob }) => updateBlob);
   if (await isAnyMissing(updates, blobs)) return `a coordinator that has the updates of round ${round?.round}`;
   return undefined;
 }
 
-function roundsOf({ settings }: Federation): number {
+/** How many rounds the federation is to have, by its newest known state. */
+export function roundsOf({ settings }: Federation): number {
   return (JSON.parse(settings) as { rounds: number }).rounds;
 }
 

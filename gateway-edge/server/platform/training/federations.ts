@@ -10,6 +10,7 @@ import { ContentStream } from "../../middleware/content-stream.ts";
 import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
 import { presentList, sent } from "../present.ts";
 import { federationEvents, sequenceOf } from "./federation-events.ts";
+import { initialBlobOf } from "./initial-blob.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
 
 const tag = "Training";
@@ -25,6 +26,7 @@ export function federationOperations(deps: EdgeDeps): Operation[] {
     change(deps, "pause", "Pause a federation; the open round keeps its updates"),
     change(deps, "resume", "Resume a paused federation"),
     change(deps, "stop", "Stop a federation permanently; the budget of the open round is released"),
+    extend(deps),
     verify(deps),
     replay(deps),
   ];
@@ -44,6 +46,7 @@ const createFederation = (deps: EdgeDeps) =>
     handler: async ({ body }, call) => {
       const { name, teamId = "", participants, budgetNanoUsd, ...settings } = body;
       await refuseUnable(deps, body, call);
+      const initialBlob = await initialBlobOf(deps, body, call);
       const { federation, joinTokens } = await deps.control.training.createFederation(
         {
           name: name ?? settings.task.name,
@@ -58,6 +61,7 @@ const createFederation = (deps: EdgeDeps) =>
             dataset: dataset === undefined ? "" : JSON.stringify(dataset),
           })),
           budgetNanoUsd: BigInt(budgetNanoUsd),
+          initialBlob,
         },
         call.write(),
       );
@@ -174,6 +178,25 @@ const change = ({ control }: EdgeDeps, action: "pause" | "resume" | "stop", summ
     answer: schemas.federationAnswer,
     handler: async ({ params }, call) => {
       const { federation } = await control.training.controlFederation({ id: params.id, action }, call.write());
+      return { federation: presentFederation(sent(federation, "federation")) };
+    },
+  });
+
+const extend = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: `${path}/:id/extend`,
+    summary: "Add rounds to a federation; one that has completed or failed continues from its last committed round",
+    tag,
+    auth: "user",
+    apiKey: true,
+    params: idParams,
+    body: schemas.extendBody,
+    status: 200,
+    answer: schemas.federationAnswer,
+    handler: async ({ params, body }, call) => {
+      const request = { id: params.id, action: "extend", rounds: body.rounds };
+      const { federation } = await control.training.controlFederation(request, call.write());
       return { federation: presentFederation(sent(federation, "federation")) };
     },
   });

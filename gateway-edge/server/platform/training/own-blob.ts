@@ -11,7 +11,7 @@ const LOOK_MS = 5000;
  * Requires a blob that the caller's organization stored, at the coordinator or on a shared node, or that its federations made. Platform
  * admins may name every stored blob. What is not a SHA-256 passes: the control plane says what is wrong with it.
  */
-export async function requireOwnBlob({ control, config }: EdgeDeps, given: string, call: OperationCall): Promise<void> {
+export async function requireOwnBlob({ control, config }: EdgeDeps, given: string, call: OperationCall, path = "body.blob"): Promise<void> {
   const blob = given.toLowerCase();
   if (!/^[0-9a-f]{64}$/.test(blob)) return;
   const caller = await control.training.findBlob({ blob }, call.read());
@@ -27,7 +27,7 @@ export async function requireOwnBlob({ control, config }: EdgeDeps, given: strin
     const { internal } = asAppError(failed.reason);
     throw new AppError("UPSTREAM_UNAVAILABLE", "The coordinator cannot be asked for the blob; try again later.", { internal });
   }
-  throw new AppError("NOT_FOUND", message, { details: [{ path: "body.blob", message: "is not stored for your organization" }] });
+  throw new AppError("NOT_FOUND", message, { details: [{ path, message: "is not stored for your organization" }] });
 }
 
 function nodeLooks({ nodes }: FindBlobResponse, { blob, tenant }: { blob: string; tenant: string }): Promise<boolean>[] {

@@ -35,6 +35,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
             accuracy: federation.accuracy ?? null,
           },
     epsilon: federation.epsilon ?? null,
+    initialParameters: orNull(federation.initialBlob),
     budgetNanoUsd: federation.budgetNanoUsd,
     budgetUsd: toUsdString(federation.budgetNanoUsd),
     participants: federation.participants.map((participant) => ({

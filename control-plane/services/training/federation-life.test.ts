@@ -1,0 +1,138 @@
+import { NO_RECORD } from "../../../common/training/round-record.ts";
+import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
+import { trainingHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => platform.close());
+
+const [INITIAL, UPDATE, RESULT] = ["a", "b", "c"].map((digit) => digit.repeat(64)) as [string, string, string];
+const COORDINATOR = "anonymous" as const;
+
+const training = () => trainingHandlers(platform.deps);
+const create = async ({ rounds = 2, initialBlob }: { rounds?: number; initialBlob?: string } = {}) => {
+  const participants = [{ url: "", join: true, dataset: "" }];
+  const request = {
+    name: "f",
+    teamId: platform.team.id,
+    settings: JSON.stringify({ rounds, task: {} }),
+    participants,
+    budgetNanoUsd: 0n,
+    initialBlob,
+  };
+  return (await training().createFederation(request, platform.as("owner"))).federation?.id ?? "";
+};
+const read = async (id: string) => {
+  const { federation } = await training().getFederation({ id }, platform.as("owner"));
+  if (!federation) throw new Error("no federation");
+  return federation;
+};
+const claim = async (name = "a") =>
+  (await training().claimFederations({ claim: name, leaseMs: 60_000n, limit: 1, except: [], address: "" }, platform.as(COORDINATOR))).work
+    .length;
+const extend = (who: Who, id: string, rounds: number) => training().controlFederation({ id, action: "extend", rounds }, platform.as(who));
+const end = (federationId: string, changes: { rounds?: number; state?: string } = {}) =>
+  training().endFederation({ federationId, claim: "a", state: "completed", rounds: 2, ...changes }, platform.as(COORDINATOR));
+
+/** Runs one round of a claimed federation. */
+async function commit(federationId: string): Promise<void> {
+  const held = { federationId, claim: "a" };
+  const { headRound, headBlob, headRecordHash } = await read(federationId);
+  const round = headRound + 1;
+  await training().openRound({ ...held, participantIds: ["p1"] }, platform.as(COORDINATOR));
+  const result = {
+    ...{ participantId: "p1", state: "accepted", updateBlob: UPDATE, samples: 3n, bytes: 1n, durationMs: 1n, reason: "" },
+    ...{ contribution: 1, rewardNanoUsd: 0n, baseRound: headRound, norm: undefined, cosine: undefined, kept: undefined },
+  };
+  await training().recordResult({ ...held, round, result }, platform.as(COORDINATOR));
+  const record = JSON.stringify({
+    ...{ federationId, round, previous: headRecordHash, base: headBlob || null, state: null, strategy: {}, made: "aggregated" },
+    ...{ updates: [{ hash: UPDATE, weight: 3 }], result: RESULT },
+  });
+  await training().commitRound({ ...held, round, record, stateBlob: "", participants: [result] }, platform.as(COORDINATOR));
+}
+
+test("a federation starts from its initial parameters, which are referenced but are no result yet", async () => {
+  const id = await create({ initialBlob: INITIAL });
+  expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL, headRecordHash: NO_RECORD });
+  expect(await outcomeOf(training().findParameters({ federationId: id }, platform.as("owner")))).toBe("NOT_FOUND");
+  await claim();
+  await commit(id);
+  expect(await read(id)).toMatchObject({ headRound: 1, headBlob: RESULT, initialBlob: INITIAL });
+  const uses: string[] = [];
+  for (let after = ""; ; ) {
+    const page = await training().listBlobUses({ after, limit: 10 }, platform.as(COORDINATOR));
+    uses.push(...page.blobs);
+    after = page.next;
+    if (after === "") break;
+  }
+  expect(uses).toContain(INITIAL);
+  expect(await outcomeOf(create({ initialBlob: "../etc/passwd" }))).toBe("VALIDATION_ERROR");
+});
+
+test("a participant's initial parameters are stored once, by the coordinator with the claim", async () => {
+  const id = await create();
+  await claim();
+  const set = (name: string, blob: string) => training().setInitial({ federationId: id, claim: name, blob }, platform.as(COORDINATOR));
+  expect(await outcomeOf(set("b", UPDATE))).toBe("RECORD_CHANGED");
+  await set("a", INITIAL);
+  expect(await set("a", UPDATE)).toEqual({ blob: INITIAL });
+  expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL });
+});
+
+test("managers extend a federation", async () => {
+  const id = await create();
+  expect(await platform.outcomes((_context, who) => extend(who, id, 1))).toEqual({
+    ...{ anonymous: "UNAUTHORIZED", operator: "NOT_FOUND", colleague: "NOT_FOUND", stranger: "NOT_FOUND" },
+    ...{ owner: "ok", manager: "ok", lead: "ok", member: "FORBIDDEN" },
+  });
+  expect([await outcomeOf(extend("owner", id, 0)), await outcomeOf(extend("owner", id, 100_000))]).toEqual([
+    "VALIDATION_ERROR",
+    "VALIDATION_ERROR",
+  ]);
+});
+
+test("a completed federation that is extended is due again and continues its rounds", async () => {
+  const id = await create();
+  await claim();
+  for (const _round of [1, 2]) await commit(id);
+  await end(id);
+  expect([(await read(id)).state, await claim()]).toEqual(["completed", 0]);
+  await extend("owner", id, 3);
+  const extended = await read(id);
+  expect([extended.state, extended.extendedAt, JSON.parse(extended.settings)]).toEqual(["waiting", 2, { rounds: 5, task: {} }]);
+  expect(await claim()).toBe(1);
+  await commit(id);
+  expect(await read(id)).toMatchObject({ headRound: 3, state: "running" });
+});
+
+test("a federation that ended early or failed gets as many more rounds as it is extended by, without its failure", async () => {
+  const id = await create({ rounds: 10 });
+  await claim();
+  await commit(id);
+  const failure = { code: "NOT_ENOUGH_RESULTS", message: "Round 2 has 0 of 1 results." };
+  await training().endFederation({ federationId: id, claim: "a", state: "failed", failure }, platform.as(COORDINATOR));
+  await extend("owner", id, 2);
+  const extended = await read(id);
+  expect([extended.state, extended.failure, JSON.parse(extended.settings)]).toEqual(["waiting", undefined, { rounds: 3, task: {} }]);
+});
+
+test("a running federation keeps its coordinator, and does not end at the number of rounds that it had before", async () => {
+  const id = await create();
+  await claim();
+  for (const _round of [1, 2]) await commit(id);
+  await extend("owner", id, 1);
+  await end(id, { rounds: 2 });
+  expect([(await read(id)).state, await claim()]).toEqual(["running", 1]);
+  await commit(id);
+  await end(id, { rounds: 3 });
+  expect(await read(id)).toMatchObject({ headRound: 3, state: "completed" });
+});
+
+test("a stopped federation stays stopped", async () => {
+  const id = await create();
+  await training().controlFederation({ id, action: "stop" }, platform.as("owner"));
+  expect(await outcomeOf(extend("owner", id, 1))).toBe("RECORD_CHANGED");
+});

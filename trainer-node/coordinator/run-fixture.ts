@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../../common/clock.ts";
+import { silentLogger } from "../../common/logger.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import { CAPABILITIES } from "../../common/training/capabilities.ts";
+import { federationSettings } from "../../common/training/federation-settings.ts";
+import type { RoundRecord } from "../../common/training/round-record.ts";
+import { Participant, type Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
+import { createMemoryControl } from "../simulation/memory-control.ts";
+import { createAggregation } from "./aggregation.ts";
+import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
+import type { Evaluation, Participants, ParticipantTask } from "./participants/participants.ts";
+import { runFederation } from "./run-federation.ts";
+
+/** What a scripted participant answers. */
+export interface Script {
+  train(id: string, task: ParticipantTask): { model: Uint8Array; samples?: number | undefined; metrics?: Record<string, number> };
+  evaluate?(id: string, task: ParticipantTask): Evaluation;
+}
+
+export interface FixtureRun {
+  readonly asked: { id: string; parameters: string; roundId: string }[];
+  readonly problem: { code: string; message: string } | undefined;
+  readonly rounds: readonly Round[];
+  readonly records: readonly RoundRecord[];
+  readonly initialBlob: string;
+}
+
+/** A model of one float tensor. */
+export const model = (...values: number[]): Uint8Array =>
+  encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
+
+export interface RunFixture {
+  readonly blobs: BlobFolder;
+  /** Runs a federation of scripted participants to its end, with the control plane's state in memory. */
+  run(given: object, script: Script, options?: { initial?: Uint8Array; participants?: number }): Promise<FixtureRun>;
+  /** The numbers of a stored model. */
+  valuesOf(sha256: string): Promise<number[]>;
+  close(): Promise<void>;
+}
+
+/** Opens a fixture for tests of whole federations at the coordinator, without processes. */
+export function openRunFixture(): RunFixture {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-run-"));
+  const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
+  const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
+  const run: RunFixture["run"] = async (given, script, { initial, participants: count = 2 } = {}) => {
+    const asked: FixtureRun["asked"] = [];
+    const train = async ({ id }: Participant, task: ParticipantTask) => {
+      asked.push({ id, parameters: task.parameters, roundId: task.roundId });
+      const { model: bytes, samples, metrics = {} } = script.train(id, task);
+      const { sha256: blob, bytes: size } = await blobs.keepBytes(bytes);
+      return { blob, bytes: size, samples, metrics };
+    };
+    const evaluate = async ({ id }: Participant, task: ParticipantTask) => script.evaluate?.(id, task);
+    const participants = { reach: async () => "octets", capabilities: async () => new Set(CAPABILITIES), train, evaluate } as unknown as Participants;
+    const members = Array.from({ length: count }, (_, index) =>
+      Participant.fromPartial({ id: `p${index + 1}`, url: `http://p${index + 1}` }),
+    );
+    const defaults = { task: "own", rounds: 1, deadlineMs: 5000, ...(script.evaluate ? {} : { eval: { mode: "none" } }) };
+    const settings = federationSettings.parse({ ...defaults, ...given });
+    const initialBlob = initial ? (await blobs.keepBytes(initial)).sha256 : "";
+    const memory = createMemoryControl({
+      ...{ settings: JSON.stringify(settings), participants: members, initialBlob },
+      ...{ now: clock.now, onCommitted: async () => {} },
+    });
+    const deps = { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: count };
+    const { signal } = new AbortController();
+    const begun = { deps, control: memory.control, settings, members, signal, federation: memory.federation };
+    const problem = await runFederation(begun, { isRoundOpen: false }).then(
+      () => undefined,
+      (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),
+    );
+    const records = memory.rounds.map(({ record }) => JSON.parse(record) as RoundRecord);
+    return { asked, problem, rounds: memory.rounds, records, initialBlob };
+  };
+  return {
+    blobs,
+    run,
+    valuesOf: async (sha256) => Array.from(decodeParameters(await blobs.read(sha256)).tensors[0]?.data as Float32Array),
+    close: async () => {
+      await aggregation.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
