@@ -72,6 +72,8 @@ export const federationSettingsFields = {
   /** The coordinator sees the sum of the updates, and no single one. */
   secureAggregation: secureAggregation.optional(),
   eval: evaluation.default({ mode: "held_out" }),
+  /** Most samples that a participant may declare; the update of one that declares more is refused. */
+  maxSamples: z.int().min(1, "must be at least 1").optional(),
   /** How a round's budget is shared. */
   rewards: z
     .strictObject({ by: z.enum(["samples", "cosine", "leave_one_out"], "must be samples, cosine or leave_one_out").default("samples") })

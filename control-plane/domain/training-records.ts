@@ -1,3 +1,5 @@
+import type { Metrics } from "../../common/training/metrics.ts";
+
 // Records of federations. Parameters are not in the store, only the hashes of their bytes.
 
 /** State of a federation; `federation-state.ts` has the transitions. */
@@ -70,6 +72,17 @@ export interface Federation {
   updatedAt: number;
 }
 
+/** One participant's evaluation of a round's result. */
+export interface RoundEvaluation {
+  participantId: string;
+  state: "done" | "failed";
+  /** Why it failed. */
+  reason: string;
+  samples?: number;
+  /** Every number of its answer, accuracy included. */
+  metrics: Metrics;
+}
+
 /** The result of one participant in one round. */
 export interface RoundParticipant {
   participantId: string;
@@ -86,6 +99,8 @@ export interface RoundParticipant {
   contribution: number;
   rewardNanoUsd: bigint;
   baseRound: number;
+  /** The numbers that its training returned; absent in rounds of earlier versions. */
+  metrics?: Metrics;
 }
 
 /** One round of a federation. */
@@ -107,6 +122,8 @@ export interface TrainingRound {
   budgetNanoUsd: bigint;
   openedAt: number;
   committedAt?: number;
+  /** Absent in rounds of earlier versions. */
+  evaluations?: readonly RoundEvaluation[];
 }
 
 /** One event of a federation's history, for clients that follow it. */

@@ -2,7 +2,7 @@ import { AppError } from "../../common/errors.ts";
 import { type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import { requirePhase, stateAfter } from "../domain/federation-state.ts";
 import { shareOut } from "../domain/rewards.ts";
-import type { Federation, RoundParticipant, TrainingRound } from "../domain/training-records.ts";
+import type { Federation, RoundEvaluation, RoundParticipant, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { openRoundOf, putFederation, roundId } from "./federations.ts";
 import { fundRound, payRewards } from "./round-money.ts";
@@ -95,6 +95,7 @@ export interface CommitInput {
   recordText: string;
   stateBlob: string;
   participants: readonly RoundParticipant[];
+  evaluations: readonly RoundEvaluation[];
   figures: { accuracy?: number; loss?: number; epsilon?: number };
 }
 
@@ -130,6 +131,7 @@ export async function commitRound(tx: Transaction, input: CommitInput, now: numb
     record: input.recordText,
     recordHash,
     resultBlob: record.result,
+    evaluations: input.evaluations,
     committedAt: now,
   });
   const { accuracy, epsilon } = figures;

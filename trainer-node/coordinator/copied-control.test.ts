@@ -29,6 +29,7 @@ const commit = {
   round: 2,
   record: JSON.stringify({ result: "result", strategy: { secure: { proof: "proof" } } }),
   stateBlob: "state",
+  evaluations: [],
   participants: [],
 };
 

@@ -1,24 +1,51 @@
+import { meanMetrics, readMetrics } from "../../common/training/metrics.ts";
+import type { RoundEvaluation } from "../../proto/gen/tributary/training/v1/metrics.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
-import type { Evaluation } from "./participants/participants.ts";
 import { ownDataset } from "./train-task.ts";
+import { requireSamples } from "./updates/inspect-update.ts";
 
 /** The parts of a federation that an evaluation needs. The federation need not be claimed. */
 type Evaluator = Omit<FederationRun, "control">;
 
-/** Evaluates a model on held-out data or on the data of all participants; undefined if no participant could evaluate it. */
-export async function evaluateModel(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
+/** How well a model does, and what each participant that was asked said. Without accuracy, no participant could evaluate it. */
+export interface ModelEvaluation {
+  readonly accuracy: number | undefined;
+  readonly loss: number | undefined;
+  readonly evaluations: readonly RoundEvaluation[];
+}
+
+/** Failed evaluations that are recorded with a held-out evaluation. */
+const FAILURES_MAX = 100;
+/** Bytes of the reasons of a round, which is one message between processes. */
+const REASON_BYTES = 512 * 1024;
+const REASON_LENGTH_MAX = 500;
+
+/** Evaluates a model on held-out data, or on the data of all participants, weighted by the number of samples. */
+export async function evaluateModel(run: Evaluator, model: string, name: string): Promise<ModelEvaluation> {
+  const evaluations = await evaluationsOf(run, model, name);
+  const done = evaluations.filter(({ state }) => state === "done");
+  const { accuracy, loss } = meanMetrics(done) as { accuracy?: number; loss?: number };
+  // A mean over some of the participants would not be the loss of the model.
+  const hasLoss = done.every(({ metrics }) => metrics["loss"] !== undefined);
+  return { accuracy, loss: hasLoss ? loss : undefined, evaluations };
+}
+
+async function evaluationsOf(run: Evaluator, model: string, name: string): Promise<RoundEvaluation[]> {
   const { settings, members } = run;
-  if (settings.eval.mode === "none") return undefined;
-  if (settings.eval.mode === "sites") return acrossSites(run, model, name);
+  if (settings.eval.mode === "none") return [];
+  if (settings.eval.mode === "sites")
+    return Promise.all(members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })));
   const chosen = settings.eval.participant;
   const named = chosen === undefined ? undefined : members.find(({ id }) => id === `p${chosen + 1}`);
+  const failed: RoundEvaluation[] = [];
   for (const participant of named ? [named] : members) {
     const evaluation = await ask(run, { participant, model, name, dataset: heldOut(run) });
-    if (evaluation) return evaluation;
+    if (evaluation.state === "done") return [...failed, evaluation];
+    if (failed.length < FAILURES_MAX) failed.push(evaluation);
   }
-  return undefined;
+  return failed;
 }
 
 /** The dataset for held-out evaluation: the one that the settings name, or the task's whole dataset, of which nodes use the test split. */
@@ -30,43 +57,26 @@ function heldOut({ settings }: Evaluator): unknown {
   return whole;
 }
 
-/** Evaluates the model on every participant's own data, weighted by the number of samples. */
-async function acrossSites(run: Evaluator, model: string, name: string): Promise<Evaluation | undefined> {
-  const asked = await Promise.all(
-    run.members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })),
-  );
-  const evaluations = asked.filter((evaluation) => evaluation !== undefined);
-  if (evaluations.length === 0) return undefined;
-  const areCounted = evaluations.every(({ samples }) => samples !== undefined && samples > 0);
-  const weights = evaluations.map(({ samples }) => (areCounted ? (samples ?? 1) : 1));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  const mean = (pick: (evaluation: Evaluation) => number) =>
-    evaluations.reduce((sum, evaluation, index) => sum + pick(evaluation) * (weights[index] ?? 0), 0) / total;
-  const hasLoss = evaluations.every(({ loss }) => loss !== undefined);
-  return {
-    accuracy: mean(({ accuracy }) => accuracy),
-    loss: hasLoss ? mean(({ loss }) => loss ?? 0) : undefined,
-    samples: areCounted ? total : undefined,
-  };
-}
-
 async function ask(
   run: Evaluator,
   { participant, model, name, dataset }: { participant: Participant; model: string; name: string; dataset: unknown },
-): Promise<Evaluation | undefined> {
-  const { deps, settings, signal } = run;
+): Promise<RoundEvaluation> {
+  const { deps, settings, members, signal } = run;
   const config = { task: settings.task.name, ...settings.task.config };
   const task = { parameters: model, dataset, config, key: `${name}/${participant.id}/evaluate`, roundId: "" };
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(settings.deadlineMs)]);
+  const about = { participantId: participant.id, reason: "", samples: undefined };
   try {
-    return await deps.participants.evaluate(participant, task, inTime);
+    const { samples, metrics } = await deps.participants.evaluate(participant, task, inTime);
+    requireSamples(samples, settings);
+    const counted = samples === undefined ? undefined : BigInt(Math.max(0, Math.round(samples)));
+    return { ...about, state: "done", samples: counted, metrics: { ...readMetrics(metrics, members.length) } };
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof ParticipantProblem) && !inTime.aborted) throw thrown;
-    deps.logger.info(
-      { federation: run.federation.id, participant: participant.id, reason: String(thrown) },
-      "a participant's evaluation failed",
-    );
-    return undefined;
+    const reason = thrown instanceof ParticipantProblem ? thrown.message : `it had not answered after ${settings.deadlineMs} ms`;
+    deps.logger.info({ federation: run.federation.id, participant: participant.id, reason }, "a participant's evaluation failed");
+    const length = Math.min(REASON_LENGTH_MAX, Math.floor(REASON_BYTES / members.length));
+    return { ...about, state: "failed", reason: reason.slice(0, length), metrics: {} };
   }
 }

@@ -78,7 +78,7 @@ export async function replayFederation(
       round: round.round,
       parameters: made.parameters,
       original: scoreOf(round),
-      replayed: scoreOf(score ?? {}),
+      replayed: scoreOf(score),
     });
   }
   return { strategy: request.strategy, rounds: replayed };

@@ -1,4 +1,5 @@
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import { sampleWeights } from "../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../common/training/privacy-rules.ts";
 import { NO_RECORD } from "../../common/training/round-record.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -8,14 +9,14 @@ import { FederationFailed, type FederationRun } from "./deps.ts";
 /** An accepted update with its weight. */
 export type WeightedUpdate = { hash: string; weight: number; id: string; baseRound: number };
 
-/** Weights updates by their samples. If any participant omits its sample count, all weigh the same. */
+/** Weights updates by their samples, or all the same. */
 export function weightUpdates(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeightedUpdate[] {
-  const areCounted = weights === "samples" && accepted.every(({ samples }) => samples !== undefined && samples > 0n);
-  return accepted.map(({ participantId: id, updateBlob: hash, samples, baseRound }) => ({
+  const counted = sampleWeights(accepted);
+  return accepted.map(({ participantId: id, updateBlob: hash, baseRound }, index) => ({
     id,
     hash,
     baseRound,
-    weight: areCounted ? Number(samples) : 1,
+    weight: weights === "samples" ? (counted[index] ?? 1) : 1,
   }));
 }
 

@@ -9,7 +9,7 @@ import { requireAllCapabilities, requireCapabilities } from "./participants/requ
 import { finishRound, notEnough } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
-import { inspectUpdate, requireLayout, requireReadable } from "./updates/inspect-update.ts";
+import { inspectUpdate, requireLayout, requireReadable, requireSamples } from "./updates/inspect-update.ts";
 import { rebaseUpdate } from "./updates/rebase.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
@@ -105,7 +105,7 @@ export class AsynchronousRounds {
     const { participant, began, durationMs } = arrival;
     const result = await acceptable(run, arrival);
     const state = result instanceof ParticipantProblem ? "failed" : "accepted";
-    return run.control.recordResult(round.round, resultOf(participant, { result, state, durationMs, baseRound: began.headRound }));
+    return run.control.recordResult(round.round, resultOf(run, participant, { result, state, durationMs, baseRound: began.headRound }));
   }
 
   #nextArrival(leftMs: number): Promise<void> {
@@ -132,6 +132,7 @@ async function acceptable(run: FederationRun, { outcome, began }: Arrival): Prom
   try {
     const layout = inspectUpdate(update);
     requireReadable(layout, settings);
+    requireSamples(outcome.samples, settings);
     if (federation.headBlob === "") return outcome;
     const head = await deps.blobs.read(federation.headBlob);
     requireLayout(layout, inspectUpdate(head));

@@ -51,9 +51,9 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`),
     control.setPhase(round, "evaluating"),
   ]);
-  const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation?.accuracy });
+  const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation.accuracy });
   run.deps.logger.info(
-    { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation?.accuracy },
+    { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation.accuracy },
     "round done",
   );
   const committed = await control.commitRound({
@@ -61,8 +61,9 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     record: canonicalJson(combined.record),
     stateBlob: combined.stateBlob,
     participants,
-    accuracy: evaluation?.accuracy,
-    loss: evaluation?.loss,
+    accuracy: evaluation.accuracy,
+    loss: evaluation.loss,
+    evaluations: [...evaluation.evaluations],
     epsilon: enforcedEpsilon(run, combined.record),
   });
   await privacyMode(settings).finish(run, round);

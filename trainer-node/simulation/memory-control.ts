@@ -51,7 +51,7 @@ export function createMemoryControl(options: MemoryControlOptions): MemoryContro
     setPhase: async (_round, phase) => {
       current().state = phase;
     },
-    commitRound: async ({ record: text, stateBlob, participants: given, accuracy, loss, epsilon }) => {
+    commitRound: async ({ record: text, stateBlob, participants: given, accuracy, loss, epsilon, evaluations }) => {
       const record = JSON.parse(text) as RoundRecord;
       const recordHash = roundRecordHash(record);
       const figures = new Map(given.map((participant) => [participant.participantId, participant]));
@@ -65,6 +65,7 @@ export function createMemoryControl(options: MemoryControlOptions): MemoryContro
         accuracy,
         loss,
         epsilon,
+        evaluations,
         committedAt: new Date(now()),
       };
       rounds.push(round);
@@ -137,6 +138,7 @@ function newRound({ id, headRound }: Federation, ids: readonly string[], now: nu
     budgetNanoUsd: 0n,
     openedAt: new Date(now),
     committedAt: undefined,
+    evaluations: [],
   };
 }
 
@@ -154,4 +156,5 @@ const selected = (participantId: string): RoundParticipant => ({
   contribution: 0,
   rewardNanoUsd: 0n,
   baseRound: 0,
+  metrics: {},
 });

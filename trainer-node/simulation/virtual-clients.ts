@@ -1,7 +1,8 @@
 import type { Random } from "../../common/random.ts";
 import type { Capability } from "../../common/training/capabilities.ts";
+import { readMetrics } from "../../common/training/metrics.ts";
 import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
-import type { Participants, ParticipantTask } from "../coordinator/participants/participants.ts";
+import { asNumber, type Participants, type ParticipantTask, readEvaluation } from "../coordinator/participants/participants.ts";
 import { TrainerError } from "../errors.ts";
 import type { StoredAnswer } from "../operations/store-answer.ts";
 import type { ComputePool } from "../pool/pool.ts";
@@ -53,17 +54,10 @@ export function createVirtualClients({ pool, partialWork, capabilities, random }
       if (partial?.isLate) throw new ParticipantProblem("it had not answered when the round was closed", { again: false });
       const config = partial ? { ...task.config, epochs: partial.epochs } : task.config;
       const { sha256, bytes, layout, head } = JSON.parse(await call("train", { ...task, config }, signal)) as StoredAnswer;
-      const { num_samples: samples } = JSON.parse(head) as { num_samples?: unknown };
-      return { blob: sha256, bytes, layout, samples: typeof samples === "number" ? samples : undefined };
+      const { num_samples: samples, metrics } = JSON.parse(head) as { num_samples?: unknown; metrics?: unknown };
+      return { blob: sha256, bytes, layout, samples: asNumber(samples), metrics: readMetrics(metrics) };
     },
-    evaluate: async (_node, task, signal) => {
-      const answer = JSON.parse(await call("evaluate", task, signal)) as {
-        accuracy: number;
-        num_samples?: number;
-        metrics?: { loss?: number };
-      };
-      return { accuracy: answer.accuracy, loss: answer.metrics?.loss, samples: answer.num_samples };
-    },
+    evaluate: async (_node, task, signal) => readEvaluation(JSON.parse(await call("evaluate", task, signal)) as Record<string, unknown>),
     aggregate: async () => {
       throw new ParticipantProblem("virtual clients cannot aggregate opaque parameters; return parameters in a readable format", {
         again: false,

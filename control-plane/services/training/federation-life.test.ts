@@ -1,4 +1,5 @@
 import { NO_RECORD } from "../../../common/training/round-record.ts";
+import type { RoundEvaluation } from "../../../proto/gen/tributary/training/v1/metrics.ts";
 import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
 import { trainingHandlers } from "./service.ts";
 
@@ -37,21 +38,29 @@ const end = (federationId: string, changes: { rounds?: number; state?: string } 
   training().endFederation({ federationId, claim: "a", state: "completed", rounds: 2, ...changes }, platform.as(COORDINATOR));
 
 /** Runs one round of a claimed federation. */
-async function commit(federationId: string): Promise<void> {
+async function commit(federationId: string, evaluations: RoundEvaluation[] = []): Promise<void> {
   const held = { federationId, claim: "a" };
   const { headRound, headBlob, headRecordHash } = await read(federationId);
   const round = headRound + 1;
   await training().openRound({ ...held, participantIds: ["p1"] }, platform.as(COORDINATOR));
   const result = {
     ...{ participantId: "p1", state: "accepted", updateBlob: UPDATE, samples: 3n, bytes: 1n, durationMs: 1n, reason: "" },
-    ...{ contribution: 1, rewardNanoUsd: 0n, baseRound: headRound, norm: undefined, cosine: undefined, kept: undefined },
+    ...{
+      contribution: 1,
+      rewardNanoUsd: 0n,
+      metrics: { loss: 0.5 },
+      baseRound: headRound,
+      norm: undefined,
+      cosine: undefined,
+      kept: undefined,
+    },
   };
   await training().recordResult({ ...held, round, result }, platform.as(COORDINATOR));
   const record = JSON.stringify({
     ...{ federationId, round, previous: headRecordHash, base: headBlob || null, state: null, strategy: {}, made: "aggregated" },
     ...{ updates: [{ hash: UPDATE, weight: 3 }], result: RESULT },
   });
-  await training().commitRound({ ...held, round, record, stateBlob: "", participants: [result] }, platform.as(COORDINATOR));
+  await training().commitRound({ ...held, round, record, stateBlob: "", participants: [result], evaluations }, platform.as(COORDINATOR));
 }
 
 test("a federation starts from its initial parameters, which are referenced but are no result yet", async () => {
@@ -135,4 +144,19 @@ test("a stopped federation stays stopped", async () => {
   const id = await create();
   await training().controlFederation({ id, action: "stop" }, platform.as("owner"));
   expect(await outcomeOf(extend("owner", id, 1))).toBe("RECORD_CHANGED");
+});
+
+test("a round has the metrics of its participants and evaluations, and a page of large rounds comes in parts", async () => {
+  const id = await create({ rounds: 3 });
+  await claim();
+  const metrics = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`${"m".repeat(60)}${index}`, index]));
+  const evaluated = { state: "done", reason: "", samples: 3n, metrics };
+  const evaluations = Array.from({ length: 300 }, (_, index) => ({ ...evaluated, participantId: `p${index + 1}` }));
+  for (const _round of [1, 2, 3]) await commit(id, evaluations);
+  const page = { page: 1, pageSize: 100 };
+  const list = async (skip: number) => (await training().listRounds({ federationId: id, page, skip }, platform.as("member"))).rounds;
+  const [first] = await list(0);
+  expect([first?.participants[0]?.metrics, first?.evaluations]).toEqual([{ loss: 0.5 }, evaluations]);
+  const parts = [await list(0), await list(1), await list(2), await list(3)];
+  expect(parts.map((rounds) => rounds.map(({ round }) => round))).toEqual([[1], [2], [3], []]);
 });

@@ -1,11 +1,20 @@
 import { defined } from "../../../common/defined.ts";
-import type {
-  Federation as FederationMessage,
-  Node as NodeMessage,
+import { readMetrics } from "../../../common/training/metrics.ts";
+import type { RoundEvaluation as RoundEvaluationMessage } from "../../../proto/gen/tributary/training/v1/metrics.ts";
+import {
+  type Federation as FederationMessage,
+  type Node as NodeMessage,
   Round as RoundMessage,
-  RoundParticipant as RoundParticipantMessage,
+  type RoundParticipant as RoundParticipantMessage,
 } from "../../../proto/gen/tributary/training/v1/training.ts";
-import type { Federation, FederationParticipant, RoundParticipant, TrainerNode, TrainingRound } from "../../domain/training-records.ts";
+import type {
+  Federation,
+  FederationParticipant,
+  RoundEvaluation,
+  RoundParticipant,
+  TrainerNode,
+  TrainingRound,
+} from "../../domain/training-records.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, optionalDate } from "../messages.ts";
 import { sharedCredentials } from "./shared-nodes.ts";
@@ -76,6 +85,7 @@ export function roundMessage(round: TrainingRound): RoundMessage {
       norm: participant.norm,
       cosine: participant.cosine,
       kept: participant.kept,
+      metrics: { ...participant.metrics },
     })),
     record: round.record,
     recordHash: round.recordHash,
@@ -86,7 +96,26 @@ export function roundMessage(round: TrainingRound): RoundMessage {
     budgetNanoUsd: round.budgetNanoUsd,
     openedAt: date(round.openedAt),
     committedAt: optionalDate(round.committedAt),
+    evaluations: (round.evaluations ?? []).map(({ samples, metrics, ...rest }) => ({
+      ...rest,
+      samples: samples === undefined ? undefined : BigInt(samples),
+      metrics: { ...metrics },
+    })),
   };
+}
+
+const MESSAGE_BYTES = 2 * 1024 * 1024;
+
+/** As many of the rounds, from the first, as fit one message; at least one. */
+export function fittingRounds(rounds: readonly TrainingRound[]): RoundMessage[] {
+  let bytes = 0;
+  const messages: RoundMessage[] = [];
+  for (const message of rounds.map(roundMessage)) {
+    bytes += RoundMessage.encode(message).finish().byteLength;
+    if (bytes > MESSAGE_BYTES && messages.length > 0) break;
+    messages.push(message);
+  }
+  return messages;
 }
 
 const STATES = ["accepted", "failed", "straggler"] as const;
@@ -104,7 +133,20 @@ export function readResult(message: RoundParticipantMessage): RoundParticipant {
     contribution,
     rewardNanoUsd: 0n,
     baseRound,
+    metrics: readMetrics(message.metrics),
     ...defined({ samples: message.samples === undefined ? undefined : Number(message.samples), norm, cosine, kept }),
+  };
+}
+
+/** A participant's evaluation as a coordinator reports it. */
+export function readEvaluation(message: RoundEvaluationMessage): RoundEvaluation {
+  const { participantId, reason, samples, metrics } = message;
+  return {
+    participantId,
+    state: message.state === "done" ? "done" : "failed",
+    reason: reason.slice(0, 1000),
+    metrics: readMetrics(metrics),
+    ...defined({ samples: samples === undefined ? undefined : Number(samples) }),
   };
 }
 

@@ -19,7 +19,7 @@ import { requireManager, requireTrainingActor, requireVisible, teamForNew } from
 import { blobUseHandlers } from "./blob-uses.ts";
 import { trainingBlobHandlers } from "./blobs.ts";
 import { dataSetHandlers } from "./data-sets.ts";
-import { federationMessage, roundMessage } from "./messages.ts";
+import { federationMessage, fittingRounds } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { trainingNodeHandlers } from "./nodes.ts";
 import { trainingParametersHandlers } from "./parameters.ts";
@@ -138,7 +138,7 @@ const listRounds =
     const page = pageOf(request.page);
     const range = { index: "byFederation", equals: [request.federationId] } as const;
     const { records, total } = await readPage(deps.store, "trainingRounds", { ...page, range });
-    return { rounds: records.map(roundMessage), meta: metaOf(page, total) };
+    return { rounds: fittingRounds(records.slice(Math.max(0, request.skip))), meta: metaOf(page, total) };
   };
 
 const listEvents =

@@ -25,7 +25,7 @@ import {
 import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
-import { federationMessage, readResult, roundMessage } from "./messages.ts";
+import { federationMessage, fittingRounds, readEvaluation, readResult, roundMessage } from "./messages.ts";
 
 const LEASE_MS_MIN = 100;
 const LEASE_MS_MAX = 600_000;
@@ -139,7 +139,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
         limit: Math.min(Math.max(1, limit), HISTORY_MAX),
       } as const;
       const rounds = await collect(store.scan("trainingRounds", range));
-      return { rounds: rounds.filter(({ state }) => state === "committed").map(roundMessage) };
+      return { rounds: fittingRounds(rounds.filter(({ state }) => state === "committed")) };
     },
   };
 }
@@ -190,9 +190,10 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
       const { accuracy, loss, epsilon } = request;
       const { record: recordText, stateBlob } = request;
       const participants = request.participants.map(readResult);
+      const evaluations = request.evaluations.map(readEvaluation);
       const figures = defined({ accuracy, loss, epsilon });
       const commit = (tx: Transaction, found: Federation, now: number) =>
-        commitRound(tx, { federation: found, record, recordText, stateBlob, participants, figures }, now);
+        commitRound(tx, { federation: found, record, recordText, stateBlob, participants, evaluations, figures }, now);
       const federation = await step(request, commit, budgetScopes);
       return { federation: federationMessage(federation, deps) };
     },

@@ -142,6 +142,12 @@ export const federationRecord = z
   })
   .meta({ id: "Federation" });
 
+const metricsRecord = z.record(z.string(), z.number());
+/** The numbers that `train` and `evaluate` returned. */
+const operationMetrics = z.object({ train: metricsRecord, evaluate: metricsRecord });
+/** `state` is `done` or `failed`; null if no evaluation was asked for. */
+const evaluationRecord = z.object({ state: z.string(), reason: z.string().nullable() }).nullable();
+
 const roundParticipantRecord = z.object({
   participantId: z.string(),
   state: z.string(),
@@ -156,6 +162,8 @@ const roundParticipantRecord = z.object({
   contribution: z.number(),
   ...money("reward"),
   staleness: z.int(),
+  metrics: operationMetrics,
+  evaluation: evaluationRecord,
 });
 
 export const roundRecord = z
@@ -169,6 +177,9 @@ export const roundRecord = z
     parameters: z.string().nullable(),
     accuracy: z.number().nullable(),
     loss: z.number().nullable(),
+    /** Means over the participants, weighted by their samples. */
+    metrics: operationMetrics,
+    evaluation: evaluationRecord,
     epsilon: z.number().nullable(),
     ...money("budget"),
     participants: z.array(roundParticipantRecord),
@@ -211,6 +222,24 @@ export const verifyAnswer = z.object({
   rounds: z.int(),
   remade: z.int(),
   firstBad: z.object({ round: z.int(), reason: z.string() }).nullable(),
+});
+
+export const metricsQuery = z.object({
+  format: z.enum(["json", "csv", "tensorboard"], "must be one of: json, csv, tensorboard").default("json"),
+});
+
+/** With `format=csv` the rows `round,participant,operation,metric,value`; with `format=tensorboard` an event file. */
+export const metricsAnswer = z.object({
+  federationId: z.string(),
+  rounds: z.array(
+    z.object({
+      round: z.int(),
+      accuracy: z.number().nullable(),
+      loss: z.number().nullable(),
+      metrics: operationMetrics,
+      participants: z.array(z.object({ participantId: z.string(), metrics: operationMetrics, evaluation: evaluationRecord })),
+    }),
+  ),
 });
 
 export const replayBody = z.object({

@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../../../common/clock.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
+import { readMetrics } from "../../../common/training/metrics.ts";
 import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
-import type { Evaluation, Participants, ParticipantTask, TrainedUpdate } from "./participants.ts";
+import { asNumber, type Evaluation, type Participants, type ParticipantTask, readEvaluation, type TrainedUpdate } from "./participants.ts";
 
 /** A task for a joined participant. It fetches parameters by their hash. */
 export interface JoinedTask {
@@ -175,18 +176,15 @@ async function waitFor(
 function readTrained({ blob, fields }: JoinedResult): TrainedUpdate {
   refuseFailure(fields);
   if (!blob || blob.bytes === 0) throw new ParticipantProblem("its answer has no parameters", { again: false });
-  return { blob: blob.sha256, bytes: blob.bytes, samples: asNumber(fields["num_samples"]) };
+  const metrics = readMetrics(fields["metrics"]);
+  return { blob: blob.sha256, bytes: blob.bytes, samples: asNumber(fields["num_samples"]), metrics };
 }
 
 function readEvaluated({ fields }: JoinedResult): Evaluation {
   refuseFailure(fields);
-  const accuracy = asNumber(fields["accuracy"]);
-  if (accuracy === undefined) throw new ParticipantProblem("its answer has no accuracy", { again: false });
-  return { accuracy, loss: asNumber((Object(fields["metrics"]) as { loss?: unknown }).loss), samples: asNumber(fields["num_samples"]) };
+  return readEvaluation(fields);
 }
 
 function refuseFailure({ error }: JoinedResult["fields"]): void {
   if (typeof error === "string") throw new ParticipantProblem(`it failed: ${error.slice(0, 500)}`, { again: false });
 }
-
-const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);

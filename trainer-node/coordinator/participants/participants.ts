@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { Capability } from "../../../common/training/capabilities.ts";
+import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
 import { gathered } from "../../stream/give-back.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Layout } from "../updates/inspect-update.ts";
@@ -24,6 +25,8 @@ export interface TrainedUpdate {
   readonly blob: string;
   readonly bytes: number;
   readonly samples: number | undefined;
+  /** The numbers that the training returned. */
+  readonly metrics?: Metrics;
   /** The layout that inspectUpdate found, if the update was inspected already. */
   readonly layout?: Layout | undefined;
 }
@@ -33,6 +36,8 @@ export interface Evaluation {
   readonly accuracy: number;
   readonly loss: number | undefined;
   readonly samples: number | undefined;
+  /** Every number of the answer, accuracy included. */
+  readonly metrics: Metrics;
 }
 
 /** Calls to participants, over HTTP or another transport. */
@@ -107,10 +112,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
         node,
         async (dialect) => {
           const answer = await ask(node, { operation: "evaluate", task, dialect, accept: "application/json" }, signal);
-          const { accuracy, num_samples: samples, metrics } = await readJson(answer);
-          if (typeof accuracy !== "number") throw new ParticipantProblem("its answer has no accuracy", { again: false });
-          const { loss } = Object(metrics) as { loss?: unknown };
-          return { accuracy, loss: asNumber(loss), samples: asNumber(samples) };
+          return readEvaluation(await readJson(answer));
         },
         signal,
       ),
@@ -128,6 +130,16 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
         signal,
       ),
   };
+}
+
+/** Reads the fields of an evaluation's answer. */
+export function readEvaluation({ accuracy, num_samples: samples, metrics: given }: Readonly<Record<string, unknown>>): Evaluation {
+  const found = asNumber(accuracy);
+  if (found === undefined) throw new ParticipantProblem("its answer has no accuracy", { again: false });
+  // Accuracy and loss come first, because there is a limit.
+  const { loss } = Object(given) as { loss?: unknown };
+  const metrics = readMetrics(Object.assign({ accuracy: found, loss }, given, { accuracy: found }));
+  return { accuracy: found, loss: asNumber(loss), samples: asNumber(samples), metrics };
 }
 
 interface ParticipantCall {
@@ -188,21 +200,21 @@ export function asJson(value: object): CallBody {
 }
 
 async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
-  const { num_samples: samples, sha256: announced } = parseObject(String(answer.headers["x-result"] ?? "{}"));
+  const { num_samples: samples, metrics, sha256: announced } = parseObject(String(answer.headers["x-result"] ?? "{}"));
   const length = answer.headers["content-length"];
   const size = length === undefined ? undefined : Number(length);
   const digest = digestOf(size);
   const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), { digest, bytes: size });
   if (typeof announced === "string" && announced !== sha256)
     throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
-  return { blob: sha256, bytes, samples: asNumber(samples), layout: digest.layout() };
+  return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics), layout: digest.layout() };
 }
 
 async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
-  const { parameters, num_samples: samples } = await readJson(answer);
+  const { parameters, num_samples: samples, metrics } = await readJson(answer);
   if (typeof parameters !== "string" || parameters === "") throw new ParticipantProblem("its answer has no parameters", { again: false });
   const { sha256, bytes } = await blobs.keepBytes(Buffer.from(parameters, "base64"));
-  return { blob: sha256, bytes, samples: asNumber(samples) };
+  return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics) };
 }
 
 async function readJson(answer: NodeAnswer): Promise<Record<string, unknown>> {
@@ -217,4 +229,5 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);
+/** A finite number; undefined for anything else. */
+export const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);

@@ -1,12 +1,15 @@
+import { sampleWeights } from "../../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../../common/training/privacy-rules.ts";
 import { thresholdOf } from "../../../common/training/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
+import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
+import { requireSamples } from "../updates/inspect-update.ts";
 import { askAll, LATE } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
@@ -27,7 +30,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   const note: Note = async (participant, result, durationMs) => {
     const isUpdate = !(result instanceof ParticipantProblem);
     const state = isUpdate ? "accepted" : result.message === LATE ? "straggler" : "failed";
-    latest = await control.recordResult(number, resultOf(participant, { result, state, durationMs, baseRound: number - 1 }));
+    latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
   };
   const plan = (await readPlan(deps.blobs, round)) ?? (await makePlan(run, { ...collection, roundId: round, note }));
   if (!plan) return latest;
@@ -43,6 +46,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
       return {
         ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),
         samples: plan.samples[participant.id],
+        metrics: plan.metrics?.[participant.id] ?? {},
       };
     },
     settle: note,
@@ -50,11 +54,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   return latest;
 }
 
-type Note = (
-  participant: Participant,
-  result: { blob: string; bytes: number; samples: number | undefined } | ParticipantProblem,
-  durationMs: number,
-) => Promise<void>;
+type Note = (participant: Participant, result: TrainedUpdate | ParticipantProblem, durationMs: number) => Promise<void>;
 
 type Planning = Collection & { readonly roundId: string; readonly note: Note };
 
@@ -85,7 +85,9 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   const weights = weightsOf(introduced, privacyRules(settings).weights);
   const [{ layout }] = introduced.values() as unknown as [Introduced];
   const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
-  const plan: SecurePlan = { round, everybody, threshold, range: secure.settings.range, layout, weights, samples, partners, shares };
+  const metrics = Object.fromEntries([...introduced].map(([id, one]) => [id, one.metrics]));
+  const { range } = secure.settings;
+  const plan: SecurePlan = { round, everybody, threshold, range, layout, weights, samples, metrics, partners, shares };
   await writePlan(deps.blobs, plan);
   return plan;
 }
@@ -99,6 +101,7 @@ async function introduceAll(run: FederationRun, { missing, wanted, round, roundI
       await requireCapabilities(run, participant, signal);
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
+      requireSamples(one.samples, run.settings);
       const layout = JSON.stringify(one.layout);
       if (expected !== undefined && layout !== expected) {
         throw new ParticipantProblem("SHAPE_MISMATCH: its tensors have other names, types or shapes than the others'", { again: false });
@@ -116,8 +119,8 @@ async function introduceAll(run: FederationRun, { missing, wanted, round, roundI
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** Weights by samples. If any participant omits its sample count, all weigh the same. */
+/** Weights by samples, or equal ones. */
 function weightsOf(introduced: ReadonlyMap<string, Introduced>, weights: PrivacyRules["weights"]): Record<string, number> {
-  const areCounted = weights === "samples" && [...introduced.values()].every(({ samples }) => samples !== undefined && samples > 0);
-  return Object.fromEntries([...introduced].map(([id, { samples }]) => [id, areCounted ? (samples ?? 1) : 1]));
+  const counted = sampleWeights([...introduced.values()]);
+  return Object.fromEntries([...introduced.keys()].map((id, index) => [id, weights === "samples" ? (counted[index] ?? 1) : 1]));
 }

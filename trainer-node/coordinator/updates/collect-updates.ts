@@ -1,4 +1,5 @@
 import { pause } from "../../../common/clock.ts";
+import { readMetrics } from "../../../common/training/metrics.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
@@ -6,7 +7,7 @@ import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
-import { type Layout, requireLayout, requireReadable } from "./inspect-update.ts";
+import { type Layout, requireLayout, requireReadable, requireSamples } from "./inspect-update.ts";
 
 /** What a round still collects. */
 export interface Collection {
@@ -44,7 +45,7 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
     signal.throwIfAborted();
     const state = result instanceof ParticipantProblem ? (inRound.aborted ? "straggler" : "failed") : "accepted";
     const durationMs = deps.clock.monotonicMs() - begunMs;
-    latest = await control.recordResult(number, resultOf(participant, { result, state, durationMs, baseRound: number - 1 }));
+    latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
     if (state === "accepted") count++;
     if (count >= wanted) closed.abort();
   };
@@ -78,6 +79,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
       inRound.throwIfAborted();
       await requireCapabilities(run, participant, inRound);
       const update = await deps.participants.train(participant, task, inRound);
+      requireSamples(update.samples, run.settings);
       await requireFitting(run, update, layouts);
       return update;
     } catch (thrown) {
@@ -114,11 +116,14 @@ async function knownLayout(
 
 /** A participant's outcome as the control plane records it. */
 export function resultOf(
+  { federation, settings }: Pick<FederationRun, "federation" | "settings">,
   participant: Participant,
   given: { result: TrainedUpdate | ParticipantProblem; state: string; durationMs: number; baseRound: number },
 ): RoundParticipant {
   const { result, state, durationMs, baseRound } = given;
   const isUpdate = !(result instanceof ParticipantProblem);
+  // Exact numbers of the training data would reveal what central noise hides. Under local noise, participants leave them out.
+  const hasMetrics = isUpdate && settings.dp?.mode !== "central";
   return {
     participantId: participant.id,
     state,
@@ -133,5 +138,6 @@ export function resultOf(
     contribution: 0,
     rewardNanoUsd: 0n,
     baseRound,
+    metrics: hasMetrics ? { ...readMetrics(result.metrics, federation.participants.length) } : {},
   };
 }

@@ -61,5 +61,5 @@ async function accuracyWithout(
     run.signal,
   );
   const evaluation = await evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`);
-  return evaluation?.accuracy ?? 0;
+  return evaluation.accuracy ?? 0;
 }

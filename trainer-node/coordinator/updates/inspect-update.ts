@@ -72,6 +72,13 @@ function integerTensorIn(layout: Layout): string | undefined {
   return tensors.find(([, dtype]) => !isFloatType(dtype))?.[0];
 }
 
+/** Refuses a sample count above the federation's `maxSamples`, because it is self-declared and decides weights and rewards. */
+export function requireSamples(samples: number | undefined, { maxSamples }: Pick<FederationSettings, "maxSamples">): void {
+  if (samples === undefined || samples <= (maxSamples ?? Number.MAX_SAFE_INTEGER)) return;
+  const limit = maxSamples === undefined ? "the largest safe integer" : `maxSamples, ${maxSamples}`;
+  throw new ParticipantProblem(`TOO_MANY_SAMPLES: it declares ${samples} samples, which is above ${limit}`, { again: false });
+}
+
 /** Refuses an update whose layout differs from the expected one. */
 export function requireLayout(found: Layout, expected: Layout | undefined): void {
   if (expected === undefined || found === expected) return;

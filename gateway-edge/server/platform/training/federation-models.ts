@@ -9,10 +9,10 @@ import * as schemas from "../../../schemas/platform/training.ts";
 import { type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
 import { presentList, sent } from "../present.ts";
 import { modelNameOf } from "./present-training.ts";
+import { eachRound } from "./read-rounds.ts";
 import { presentModel, presentVersion } from "./trained-models.ts";
 
 const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
-const PAGE_SIZE = 100;
 
 /** Federations as models of the gateway: publish a round, list versions, roll back. */
 export function federationModelOperations(deps: EdgeDeps): Operation[] {
@@ -87,13 +87,10 @@ async function federationOf({ control }: EdgeDeps, id: string, call: OperationCa
   return sent((await control.training.getFederation({ id }, call.read())).federation, "federation");
 }
 
-async function committedRounds({ control }: EdgeDeps, { id: federationId }: Federation, call: OperationCall): Promise<Round[]> {
+async function committedRounds(deps: EdgeDeps, { id }: Federation, call: OperationCall): Promise<Round[]> {
   const rounds: Round[] = [];
-  for (let page = 1; ; page++) {
-    const answer = await control.training.listRounds({ federationId, page: { page, pageSize: PAGE_SIZE } }, call.read());
-    rounds.push(...answer.rounds.filter(({ state }) => state === "committed"));
-    if (page >= (answer.meta?.totalPages ?? 0)) return rounds;
-  }
+  for await (const round of eachRound(deps, id, call)) if (round.state === "committed") rounds.push(round);
+  return rounds;
 }
 
 function lineageOf({ id, headRound }: Federation, round: Round, rounds: readonly Round[]): Record<string, unknown> {

@@ -12,6 +12,7 @@ import { presentList, sent } from "../present.ts";
 import { federationEvents, sequenceOf } from "./federation-events.ts";
 import { initialBlobOf } from "./initial-blob.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
+import { readRounds } from "./read-rounds.ts";
 
 const tag = "Training";
 const path = "/training/federations";
@@ -124,7 +125,7 @@ const getFederation = ({ control }: EdgeDeps) =>
     },
   });
 
-const listRounds = ({ control }: EdgeDeps) =>
+const listRounds = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: `${path}/:id/rounds`,
@@ -137,7 +138,7 @@ const listRounds = ({ control }: EdgeDeps) =>
     status: 200,
     answer: schemas.listRoundsAnswer,
     handler: async ({ params, query }, call) => {
-      const { rounds, meta } = await control.training.listRounds({ federationId: params.id, page: query }, call.read());
+      const { rounds, meta } = await readRounds(deps, { federationId: params.id, page: query }, call);
       return presentList(rounds, meta, presentRound);
     },
   });

@@ -4,6 +4,7 @@ import { toUsdString } from "../../../../common/money.ts";
 import type { Federation, Node, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
 import type * as schemas from "../../../schemas/platform/training.ts";
 import { money, sent } from "../present.ts";
+import { type ParticipantMetrics, participantMetrics, roundEvaluation, roundMetrics } from "./round-metrics.ts";
 
 const orNull = (text: string): string | null => (text === "" ? null : text);
 
@@ -55,6 +56,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
 export const modelNameOf = ({ id, name }: Pick<Federation, "id" | "name">): string => modelNameFrom(name) ?? id;
 
 export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> {
+  const measured = participantMetrics(round);
   return {
     federationId: round.federationId,
     round: round.round,
@@ -64,6 +66,8 @@ export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> 
     parameters: orNull(round.resultBlob),
     accuracy: round.accuracy ?? null,
     loss: round.loss ?? null,
+    metrics: roundMetrics(round),
+    evaluation: roundEvaluation(round),
     epsilon: round.epsilon ?? null,
     ...money("budget", round.budgetNanoUsd),
     participants: round.participants.map((participant) => ({
@@ -80,11 +84,14 @@ export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> 
       contribution: participant.contribution,
       ...money("reward", participant.rewardNanoUsd),
       staleness: Math.max(0, round.round - 1 - participant.baseRound),
+      ...(measured.get(participant.participantId) ?? NOT_MEASURED),
     })),
     openedAt: sent(round.openedAt, "openedAt"),
     committedAt: round.committedAt ?? null,
   };
 }
+
+const NOT_MEASURED: ParticipantMetrics = { metrics: { train: {}, evaluate: {} }, evaluation: null };
 
 export function presentNode(node: Node): z.infer<typeof schemas.nodeRecord> {
   const { id, name, url, status, updates, failures, bytes, trainMs } = node;

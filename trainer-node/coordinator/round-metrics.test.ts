@@ -1,0 +1,79 @@
+import { ParticipantProblem } from "./participants/participant-problem.ts";
+import { model, openRunFixture } from "./run-fixture.ts";
+
+const fixture = openRunFixture();
+afterAll(() => fixture.close());
+
+const evaluation = (accuracy: number, metrics: Record<string, number> = {}, samples?: number) => ({
+  ...{ accuracy, loss: metrics["loss"], samples },
+  metrics: { accuracy, ...metrics },
+});
+
+test("every number of training and evaluation is in the committed round, by participant", async () => {
+  const { rounds } = await fixture.run(
+    { eval: { mode: "sites" } },
+    {
+      train: (id) => ({ model: model(1), samples: 10, metrics: { loss: id === "p1" ? 0.5 : 0.25, f1: 0.75 } }),
+      evaluate: (id) => (id === "p1" ? evaluation(0.5, { loss: 2, auc: 0.625 }, 30) : evaluation(1, { loss: 4 }, 10)),
+    },
+  );
+  expect(rounds[0]?.participants.map(({ participantId, metrics }) => [participantId, metrics])).toEqual([
+    ["p1", { loss: 0.5, f1: 0.75 }],
+    ["p2", { loss: 0.25, f1: 0.75 }],
+  ]);
+  expect(rounds[0]?.evaluations).toEqual([
+    { participantId: "p1", state: "done", reason: "", samples: 30n, metrics: { accuracy: 0.5, loss: 2, auc: 0.625 } },
+    { participantId: "p2", state: "done", reason: "", samples: 10n, metrics: { accuracy: 1, loss: 4 } },
+  ]);
+  // Weighted by samples.
+  expect([rounds[0]?.accuracy, rounds[0]?.loss]).toEqual([0.625, 2.5]);
+});
+
+test("a failed evaluation has its reason, and the next participant is asked", async () => {
+  const broken = () => {
+    throw new ParticipantProblem("FUNCTION_ERROR: ValueError", { again: false });
+  };
+  const train = () => ({ model: model(1) });
+  const { rounds } = await fixture.run({}, { train, evaluate: (id) => (id === "p1" ? broken() : evaluation(0.5)) });
+  expect(rounds[0]?.accuracy).toBe(0.5);
+  expect(rounds[0]?.evaluations.map(({ participantId, state, reason }) => [participantId, state, reason])).toEqual([
+    ["p1", "failed", "FUNCTION_ERROR: ValueError"],
+    ["p2", "done", ""],
+  ]);
+  const failed = await fixture.run({}, { train, evaluate: broken });
+  expect(failed.rounds[0]).toMatchObject({ accuracy: undefined, evaluations: [{ state: "failed" }, { state: "failed" }] });
+});
+
+test("metrics of training are not recorded with central noise, which they would get around", async () => {
+  const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+  const { rounds, problem } = await fixture.run(
+    { dp, initial: { blob: "a".repeat(64) } },
+    { train: () => ({ model: model(1), metrics: { loss: 0.5 } }) },
+    { initial: model(0) },
+  );
+  expect([problem, rounds[0]?.participants.map(({ metrics }) => metrics)]).toEqual([undefined, [{}, {}]]);
+});
+
+test("a participant that declares more samples than maxSamples is refused by name; the others make the round", async () => {
+  const samples: Record<string, number> = { p1: 10, p2: 1e15, p3: 10 };
+  const train = (id: string) => ({ model: model(id === "p2" ? 666 : 1), samples: samples[id] });
+  const { rounds, records } = await fixture.run({ maxSamples: 1000, minResults: 2 }, { train }, { participants: 3 });
+  const refused = rounds[0]?.participants.find(({ participantId }) => participantId === "p2");
+  const reason = "TOO_MANY_SAMPLES: it declares 1000000000000000 samples, which is above maxSamples, 1000";
+  expect(refused).toMatchObject({ state: "failed", reason });
+  expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([1]);
+  const beyond = await fixture.run({ minResults: 2 }, { train: (id) => ({ ...train(id), samples: 1e300 }) }, { participants: 3 });
+  expect(beyond.problem).toMatchObject({ code: "NOT_ENOUGH_RESULTS", message: expect.stringContaining("TOO_MANY_SAMPLES") });
+});
+
+test.each([
+  ["0 samples weigh nothing", [10, 30, 0], 2.5],
+  ["if one omits its samples, all weigh the same", [10, 30, undefined], 34],
+  ["if all have 0 samples, all weigh the same", [0, 0, 0], 34],
+])("%s", async (_name, samples, expected) => {
+  const values = [1, 3, 98];
+  const indexOf = (id: string) => Number(id.slice(1)) - 1;
+  const train = (id: string) => ({ model: model(values[indexOf(id)] ?? 0), samples: samples[indexOf(id)] });
+  const { records } = await fixture.run({}, { train }, { participants: 3 });
+  expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([expected]);
+});
