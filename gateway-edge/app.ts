@@ -22,6 +22,7 @@ import { otherDescriptions } from "./server/platform/other-descriptions.ts";
 import { PAYMENT_EVENTS_PATH, paymentEventsDescription, paymentEventsHandler } from "./server/platform/payment-events.ts";
 import { receiptKeyOperations } from "./server/platform/receipts.ts";
 import { dataSetOperations } from "./server/platform/training/data-sets.ts";
+import { federationMetricsOperations } from "./server/platform/training/federation-metrics.ts";
 import { federationModelOperations } from "./server/platform/training/federation-models.ts";
 import { federationOperations } from "./server/platform/training/federations.ts";
 import { strategyOperations } from "./server/platform/training/strategies.ts";
@@ -71,6 +72,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...trainedModelOperations(deps),
     ...federationOperations(deps),
     ...federationModelOperations(deps),
+    ...federationMetricsOperations(deps),
     ...trainerNodeOperations(deps),
     ...adminGatewayOperations(deps, parts.gateway),
     ...dataSetOperations(deps),

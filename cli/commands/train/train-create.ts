@@ -20,6 +20,7 @@ export const createFields: readonly Field[] = [
   option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
   option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
   option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
+  option("--max-samples <n>", "most samples that a participant may declare", "maxSamples", { kind: "integer" }),
   option("--deadline <seconds>", "round deadline for updates", "deadlineMs", { kind: "number" }),
   option("--over-select <number>", "over-selection ratio: 0.3 selects 30 % more participants than needed", "overSelect", {
     kind: "number",

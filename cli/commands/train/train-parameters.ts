@@ -40,7 +40,19 @@ export async function downloadParameters(
 }
 
 /** Writes to a temporary file and renames it once the content is complete and matches the ETag. */
-export async function writeChecked(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
+export function writeChecked(response: Response, out: string): Promise<{ bytes: number; sha256: string }> {
+  return writeResponse(response, out, (sha256) => {
+    if (response.headers.get("etag") === `"${sha256}"`) return;
+    throw new CliError(EXIT.failure, { error: "The downloaded file does not match its checksum. Try again.", code: "DOWNLOAD_BROKEN" });
+  });
+}
+
+/** Writes to a temporary file and renames it once the content is complete and accepted. */
+export async function writeResponse(
+  response: Response,
+  out: string,
+  requireHash: (sha256: string) => void = () => {},
+): Promise<{ bytes: number; sha256: string }> {
   const partial = `${out}.partial`;
   const file = await open(partial, "w").catch((error: Error) => {
     throw usageError(`${out} cannot be written: ${error.message}`);
@@ -54,8 +66,7 @@ export async function writeChecked(response: Response, out: string): Promise<{ b
       await file.writeFile(piece);
     }
     const sha256 = digest.digest("hex");
-    if (response.headers.get("etag") !== `"${sha256}"`)
-      throw new CliError(EXIT.failure, { error: "The downloaded file does not match its checksum. Try again.", code: "DOWNLOAD_BROKEN" });
+    requireHash(sha256);
     await file.close();
     await rename(partial, out);
     return { bytes, sha256 };

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -235,6 +235,22 @@ test("parameters that do not match their ETag are not left in the output file", 
       "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
     ]);
     expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("metrics are written to a file", async () => {
+  script = { federation: federation("completed", 3), rounds: [] };
+  const folder = mkdtempSync(join(tmpdir(), "gw-metrics-"));
+  try {
+    const { exit } = await gw(`train metrics fed_1 --format csv --out ${join(folder, "curves.csv")}`);
+    expect([exit, asked.map(({ method, path }) => `${method} ${path}`)]).toEqual([
+      0,
+      ["GET /training/federations/fed_1/metrics?format=csv"],
+    ]);
+    expect(JSON.parse(readFileSync(join(folder, "curves.csv"), "utf8"))).toMatchObject({ federation: { id: "fed_1" } });
+    expect((await gw("train metrics fed_1")).exit).toBe(2);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -13,6 +13,7 @@ import { followRounds } from "./follow-rounds.ts";
 import { nodes } from "./nodes.ts";
 import { strategies } from "./strategies.ts";
 import { createFields, readFederation } from "./train-create.ts";
+import { exportMetrics, metrics } from "./train-metrics.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
 import { replay } from "./train-replay.ts";
 import { publishedView, publishFields, trainedModels, versionColumns } from "./trained-models.ts";
@@ -226,6 +227,8 @@ export function registerTrain(program: Command, io: Io): void {
   const download = registerOperation(train, io, parameters).alias("parameters");
   download.option("--round <n>", "round to download (default: the last committed round)").option("--out <file>", "output file");
   onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
+  const exporting = registerOperation(train, io, metrics).option("--out <file>", "output file");
+  onAction(exporting, io, (context, words, options) => exportMetrics(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);
   registerBlobs(train, io);
   registerGroup(train, io, nodes);

@@ -48,7 +48,8 @@ export function csvRow(log: LogRecord): string {
   return `${COLUMNS.map(([, cell]) => csvCell(cell(log))).join(",")}\r\n`;
 }
 
-function csvCell(value: Cell): string {
+/** A value as RFC 4180 writes it. */
+export function csvCell(value: Cell): string {
   if (value === null) return "";
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== "string") return String(value);

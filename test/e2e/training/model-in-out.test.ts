@@ -97,6 +97,32 @@ test("two rounds are extended to three, the model comes out in two formats, and 
   expect(asked.initialParameters).toMatch(/^[0-9a-f]{64}$/);
 });
 
+test("rounds have the metrics of training and evaluation, which are exported in three formats", async () => {
+  const { id } = await trained({ rounds: 2, eval: { mode: "sites" } });
+  const { body } = await call(system.url, "GET", `/training/federations/${id}/rounds`, { token: tenant.token });
+  const [round] = body.data;
+  const numbers = { loss: expect.any(Number), accuracy: expect.any(Number), duration_ms: expect.any(Number) };
+  expect(round.metrics).toEqual({ train: numbers, evaluate: numbers });
+  expect(round.metrics.evaluate).toMatchObject({ accuracy: round.accuracy, loss: round.loss });
+  expect(round.participants.map(({ metrics, evaluation }: Record<string, unknown>) => [metrics, evaluation])).toEqual([
+    [
+      { train: numbers, evaluate: numbers },
+      { state: "done", reason: null },
+    ],
+    [
+      { train: numbers, evaluate: numbers },
+      { state: "done", reason: null },
+    ],
+  ]);
+  const exported = async (format: string, { token } = tenant) =>
+    fetch(`${system.url}/training/federations/${id}/metrics?format=${format}`, { headers: { authorization: `Bearer ${token}` } });
+  expect((await (await exported("json")).json()) as object).toMatchObject({ rounds: [{ metrics: round.metrics }, { round: 2 }] });
+  expect(await (await exported("csv")).text()).toContain(`1,,evaluate,accuracy,${round.accuracy}\r\n`);
+  const events = Buffer.from(await (await exported("tensorboard")).arrayBuffer());
+  expect([events.includes("brain.Event:2"), events.includes("p2/evaluate/accuracy")]).toEqual([true, true]);
+  expect([(await exported("mlflow")).status, (await exported("json", stranger)).status]).toEqual([400, 404]);
+});
+
 test("parameters that are not the organization's, are missing or cannot be used are refused with the reason", async () => {
   const federation = await trained({});
   const { parameters } = federation.head;
