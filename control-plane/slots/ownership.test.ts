@@ -1,4 +1,4 @@
-import { type SimulatedPlane, SimulatedPlanes } from "./simulated-planes.ts";
+import { type SimulatedPlane, SimulatedPlanes } from "./simulated-planes-fixture.ts";
 
 const COUNT = 16;
 const SLOTS = Array.from({ length: COUNT }, (_, slot) => slot);

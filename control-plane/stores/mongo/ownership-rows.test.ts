@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../../../test/helpers/mongod.ts";
-import { memoryRows } from "../../slots/memory-rows.ts";
+import { memoryRows } from "../../slots/memory-rows-fixture.ts";
 import { rowsContract } from "../../slots/rows-contract.ts";
 import { mongoOwnershipRows } from "./ownership-rows.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import type { OwnershipRows } from "../stores/ownership-rows.ts";
-import { memoryRows } from "./memory-rows.ts";
+import { memoryRows } from "./memory-rows-fixture.ts";
 import { Ownership } from "./ownership.ts";
 
 interface Task {
