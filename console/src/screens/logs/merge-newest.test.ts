@@ -12,7 +12,7 @@ const page = (seconds: readonly number[], nextCursor: string | null = "more"): L
     nextCursor,
     partial: false,
     totalsExact: true,
-    totals: { requests: seconds.length, tokens: 0, cost: 0, costUsd: "0.00" },
+    totals: { requests: seconds.length, tokens: 0, cost: 0, costUsd: "0.00", refused: 0 },
   },
 });
 const known = (...pages: LogList[]) => ({ pages, pageParams: pages.map(() => undefined) });
