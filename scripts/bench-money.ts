@@ -7,6 +7,7 @@ import { openMongoStore } from "../control-plane/stores/mongo/store.ts";
 import type { Store } from "../control-plane/stores/store.ts";
 import { requireMongod, startReplicaSet } from "../test/helpers/mongod.ts";
 import { measureReplay, measureThroughput, measureWaits, openBenchJournal } from "./bench/journal-figures.ts";
+import { measurePlanes } from "./bench/planes-figures.ts";
 import { measureRpcs } from "./bench/rpc-figures.ts";
 import { measureSettlement } from "./bench/store-figures.ts";
 
@@ -60,6 +61,7 @@ async function benchMongo(): Promise<void> {
   const store = await openMongoStore({ uri: set.uri, database: "bench" });
   await printSettlement("MongoDB, three nodes", store, { rows: 20_000, aim: "at least 3,000/s" });
   await store.close();
+  await printPlanes(set.uri);
   await set.stop();
 }
 
@@ -69,6 +71,18 @@ async function printSettlement(name: string, store: Store, { rows, aim }: { rows
   const { rowsPerSecond, cpuSeconds } = await measureSettlement(store, { first: 2000, rows, organizationId });
   print(`settlement, ${name}: ${format(rows)} calls in batches of 200`, `${format(rowsPerSecond)}/s`, aim);
   print(`settlement, ${name}: CPU of the control plane for 1,000 calls`, `${cpuSeconds.toFixed(3)} s`, "");
+}
+
+/** What more planes add. On a machine with as few cores as planes, the rates show little; CPU and attempts show whether planes wait for each other. */
+async function printPlanes(uri: string): Promise<void> {
+  for (const planes of [1, 2, 3]) {
+    const figures = await measurePlanes(uri, { planes, rows: 8_000, grants: 400 });
+    const name = `${planes} control plane${planes > 1 ? "s" : ""}`;
+    print(`settlement, ${name}: calls`, `${format(figures.rowsPerSecond)}/s`, "");
+    print(`settlement, ${name}: CPU for 1,000 calls`, `${figures.cpuSeconds.toFixed(3)} s`, "within 10 % of one");
+    print(`lease grants, ${name}`, `${format(figures.grantsPerSecond)}/s`, "");
+    print(`attempts for each transaction, ${name}`, figures.attempts.toFixed(3), "at most 1.02");
+  }
 }
 
 function print(what: string, figure: string, aim: string): void {

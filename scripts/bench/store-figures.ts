@@ -23,7 +23,7 @@ function benchRow(index: number, organizationId: string): UsageRow {
     organizationId,
     teamId: `team_${String(index % TEAMS).padStart(33, "0")}`,
     teamName: `team ${index % TEAMS}`,
-    apiKeyId: `key_${String(index % KEYS).padStart(33, "0")}`,
+    apiKeyId: `key_${organizationId.slice(-5)}${String(index % KEYS).padStart(28, "0")}`,
     apiKeyName: `key ${index % KEYS}`,
     maskedKey: "sk-...b3nc",
     userId: 1,
