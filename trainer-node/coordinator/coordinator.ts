@@ -126,8 +126,7 @@ async function countFailure(
   { failures, federation, thrown }: { failures: FailureCounter; federation: Federation; thrown: unknown },
 ): Promise<never> {
   const count = failures.add(federation.id, federation.headRound);
-  if (count >= FAILURES_MAX)
-    await control.fail({ code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
+  if (count >= FAILURES_MAX) await control.fail({ code: "SERVER_ERROR", message: failedTooOften(count, federation.headRound + 1) });
   throw thrown;
 }
 

@@ -56,7 +56,12 @@ export function openRunFixture(): RunFixture {
       return { blob, bytes: size, samples, metrics };
     };
     const evaluate = async ({ id }: Participant, task: ParticipantTask) => script.evaluate?.(id, task);
-    const participants = { reach: async () => "octets", capabilities: async () => new Set(CAPABILITIES), train, evaluate } as unknown as Participants;
+    const participants = {
+      reach: async () => "octets",
+      capabilities: async () => new Set(CAPABILITIES),
+      train,
+      evaluate,
+    } as unknown as Participants;
     const members = Array.from({ length: count }, (_, index) =>
       Participant.fromPartial({ id: `p${index + 1}`, url: `http://p${index + 1}` }),
     );

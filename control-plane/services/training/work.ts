@@ -48,10 +48,8 @@ type WorkMethod =
   | "getHistory"
   | "getWork";
 
-/** Handlers for coordinators. Every write is one transaction that first checks the claim. */
-export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
+function claimHandlers(deps: ControlDeps): Pick<Handlers, "claimFederations" | "renewFederation"> {
   const { store, clock } = deps;
-  const step = stepOf(deps);
   return {
     async claimFederations(request) {
       const leaseMs = requireLease(request.leaseMs);
@@ -82,6 +80,15 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       const held = await store.transaction(federationScope(id), (tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
       return { federation: held && federationMessage(held, deps) };
     },
+  };
+}
+
+/** Handlers for coordinators. Every write is one transaction that first checks the claim. */
+export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
+  const { store } = deps;
+  const step = stepOf(deps);
+  return {
+    ...claimHandlers(deps),
 
     async releaseFederation(request) {
       await step(request, (tx, federation, now) =>

@@ -1,7 +1,7 @@
 import { Federation, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
 import type { EdgeDeps } from "../../../deps.ts";
-import type { OperationCall } from "../../middleware/operation.ts";
 import type { ContentStream } from "../../middleware/content-stream.ts";
+import type { OperationCall } from "../../middleware/operation.ts";
 import { federationMetricsOperations } from "./federation-metrics.ts";
 import { maskedCrc32c } from "./tensorboard.ts";
 

@@ -3,8 +3,8 @@ import type { Federation, Round } from "../../../../proto/gen/tributary/training
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
-import { type Operation, operation } from "../../middleware/operation.ts";
 import { ContentStream } from "../../middleware/content-stream.ts";
+import { type Operation, operation } from "../../middleware/operation.ts";
 import { csvCell } from "../logs-csv.ts";
 import { sent } from "../present.ts";
 import { eachRound } from "./read-rounds.ts";
