@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
 import { request as httpRequest } from "node:http";
-import { systemClock } from "../common/clock.ts";
 import { decodeParameters, encodeParameters } from "./codec/parameters.ts";
 import type { Tensor } from "./compute/tensor.ts";
-import type { TrainerDeps } from "./deps.ts";
 import { BODY_BYTES_MAX, type Node, startNode } from "./node-harness.ts";
 
 let node: Node;
@@ -440,67 +438,5 @@ describe("the HTTP surface", () => {
     expect(text).not.toContain("unknown/path");
     expect(text).toContain("trainer_queue_size 0");
     expect((await fetch(`${node.url}/health`, { method: "POST" })).status).toBe(405);
-  });
-});
-
-describe("a node under pressure", () => {
-  const long = { dataset: { name: "digits" }, config: { epochs: 1000, batch_size: 1 } };
-
-  test("work over its time is a 504, and the node goes on", async () => {
-    const slow = await startNode({ threads: 1, taskTimeoutMs: 300 });
-    try {
-      expect(await send("/train", long, {}, slow)).toMatchObject({ status: 504, body: { code: "TIMEOUT", details: { timeout_ms: 300 } } });
-    } finally {
-      await slow.stop();
-    }
-  });
-
-  test("a full queue is a 503 with Retry-After, other routes answer meanwhile, and a caller who leaves frees the thread", async () => {
-    // A worker that never ends by itself: only the caller's leaving can free it.
-    const workerUrl = new URL("./pool/__fixtures__/hostile-worker.ts", `file://${__filename}`);
-    const small = await startNode({ threads: 1, queueMax: 0, taskTimeoutMs: 600_000, workerUrl });
-    try {
-      const client = new AbortController();
-      const work = send("/train", "loop", { signal: client.signal }, small).catch((error: Error) => error.name);
-      while (small.deps.pool.load().running === 0) await systemClock.sleep(5);
-      const refused = await send("/evaluate", { dataset: ROWS }, {}, small);
-      expect(refused).toMatchObject({ status: 503, body: { code: "BUSY" } });
-      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
-      expect((await fetch(`${small.url}/health`)).status).toBe(200);
-      client.abort();
-      await expect(work).resolves.toBe("AbortError");
-      while (small.deps.pool.load().running > 0) await systemClock.sleep(5);
-      expect((await fetch(`${small.url}/evaluate`, { method: "POST", body: "fine" })).status).toBe(200);
-      expect(small.deps.budget.heldBytes).toBe(0);
-    } finally {
-      await small.stop();
-    }
-  });
-
-  test("more bytes than the budget is a 503, and a draining or warming node says so", async () => {
-    let state: ReturnType<TrainerDeps["state"]> = "warming";
-    const poor = await startNode({ threads: 1, bytesBudget: 50, state: () => state });
-    try {
-      expect((await fetch(`${poor.url}/ready`)).status).toBe(503);
-      expect(await send("/train", { dataset: ROWS, filler: "x".repeat(50) }, {}, poor)).toMatchObject({
-        status: 503,
-        body: { code: "BUSY" },
-      });
-      state = "draining";
-      expect(await send("/train", {}, {}, poor)).toMatchObject({ status: 503, body: { code: "DRAINING" } });
-      expect((await fetch(`${poor.url}/ready`)).status).toBe(503);
-    } finally {
-      await poor.stop();
-    }
-  });
-
-  test("a leaving node is not ready any more, and still accepts work", async () => {
-    const leaving = await startNode({ threads: 1, state: () => "leaving" });
-    try {
-      expect((await fetch(`${leaving.url}/ready`)).status).toBe(503);
-      expect((await send("/train", { dataset: ROWS }, {}, leaving)).status).toBe(200);
-    } finally {
-      await leaving.stop();
-    }
   });
 });
