@@ -119,7 +119,9 @@ export function feedContract(name: string, open: () => Promise<{ left: Store; ri
       let stop: (() => void) | undefined;
       // Missed changes come before `stop` is known: a watch that resumes again then would never end.
       let isResuming = false;
+      let isOver = false;
       const receive = ({ changes, resync }: FeedMessage) => {
+        if (isOver) return;
         expect(resync).toBe(false);
         for (const { id, subject } of changes) {
           if (!place.covers(id)) received.push(id);
@@ -152,6 +154,8 @@ export function feedContract(name: string, open: () => Promise<{ left: Store; ri
         await Promise.all(Array.from({ length: 12 }, (_, offset) => write(start + offset)));
       }
       await until(() => subjects.size === CHANGES);
+      // What begins after this would meet a closed store.
+      isOver = true;
       await Promise.all(reads);
       stop?.();
       expect(invisible).toEqual([]);
@@ -168,6 +172,6 @@ export function feedContract(name: string, open: () => Promise<{ left: Store; ri
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 1000 && !condition(); turn++) await systemClock.sleep(10);
+  for (let turn = 0; turn < 6000 && !condition(); turn++) await systemClock.sleep(10);
   expect(condition()).toBe(true);
 }
