@@ -14,6 +14,7 @@ export interface Refusal {
   /** As requested; empty if the request does not name one. */
   readonly model: string;
   readonly stream: boolean;
+  readonly endUser: string | undefined;
   readonly error: AppError;
   readonly httpStatus: number;
 }
@@ -22,7 +23,7 @@ export interface Refusal {
 const ROWS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 const REASON_CHARACTERS_MAX = 500;
-const MODEL_CHARACTERS_MAX = 256;
+const LABEL_CHARACTERS_MAX = 256;
 
 interface KeyMinute {
   rows: number;
@@ -81,14 +82,14 @@ export class Refusals {
   }
 }
 
-function rowOf({ callId, caller, endpoint, model, stream, error, httpStatus }: Refusal, at: Date): UsageLog {
+function rowOf({ callId, caller, endpoint, model, stream, endUser, error, httpStatus }: Refusal, at: Date): UsageLog {
   return {
     ...callerIdentity(caller),
     callId,
     onceFor: undefined,
     endpoint,
-    endUser: undefined,
-    model: model.slice(0, MODEL_CHARACTERS_MAX),
+    endUser: endUser?.slice(0, LABEL_CHARACTERS_MAX),
+    model: model.slice(0, LABEL_CHARACTERS_MAX),
     type: "",
     stream,
     deploymentId: "",

@@ -299,6 +299,7 @@ export const usageLogRecord = z
 
 export const totalsRecord = z
   .object({
+    /** Calls that were made. */
     requests: int64,
     tokens: int64,
     ...money("cost"),

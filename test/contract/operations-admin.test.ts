@@ -455,6 +455,7 @@ describe("ledger and audit", () => {
       ["provider.delete", "DELETE", `/api/admin/providers/${provider.body.provider.id}`, undefined, admin],
       ["provider.create", "POST", "/api/admin/providers", { name: "Audited 3", kind: "echo" }, admin],
       ["model.create", "POST", "/api/admin/models", { name: "audited 3", provider: "Audited 3", inferenceModelId: "echo" }, admin],
+      ["backup.create", "POST", "/api/admin/backup", undefined, admin],
       ["user.update", "PATCH", `/api/admin/users/${guest.userId}`, { name: "Audited" }, admin],
       ["user.delete", "DELETE", `/api/admin/users/${guest.userId}`, undefined, admin],
       ["session.close", "DELETE", `/api/auth/sessions/${sessions.body.data[0].id}`, undefined, token],

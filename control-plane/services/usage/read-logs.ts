@@ -1,5 +1,6 @@
 import type { Totals } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { UsageRow } from "../../domain/records.ts";
+import type { Rollup, UsageRow } from "../../domain/records.ts";
+import { rollupOf } from "../../domain/settlement.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ScanBudget } from "./log-scans.ts";
 import { type LogPosition, LogWalk, type UsageQuery } from "./log-walk.ts";
@@ -19,6 +20,8 @@ export interface LogRequest {
 /** A page of the log. */
 export interface FoundLogs {
   readonly rows: UsageRow[];
+  /** Rows of all pages. */
+  readonly count: number;
   readonly totals: Totals;
   /** False: the totals cover only the scanned rows. */
   readonly totalsExact: boolean;
@@ -31,19 +34,14 @@ export interface FoundLogs {
 /** Reads one page of a query and the totals of all its rows, within the budget. */
 export async function readLogs(reader: Reader, query: UsageQuery, request: LogRequest): Promise<FoundLogs> {
   const { budget, after, withTotals } = request;
-  const totals: Totals = { requests: 0n, tokens: 0n, cost: 0n, refused: 0n };
+  const sums = new LogSums();
   // A text search from the newest row reads every row that it has to sum. Other totals come from the roll-ups.
   const isOnePass = withTotals && query.search !== undefined && after === undefined;
-  const page = await readPage(reader, query, request, isOnePass ? (row) => addRow(totals, row) : undefined);
-  if (!withTotals || isOnePass) return { ...page, totals, totalsExact: withTotals && !budget.isSpent };
+  const page = await readPage(reader, query, request, isOnePass ? (row) => sums.add(rollupOf(row)) : undefined);
+  if (!withTotals || isOnePass) return { ...page, ...sums.found, totalsExact: withTotals && !budget.isSpent };
   budget.renew();
-  for await (const { requests, total, cost, refused } of matchingSums(reader, query, budget)) {
-    totals.requests += BigInt(requests);
-    totals.tokens += BigInt(total);
-    totals.cost += cost;
-    totals.refused += BigInt(refused ?? 0);
-  }
-  return { ...page, totals, totalsExact: !budget.isSpent };
+  for await (const sum of matchingSums(reader, query, budget)) sums.add(sum);
+  return { ...page, ...sums.found, totalsExact: !budget.isSpent };
 }
 
 /** Reads as many rows as requested, or as fit. `onRow` receives every match, also before and after the page. */
@@ -97,11 +95,18 @@ class PageRows {
   }
 }
 
-function addRow(totals: Totals, row: UsageRow): void {
-  totals.requests++;
-  totals.tokens += BigInt(row.usage.total);
-  totals.cost += row.cost;
-  if (row.status === "refused") totals.refused += BigInt(row.refused ?? 1);
+/** Sums over rows. A refused call is a row, but not a request that was served. */
+export class LogSums {
+  readonly found = { count: 0, totals: { requests: 0n, tokens: 0n, cost: 0n, refused: 0n } };
+
+  add({ status, requests, total, cost, refused = 0 }: Rollup): void {
+    const { totals } = this.found;
+    this.found.count += requests;
+    totals.tokens += BigInt(total);
+    totals.cost += cost;
+    if (status === "refused") totals.refused += BigInt(refused);
+    else totals.requests += BigInt(requests);
+  }
 }
 
 const ROW_NUMBERS_BYTES = 256;

@@ -87,7 +87,8 @@ test("refused calls are in the log and counted in its totals, also those without
     { callId: "call_6", status: "refused", reason: "There is no such model.", refused: 16n, cost: 0n },
     { callId: "call_5", status: "refused", refused: undefined },
   ]);
-  expect(all.totals).toEqual({ requests: 5n, tokens: expect.any(BigInt), cost: 60n, refused: 17n });
+  expect(all.meta?.total).toBe(5);
+  expect(all.totals).toEqual({ requests: 3n, tokens: expect.any(BigInt), cost: 60n, refused: 17n });
   const only = await list("owner", { filter: { status: "refused" } });
   expect([only.logs.length, only.totals?.refused]).toEqual([2, 17n]);
   expect((await sums("owner")).totals).toMatchObject({ requests: 3n, refused: 17n });

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import type { Totals, UsageBucket, UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Rollup } from "../../domain/records.ts";
 import { bucketNamer, type Interval, isTimezone } from "../../domain/time-buckets.ts";
 import { requireActor } from "../actor.ts";
@@ -10,7 +10,7 @@ import { UsageBuckets } from "./buckets.ts";
 import type { LogPosition } from "./log-walk.ts";
 import { usageMessage } from "./messages.ts";
 import { matchingSums, prepareQuery, requireRow } from "./query.ts";
-import { readLogs } from "./read-logs.ts";
+import { LogSums, readLogs } from "./read-logs.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
 /** Well below the largest message, because callers choose parts of their rows' content. */
@@ -29,10 +29,10 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const { organizationId } = actor;
       return deps.logScans.run({ organizationId, signal: context.signal }, async (budget) => {
         const found = await readLogs(deps.store, query, { budget, after, skip, ...limits, withTotals: !request.export });
-        const { rows, totals, totalsExact, nextPosition, isPartial } = found;
+        const { rows, count, totals, totalsExact, nextPosition, isPartial } = found;
         return {
           logs: rows.map(usageMessage),
-          meta: metaOf(page, Number(totals.requests)),
+          meta: metaOf(page, count),
           nextCursor: nextPosition && writeCursor(nextPosition),
           totals,
           partial: isPartial,
@@ -56,33 +56,20 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const groupOf = grouper(request.groupBy);
       const buckets = new UsageBuckets();
       const withRefused = request.groupBy === "status" || request.filter?.status === "refused";
-      let refused = 0n;
+      const totals = new LogSums();
       const { organizationId } = actor;
       // Charts must be exact: a partial sum would look like less usage.
       await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, async (budget) => {
         for await (const sum of matchingSums(deps.store, query, budget)) {
-          refused += BigInt(sum.refused ?? 0);
+          totals.add(sum);
           // Charts show calls that were made; refusals only if they are asked for.
           if (sum.status === "refused" && !withRefused) continue;
           buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
         }
       });
-      const sorted = buckets.sorted();
-      return { buckets: sorted, totals: totalsOf(sorted, refused) };
+      return { buckets: buckets.sorted(), totals: totals.found.totals };
     },
   };
-}
-
-function totalsOf(buckets: readonly UsageBucket[], refused: bigint): Totals {
-  return buckets.reduce<Totals>(
-    (totals, bucket) => ({
-      refused: totals.refused,
-      requests: totals.requests + bucket.requests,
-      tokens: totals.tokens + bucket.total,
-      cost: totals.cost + bucket.cost,
-    }),
-    { requests: 0n, tokens: 0n, cost: 0n, refused },
-  );
 }
 
 function intervalOf(name: string): Interval {

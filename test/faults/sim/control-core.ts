@@ -6,6 +6,7 @@ import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
 import type { Lease, UsageRow } from "../../../control-plane/domain/records.ts";
 import { creditHandlers } from "../../../control-plane/services/access/credit.ts";
 import type { ControlDeps } from "../../../control-plane/services/deps.ts";
+import { allSlots } from "../../../control-plane/slots/slots.ts";
 import type { Write } from "../../../control-plane/stores/overlay.ts";
 import type { Store } from "../../../control-plane/stores/store.ts";
 import { post } from "../../../control-plane/writes/ledger.ts";
@@ -40,8 +41,9 @@ export class ControlCore {
     const reservations = new Reservations({ reader: store, clock, policy: plan.policy });
     const settler = new Settler({ store, reservations, clock, logger });
     const leases = new Leases({ store, clock, policy: plan.policy, reservations, caughtUp: async () => {} });
+    const slots = allSlots({ count: store.slots, self: { id: CONTROL, address: "" } });
     // The handlers of credit need no more than this of what the control plane is made of.
-    const handlers: CreditHandlers = creditHandlers({ reservations, settler, leases } as unknown as ControlDeps);
+    const handlers: CreditHandlers = creditHandlers({ reservations, settler, leases, slots } as unknown as ControlDeps);
     this.handlers = mutant.handlers?.(handlers, tables, clock.now) ?? handlers;
     void this.#sweep();
     world.saw(`control plane ${this.life} starts`);

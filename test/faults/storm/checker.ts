@@ -192,7 +192,7 @@ export async function readBooks(url: string, { token, admin }: { token: string; 
   const rows: LoggedRow[] = [];
   for (let cursor = ""; ; ) {
     const { body } = await call(url, "GET", `/api/gw/logs?pageSize=100${cursor}`, { token });
-    rows.push(...body.data);
+    rows.push(...body.data.filter(({ status }: LoggedRow) => status !== "refused"));
     if (body.meta.nextCursor === null) break;
     cursor = `&cursor=${encodeURIComponent(body.meta.nextCursor)}`;
   }

@@ -2,6 +2,7 @@ import type { Request, Response } from "express";
 import type { AppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
+import type { Refusal } from "../../../calls/refusals.ts";
 import type { Gate } from "../gate.ts";
 import { pathModelOf } from "./answer-call.ts";
 
@@ -10,8 +11,8 @@ export function noteRefusal(inference: Pick<Inference, "refused">, statusOf: (er
   return (error, request, response) => {
     const caller = response.locals["caller"] as Caller | undefined;
     const httpStatus = statusOf(error);
-    // Only a POST makes a call. A client that left was not refused.
-    if (!caller || httpStatus >= 500 || request.method !== "POST" || response.destroyed) return;
+    // Only a POST makes a call. A client that left was not refused, and a repeated call has its row.
+    if (!caller || httpStatus >= 500 || request.method !== "POST" || response.destroyed || error.code === "IDEMPOTENCY_CONFLICT") return;
     const callId = String(response.locals["callId"]);
     inference.refused({ callId, caller, endpoint: endpointOf(response), ...requested(request), error, httpStatus });
   };
@@ -23,7 +24,11 @@ function endpointOf(response: Response): string {
   return route.startsWith("/v1/") || /[:*]/.test(route) ? route : `/v1${route}`;
 }
 
-function requested(request: Request): { model: string; stream: boolean } {
-  const { model, stream } = (request.body ?? {}) as { model?: unknown; stream?: unknown };
-  return { model: pathModelOf(request) ?? (typeof model === "string" ? model : ""), stream: stream === true };
+function requested(request: Request): Pick<Refusal, "model" | "stream" | "endUser"> {
+  const { model, stream, user } = (request.body ?? {}) as { model?: unknown; stream?: unknown; user?: unknown };
+  return {
+    model: pathModelOf(request) ?? (typeof model === "string" ? model : ""),
+    stream: stream === true,
+    endUser: typeof user === "string" ? user : undefined,
+  };
 }
