@@ -13,6 +13,7 @@ import {
   readConfig,
 } from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
+import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
@@ -32,6 +33,7 @@ export const edgeSettings = {
     .default("gateway")
     .describe("`gateway` takes API keys in every header that OpenAI's and Anthropic's clients use, `hosted` in `x-gw-api-key` only."),
   ...controlClientSettings,
+  ...metricsSettings,
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .default("http://127.0.0.1:5100")
@@ -62,7 +64,7 @@ export const edgeSettings = {
     "Memory that the response cache of one edge may take.",
   ),
   UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }).describe(
-    "Concurrent calls of one edge to one provider address; further calls wait. The open-file limit can lower it. The waiting time is in `x-gw-overhead-duration-ms` and `tributary_upstream_wait_seconds`.",
+    "Concurrent calls of one edge to one provider address; further calls wait. The open-file limit can lower it. The waiting time is in `x-gw-overhead-duration-ms` and `tributary_upstream_wait_seconds_total`.",
   ),
   UPSTREAM_TRANSPORT: z
     .enum(TRANSPORTS)

@@ -1,6 +1,7 @@
 import { systemClock } from "../common/clock.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
 import { createLogger } from "../common/logger.ts";
+import { serveMetrics } from "../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
 import { trustOperator } from "../common/peers/tls.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
@@ -42,6 +43,7 @@ await runMain("tributary edge", async () => {
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }));
+  const metricsServer = await serveMetrics(config, metrics.registry);
   const startedAt = new Date(systemClock.now());
   const reports = startReports({
     ...deps,
@@ -84,6 +86,7 @@ await runMain("tributary edge", async () => {
     // After the last answer, so that its usage is settled before the connection to the control plane closes.
     await inference.stop();
     control.close();
+    await metricsServer?.stop();
   };
   onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
   const port = listeners[0]?.port ?? config.port;

@@ -8,6 +8,7 @@ import { runMain } from "../common/process.ts";
 import { firstRunLines, startBanner } from "./supervisor/banner.ts";
 import type { ChildSpec } from "./supervisor/child.ts";
 import { lockFolder } from "./supervisor/folder-lock.ts";
+import { metricsPorts } from "./supervisor/metrics-ports.ts";
 import { refuseTakenPorts } from "./supervisor/ports.ts";
 import { type RunSettings, readSettings } from "./supervisor/settings.ts";
 import { createSupervisor, type FirstRun, STOP_MS } from "./supervisor/supervisor.ts";
@@ -103,22 +104,31 @@ function childSpecs(
     SERVING_URLS: environment["SERVING_URLS"] || `http://${reachable(settings.trainerHost)}:${settings.trainerPort}`,
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
+  const metrics = metricsPorts(settings.metricsPort);
   const program = (path: string) => resolve(import.meta.dirname, "..", path);
   const edges = Array.from({ length: settings.edges }, (_, index) => ({
     name: `edge-${index}`,
     entry: program("gateway-edge/main.ts"),
     nodeFlags: SERVICE_NODE_FLAGS,
-    env: { ...env, EDGE_INDEX: String(index) },
+    env: { ...env, ...metrics.edge(index), EDGE_INDEX: String(index) },
   }));
   return {
-    control: { name: "control-plane", entry: program("control-plane/main.ts"), nodeFlags: SERVICE_NODE_FLAGS, env },
-    workers: [...edges, { name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env }],
+    control: {
+      name: "control-plane",
+      entry: program("control-plane/main.ts"),
+      nodeFlags: SERVICE_NODE_FLAGS,
+      env: { ...env, ...metrics.controlPlane },
+    },
+    workers: [
+      ...edges,
+      { name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env: { ...env, ...metrics.trainer } },
+    ],
     later: [
       {
         name: "coordinator",
         entry: program("trainer-node/coordinator/main.ts"),
         nodeFlags: HARDENING_FLAGS,
-        env: { ...COORDINATOR_ENV, ...env },
+        env: { ...COORDINATOR_ENV, ...env, ...metrics.coordinator },
       },
     ],
   };

@@ -14,6 +14,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
+import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { readTls, type Tls, tlsSettings } from "../common/peers/tls.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";
 
@@ -53,6 +54,7 @@ export const trainerSettings = {
   TRAINER_PORT: portSetting(5000).describe("Port of the participant API."),
   ...blobsLimitSettings,
   ...tlsSettings,
+  ...metricsSettings,
   TRAINER_HOST: z.string().optional().meta({
     description:
       "Address that the trainer node listens on. Beyond loopback it starts only with `TRAINER_TOKEN`, `TRAINER_SECRET` or `TLS_CERT`; without a token or secret `make run` leaves it on 127.0.0.1.",

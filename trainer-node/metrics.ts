@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Histogram, Registry } from "prom-client";
+import { addGauge } from "../common/metrics/read-metrics.ts";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
 
@@ -8,6 +9,7 @@ export interface Metrics {
   countBytes(direction: "in" | "out", bytes: number): void;
   text(): Promise<string>;
   readonly contentType: string;
+  readonly registry: Registry;
 }
 
 const DURATION_BUCKETS_SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3600];
@@ -42,16 +44,10 @@ export function createMetrics({ pool, budget }: { pool: ComputePool; budget: Byt
     countBytes: (direction, count) => bytes.inc({ direction }, count),
     text: () => registry.metrics(),
     contentType: registry.contentType,
+    registry,
   };
 
   function gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+    addGauge(registry, { name, help, read });
   }
 }

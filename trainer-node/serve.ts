@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
+import { serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
 import { peerFetch } from "../common/peers/peer-fetch.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
@@ -49,6 +50,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     });
     const servingPool = lazyPool(() => createServingPool(config, logger));
     const budget = createByteBudget(config.trainerBytesBudget);
+    const metrics = createMetrics({ pool, budget });
     let state: ReturnType<TrainerDeps["state"]> = "warming";
     let registered: readonly FunctionName[] = [];
     const blobs = createBlobStore({
@@ -82,7 +84,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
         timeoutMs: config.blobSourceTimeoutMs,
         logger,
       }),
-      metrics: createMetrics({ pool, budget }),
+      metrics,
       clock: systemClock,
       random: systemRandom,
       logger,
@@ -95,6 +97,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       clock: systemClock,
       tls: config.tls && { ...config.tls, clients: "optional" },
     });
+    const metricsServer = await serveProcessMetrics(config, metrics.registry, "trainer");
     let joining: ReturnType<typeof startJoining> | undefined;
     const stop = async ({ isOrphan }: { isOrphan: boolean }) => {
       const { drainDelayMs, drainMs } = drainTimes(config, { isOrphan });
@@ -104,6 +107,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       await joining?.stop();
       await server.stop(drainMs);
       await Promise.all([pool.close(), servingPool.close()]);
+      await metricsServer?.stop();
     };
     onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
     registered = await warmUp(pool, config);

@@ -14,6 +14,7 @@ import {
   readConfig,
 } from "../../common/config.ts";
 import { isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
+import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
 
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
@@ -53,6 +54,7 @@ export const runSettings = {
     .refine((path) => kindOf(path) === "file", "is not an existing file")
     .optional()
     .describe("A LiteLLM `config.yaml` of models, providers and routing, such as `examples/litellm-config.yaml`."),
+  METRICS_PORT: metricsSettings.METRICS_PORT,
   ...drainSettings,
   LOG_TO_TERMINAL: flagSetting(false).describe("Whether `make run` shows the logs of all processes."),
 };

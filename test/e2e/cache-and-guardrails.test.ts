@@ -93,5 +93,5 @@ test("a Redis that goes away costs no call; answers are asked for again", async 
   }
   await redis.start();
   const { text } = await call(system.url, "GET", "/metrics");
-  expect(text).toMatch(/tributary_cache_failures\{edge="\d"\} \d+/);
+  expect(text).toMatch(/tributary_cache_failures_total\{edge="\d"\} \d+/);
 });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Histogram, Registry } from "prom-client";
 import type { Clock } from "../../../common/clock.ts";
+import { addCounter, addGauge, addProcessMetrics, byLabel, type Sample } from "../../../common/metrics/read-metrics.ts";
 
 /** The Prometheus metrics of an edge. */
 export interface Metrics {
@@ -15,7 +16,7 @@ const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: number }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ edge: String(edgeIndex) });
-  collectDefaultMetrics({ register: registry });
+  addProcessMetrics(registry, "edge");
   const requests = new Counter({
     name: "tributary_http_requests_total",
     help: "Answered HTTP requests.",
@@ -57,24 +58,16 @@ export interface CallFigures {
 }
 
 export function addCallFigures({ registry }: Metrics, read: () => CallFigures): void {
-  new Gauge({
-    name: "tributary_calls_settled",
-    help: "Calls that this process submitted for settlement, since its start.",
-    labelNames: ["status"],
-    registers: [registry],
-    collect() {
-      for (const [status, count] of Object.entries(read().settledByStatus)) this.set({ status }, count);
-    },
-  });
+  const counter = (name: string, help: string, value: (figures: CallFigures) => number) =>
+    addCounter(registry, { name, help, read: () => value(read()) });
   const gauge = (name: string, help: string, value: (figures: CallFigures) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(value(read()));
-      },
-    });
+    addGauge(registry, { name, help, read: () => value(read()) });
+  addCounter(registry, {
+    name: "tributary_calls_settled_total",
+    help: "Calls that this process submitted for settlement.",
+    labelNames: ["status"],
+    read: () => byLabel("status", read().settledByStatus),
+  });
   gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
   gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
   gauge(
@@ -82,10 +75,10 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
     "Calls that wait for a connection to their upstream.",
     (figures) => figures.connectionWaits.waiting,
   );
-  gauge("tributary_upstream_waits", "Calls that waited for a connection, since the start.", (figures) => figures.connectionWaits.waits);
-  gauge(
-    "tributary_upstream_wait_seconds",
-    "Total time that calls waited for a connection, since the start.",
+  counter("tributary_upstream_waits_total", "Calls that waited for a connection.", (figures) => figures.connectionWaits.waits);
+  counter(
+    "tributary_upstream_wait_seconds_total",
+    "Total time that calls waited for a connection.",
     (figures) => figures.connectionWaits.waitedMs / 1000,
   );
   gauge(
@@ -96,22 +89,19 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures): 
   gauge("tributary_stream_queued_bytes", "Bytes of streams that wait for their clients to read.", (figures) =>
     sum(figures.clientBytesQueued),
   );
-  gauge("tributary_cache_hits", "Answers given from the response cache, since the start.", ({ cache }) => cache.hits);
-  gauge("tributary_cache_misses", "Calls that the response cache had no answer for, since the start.", ({ cache }) => cache.misses);
-  gauge("tributary_cache_failures", "Failed commands of the response cache, since the start.", ({ cache }) => cache.failures);
-  new Gauge({
-    name: "tributary_guardrail_findings",
-    help: "Texts that a guardrail blocked or masked, since the start.",
+  counter("tributary_cache_hits_total", "Answers given from the response cache.", ({ cache }) => cache.hits);
+  counter("tributary_cache_misses_total", "Calls that the response cache had no answer for.", ({ cache }) => cache.misses);
+  counter("tributary_cache_failures_total", "Failed commands of the response cache.", ({ cache }) => cache.failures);
+  addCounter(registry, {
+    name: "tributary_guardrail_findings_total",
+    help: "Texts that a guardrail blocked or masked.",
     labelNames: ["guardrail", "action"],
-    registers: [registry],
-    collect() {
-      for (const [guardrail, { blocked, masked }] of Object.entries(read().guardrails)) {
-        this.set({ guardrail, action: "blocked" }, blocked);
-        this.set({ guardrail, action: "masked" }, masked);
-      }
-    },
+    read: () => Object.entries(read().guardrails).flatMap(([guardrail, { blocked, masked }]) => findings(guardrail, { blocked, masked })),
   });
 }
+
+const findings = (guardrail: string, counts: { blocked: number; masked: number }): Sample[] =>
+  Object.entries(counts).map(([action, value]) => ({ labels: { guardrail, action }, value }));
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 

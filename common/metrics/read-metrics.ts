@@ -1,0 +1,70 @@
+import { Counter, collectDefaultMetrics, Gauge, type Registry } from "prom-client";
+import { VERSION } from "../version.ts";
+
+/** What a process is, as `tributary_build_info` names it. */
+export type Role = "edge" | "control-plane" | "trainer" | "coordinator";
+
+/** One value of a metric with labels. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** A metric whose values the process keeps anyway; they are read when metrics are collected, and cost nothing before. */
+export interface ReadMetric {
+  readonly name: string;
+  readonly help: string;
+  /** Names of the samples' labels. Their values are a small fixed set: no key, organization or text of a caller. */
+  readonly labelNames?: readonly string[];
+  read(): number | readonly Sample[];
+}
+
+/** A count since the start of the process; its name ends in `_total`. */
+export function addCounter(registry: Registry, { name, help, labelNames = [], read }: ReadMetric): void {
+  new Counter({
+    name,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { labels, value } of samplesOf(read())) this.inc({ ...labels }, value);
+    },
+  });
+}
+
+/** A value that rises and falls. */
+export function addGauge(registry: Registry, { name, help, labelNames = [], read }: ReadMetric): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { labels, value } of samplesOf(read())) this.set({ ...labels }, value);
+    },
+  });
+}
+
+const samplesOf = (read: number | readonly Sample[]): readonly Sample[] =>
+  typeof read === "number" ? [{ labels: {}, value: read }] : read;
+
+/** Samples of a metric with one label. */
+export const byLabel = (name: string, values: Readonly<Record<string, number>>): Sample[] =>
+  Object.entries(values).map(([label, value]) => ({ labels: { [name]: label }, value }));
+
+/** Gauges of the library whose names end like those of counters; promtool complains about them. */
+const MISNAMED = ["nodejs_active_handles_total", "nodejs_active_requests_total", "nodejs_active_resources_total"];
+
+/** Adds what every process has: version, start, CPU, memory, event loop, garbage collection. Once for each process, because it observes. */
+export function addProcessMetrics(registry: Registry, role: Role): void {
+  collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  addGauge(registry, {
+    name: "tributary_build_info",
+    help: "1, with the version and the role of this process.",
+    labelNames: ["version", "role"],
+    read: () => [{ labels: { version: VERSION, role }, value: 1 }],
+  });
+}

@@ -1,0 +1,90 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Registry } from "prom-client";
+import { z } from "zod";
+import { addProcessMetrics, type Role } from "./read-metrics.ts";
+
+/** Where a process serves its metrics. Edges that share a port answer there at random, so each process has an address of its own. */
+export const metricsSettings = {
+  METRICS_PORT: z.coerce
+    .number("must be a port number")
+    .int()
+    .min(0)
+    .max(65_535, "must be at most 65535")
+    .optional()
+    .describe(
+      "Port at which this process serves metrics for Prometheus (`/metrics`); unset, it serves none there. Each process needs its own: `make run` gives the control plane this port, the coordinator the next, the trainer node the one after it, and edges those that follow.",
+    ),
+  METRICS_HOST: z
+    .string()
+    .default("127.0.0.1")
+    .describe("Address of `METRICS_PORT`. Whoever reaches it can read the metrics, without TLS: keep it in a private network."),
+};
+
+/** A server of metrics. */
+export interface MetricsServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+interface MetricsPlace {
+  readonly metricsPort?: number | undefined;
+  readonly metricsHost: string;
+}
+
+type Metrics = Pick<Registry, "metrics" | "contentType">;
+
+/** A scrape is one small request; a scraper that is slower than this is not one. */
+const REQUEST_TIMEOUT_MS = 10_000;
+const CONNECTIONS_MAX = 64;
+
+/** Serves a registry, with what every process has, if a port is set; without one nothing is added. */
+export async function serveProcessMetrics(config: MetricsPlace, registry: Registry, role: Role): Promise<MetricsServer | undefined> {
+  if (config.metricsPort === undefined) return undefined;
+  addProcessMetrics(registry, role);
+  return serveMetrics(config, registry);
+}
+
+/** Serves `GET /metrics` if a port is set. It answers until it is stopped, which a process does last: a drain is worth watching. */
+export async function serveMetrics({ metricsPort, metricsHost }: MetricsPlace, metrics: Metrics): Promise<MetricsServer | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const limits = { headersTimeout: REQUEST_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
+  const server = createServer(limits, answerWith(metrics));
+  server.maxConnections = CONNECTIONS_MAX;
+  await new Promise<void>((resolve, reject) => {
+    const fail = (cause: Error) => reject(new Error(notListening(`${metricsHost}:${metricsPort}`, cause), { cause }));
+    server.once("error", fail);
+    server.listen(metricsPort, metricsHost, () => {
+      server.off("error", fail);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const notListening = (place: string, { message }: Error): string =>
+  `METRICS_PORT: metrics cannot be served at ${place} (${message}); give each process a free port of its own`;
+
+function answerWith(metrics: Metrics): RequestListener {
+  return (request, response) => {
+    // A body is not read, so the connection cannot be used again.
+    response.setHeader("connection", "close");
+    response.setHeader("x-content-type-options", "nosniff");
+    if (request.method !== "GET" || request.url?.split("?", 1)[0] !== "/metrics") {
+      response.writeHead(404, { "content-type": "text/plain; charset=utf-8" }).end("Only GET /metrics is served here.\n");
+      return;
+    }
+    metrics.metrics().then(
+      (text) => void response.writeHead(200, { "content-type": metrics.contentType }).end(text),
+      // A figure that cannot be read fails the scrape, not the process.
+      (error: unknown) => void response.writeHead(500, { "content-type": "text/plain; charset=utf-8" }).end(`${String(error)}\n`),
+    );
+  };
+}
