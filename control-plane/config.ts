@@ -13,6 +13,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
+import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { CONTROL_PLACE } from "../common/peers/control-client.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
@@ -26,6 +27,7 @@ export const controlSettings = {
   ...filesLimitSettings,
   ...controlTokenSettings,
   ...tlsSettings,
+  ...metricsSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: z
     .string()

@@ -29,6 +29,7 @@ import { announceConfiguration } from "./gateway-config/announce-configuration.t
 import { GatewayConfigFile } from "./gateway-config/config-file.ts";
 import { startJobs } from "./jobs/jobs.ts";
 import { createMailer } from "./mail/mailer.ts";
+import { startMetrics } from "./metrics.ts";
 import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
@@ -102,6 +103,7 @@ await runMain("tributary control-plane", async () => {
     logScans: new LogScans({ clock }),
     backups: new Backups({ store, clock, config, secrets }),
   };
+  const metrics = await startMetrics(deps);
   const firstRun = await fillStore(deps);
   await deps.feed.start();
   const forwarder = createForwarder({ slots, clock, proof: config.tls ? { tls: config.tls } : { token: presentedToken(config, random) } });
@@ -121,7 +123,7 @@ await runMain("tributary control-plane", async () => {
     forwarder.close();
     await deps.settler.idle();
     await stopJobs();
-    await store.close();
+    await Promise.all([store.close(), metrics?.stop()]);
   });
   logger.info({ port: server.port, store: config.mongo ? "mongodb" : "embedded", schemaFrom: from, schemaTo: to }, "ready");
   if (firstRun) report({ type: "first-run", ...firstRun });

@@ -30,7 +30,7 @@ async function open(balance: bigint, onCatchUp: () => Promise<void> = async () =
   });
   const ask = (edgeId: string, need: bigint) =>
     leases.lease({ edgeId, organizationId: ORGANIZATION, need, want: need, free: 0n, generation: 0, released: 0n });
-  return { store, ask, state };
+  return { store, ask, state, leases };
 }
 
 /** Edge a's call is settled: what it cost leaves the balance and its lease. */
@@ -55,6 +55,14 @@ test("or gets what a call that ended there left", async () => {
   const { ask } = await open(100n, () => settleAtA(40n, 60n));
   await ask("a", 100n);
   expect(await ask("b", 10n)).toMatchObject({ granted: 10n, isBlocked: false });
+});
+
+test("figures count what came of each request once, also of one that waited for the other edges", async () => {
+  const { ask, leases } = await open(100n, () => settleAtA(130n, 0n));
+  await ask("a", 100n);
+  await ask("b", 10n);
+  await ask("a", 0n);
+  expect(leases.figures).toEqual({ granted: 1, refused: 1, unchanged: 1 });
 });
 
 test("edges are asked once for all who are refused at the same time", async () => {

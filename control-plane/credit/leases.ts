@@ -30,6 +30,7 @@ export class Leases {
   readonly #options: LeasesOptions;
   /** Requests that fail while edges are being flushed share that flush. */
   #catchingUp: Promise<void> | undefined;
+  readonly #figures = { granted: 0, refused: 0, unchanged: 0 };
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -37,10 +38,15 @@ export class Leases {
 
   async lease(input: LeaseInput): Promise<LeaseAnswer> {
     const grant = await this.#grant(input);
-    if (!isWaitWorthwhile(input, grant)) return this.#answer(grant);
+    if (!isWaitWorthwhile(input, grant)) return this.#answer(input, grant);
     // Calls that ended at other edges and are not settled yet may free credit, or block the team. Refuse only after they are known.
     await this.#catchUp();
-    return this.#answer(await this.#grant(input));
+    return this.#answer(input, await this.#grant(input));
+  }
+
+  /** Requests by what came of them, since the start. */
+  get figures(): Readonly<Record<"granted" | "refused" | "unchanged", number>> {
+    return this.#figures;
   }
 
   async #grant(input: LeaseInput): Promise<LeaseGrant> {
@@ -63,7 +69,8 @@ export class Leases {
     return this.#catchingUp;
   }
 
-  #answer({ lease, balance }: LeaseGrant): LeaseAnswer {
+  #answer({ need }: LeaseInput, { lease, balance, amount }: LeaseGrant): LeaseAnswer {
+    this.#figures[amount > 0n ? "granted" : need > 0n ? "refused" : "unchanged"]++;
     const { generation, granted } = lease ?? NO_LEASE;
     return { generation, granted, lifeMs: LEASE_USE_MS, isStrict: this.#options.policy === "strict", isBlocked: balance < 0n };
   }

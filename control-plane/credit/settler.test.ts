@@ -53,6 +53,18 @@ test("a call that is reported again with other content is refused for its report
   expect(lines.map(({ action, target }) => [action, target])).toEqual([["settlement.mismatch", "call_1"]]);
 });
 
+test("figures count what became of each call once, and committed batches only", async () => {
+  const { settler } = open();
+  await settler.settle([call("call_1", HERE, 10n), call("call_2", HERE)]);
+  await Promise.all([
+    settler.settle([call("call_1", HERE, 11n), call("call_2", HERE)]),
+    settler.settle([call("call_3", ALSO_HERE), call("call_4", HERE)]),
+  ]);
+  await expect(settler.settle([call("call_5", ELSEWHERE)])).rejects.toThrow();
+  expect(settler.figures).toEqual({ batches: 2, calls: { settled: 4, repeated: 1, refused: 1 } });
+  expect(settler.waiting).toBe(0);
+});
+
 test("calls of several slots are settled in one transaction; a report with one of a foreign slot is refused as a whole and can be sent again", async () => {
   const { store, settler, commits } = open();
   const outcomes = await Promise.allSettled([

@@ -41,6 +41,7 @@ export class Settler {
   #queue: Waiting[] = [];
   #queuedRows = 0;
   #running: Promise<void> | undefined;
+  readonly #figures = { batches: 0, calls: { settled: 0, repeated: 0, refused: 0 } };
 
   constructor(options: { store: Store; reservations: Reservations; clock: Clock; logger: Logger }) {
     this.#store = options.store;
@@ -64,6 +65,11 @@ export class Settler {
   /** Rows that no transaction has taken yet. */
   get waiting(): number {
     return this.#queuedRows;
+  }
+
+  /** Committed batches and what became of their calls, since the start. */
+  get figures(): { readonly batches: number; readonly calls: Readonly<Record<"settled" | "repeated" | "refused", number>> } {
+    return this.#figures;
   }
 
   async idle(): Promise<void> {
@@ -137,6 +143,7 @@ export class Settler {
       return results;
     });
     const mismatches = outcomes.flatMap(({ refused }) => refused);
+    this.#count(outcomes[0], mismatches.length);
     if (mismatches.length > 0) await this.#store.transaction("audit", (tx) => auditMismatches(tx, mismatches, this.#clock.now()));
     batch.forEach(({ rows, resolve }, index) => {
       for (const row of rows) this.#reservations.release(row.id);
@@ -145,6 +152,15 @@ export class Settler {
         this.#logger.error({ callIds: outcome.refused }, "calls were reported twice with different content; the second report was refused");
       if (outcome) resolve(outcome);
     });
+  }
+
+  /** Each outcome has the counts of the whole batch. */
+  #count(batch: SettleOutcome | undefined, refused: number): void {
+    const { calls } = this.#figures;
+    this.#figures.batches++;
+    calls.settled += batch?.settled ?? 0;
+    calls.repeated += batch?.repeated ?? 0;
+    calls.refused += refused;
   }
 }
 

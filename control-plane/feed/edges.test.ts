@@ -25,6 +25,17 @@ function open() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
+test("an edge is connected while it has a stream, and counts once", () => {
+  const { edges } = open();
+  const [first, second, other] = [edges.add("a", () => {}), edges.add("a", () => {}), edges.add("b", () => {})];
+  expect(edges.connected).toBe(2);
+  first?.();
+  expect(edges.connected).toBe(2);
+  second?.();
+  other?.();
+  expect(edges.connected).toBe(0);
+});
+
 test("a reader waits until every edge has brought what it had", async () => {
   const { edges, state, read } = open();
   const asked: number[] = [];

@@ -39,6 +39,11 @@ export class Edges {
     };
   }
 
+  /** How many there are. */
+  get connected(): number {
+    return this.#edges.size;
+  }
+
   /** The edge has reported everything that it had when flush number `flush` was requested. */
   flushed(edgeId: string, flush: number): void {
     const edge = this.#edges.get(edgeId);

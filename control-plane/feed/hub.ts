@@ -30,6 +30,9 @@ export class FeedHub {
   #reading: Promise<void> | undefined;
   #again = false;
   #healthy = true;
+  #rowsSent = 0;
+  #lagMs = 0;
+  #readAtMs: number;
   #unsubscribe: (() => void) | undefined;
   readonly #stop = new AbortController();
 
@@ -37,11 +40,17 @@ export class FeedHub {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#readAtMs = options.clock.monotonicMs();
   }
 
   /** How far this control plane has read; never changed in place. */
   get place(): FeedPlace {
     return this.#place;
+  }
+
+  /** Rows sent since the start, how old the oldest of the last message was, and how long ago the feed was read. */
+  get figures(): { readonly rows: number; readonly lagMs: number; readonly ageMs: number } {
+    return { rows: this.#rowsSent, lagMs: this.#lagMs, ageMs: this.#clock.monotonicMs() - this.#readAtMs };
   }
 
   async start(): Promise<void> {
@@ -113,6 +122,7 @@ export class FeedHub {
       this.#healthy = true;
       // This control plane was asleep for longer than rows are retained.
       const resync = changes.length < READ_MAX && hasGap(changes, { after: this.#place, end });
+      this.#count(resync ? [] : changes);
       if (changes.length === 0 && !resync) return;
       this.#place = new FeedPlace([...this.#place.revisions, ...changes.map(({ id }) => id), ...(resync ? end.revisions : [])]);
       this.#send({ changes: resync ? [] : changes, total: this.#place.total, resync });
@@ -122,6 +132,12 @@ export class FeedHub {
       this.#healthy = false;
       this.#logger.warn({ error: String(error) }, "the feed could not be read; heartbeats to edges are paused");
     }
+  }
+
+  #count(changes: readonly FeedRow[]): void {
+    this.#readAtMs = this.#clock.monotonicMs();
+    this.#rowsSent += changes.length;
+    if (changes.length > 0) this.#lagMs = Math.max(0, this.#clock.now() - Math.min(...changes.map(({ at }) => at)));
   }
 
   async #beat(): Promise<void> {

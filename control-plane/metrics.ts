@@ -1,0 +1,103 @@
+import { Counter, Histogram, Registry } from "prom-client";
+import type { Clock } from "../common/clock.ts";
+import { addCounter, addGauge, byLabel } from "../common/metrics/read-metrics.ts";
+import { type MetricsServer, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
+import type { Leases } from "./credit/leases.ts";
+import type { Settler } from "./credit/settler.ts";
+import type { Edges } from "./feed/edges.ts";
+import type { FeedHub } from "./feed/hub.ts";
+import type { ControlDeps } from "./services/deps.ts";
+import type { Slots } from "./slots/slots.ts";
+import type { Store } from "./stores/store.ts";
+
+/** What the figures are read from. */
+export interface ControlFigures {
+  readonly settler: Pick<Settler, "figures" | "waiting">;
+  readonly leases: Pick<Leases, "figures">;
+  readonly feed: Pick<FeedHub, "figures">;
+  readonly edges: Pick<Edges, "connected">;
+  readonly slots: Pick<Slots, "count" | "isOwned" | "planes">;
+}
+
+const TRANSACTION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Serves the metrics of the control plane if METRICS_PORT is set; without it nothing is measured. */
+export async function startMetrics(deps: ControlDeps): Promise<MetricsServer | undefined> {
+  const { config, clock, store } = deps;
+  if (config.metricsPort === undefined) return undefined;
+  const registry = new Registry();
+  addControlFigures(registry, deps);
+  measureTransactions(store, { registry, clock, name: config.mongo ? "mongodb" : "embedded" });
+  return serveProcessMetrics(config, registry, "control-plane");
+}
+
+/** Adds counts and states that the parts of the control plane keep anyway. */
+export function addControlFigures(registry: Registry, { settler, leases, feed, edges, slots }: ControlFigures): void {
+  const counter = (name: string, help: string, read: () => number) => addCounter(registry, { name, help, read });
+  const gauge = (name: string, help: string, read: () => number) => addGauge(registry, { name, help, read });
+  addCounter(registry, {
+    name: "tributary_settlement_calls_total",
+    help: "Calls that edges reported: settled, repeated (the same report again) or refused (other content for a known call).",
+    labelNames: ["outcome"],
+    read: () => byLabel("outcome", settler.figures.calls),
+  });
+  counter("tributary_settlement_batches_total", "Committed transactions of settlements.", () => settler.figures.batches);
+  gauge("tributary_settlement_queue_rows", "Reported calls that no transaction has taken yet.", () => settler.waiting);
+  addCounter(registry, {
+    name: "tributary_lease_requests_total",
+    help: "Lease requests of edges: granted credit, refused (none for a call that needs some) or unchanged.",
+    labelNames: ["outcome"],
+    read: () => byLabel("outcome", leases.figures),
+  });
+  counter("tributary_feed_rows_total", "Rows of the change feed that were sent to edges.", () => feed.figures.rows);
+  gauge(
+    "tributary_feed_lag_seconds",
+    "Time from the write of a feed row to its sending: the longest of the last message with rows.",
+    () => feed.figures.lagMs / 1000,
+  );
+  gauge(
+    "tributary_feed_age_seconds",
+    "Time since the feed was last read; above a few seconds the store does not answer.",
+    () => feed.figures.ageMs / 1000,
+  );
+  gauge("tributary_edges_connected", "Edges that watch this control plane.", () => edges.connected);
+  gauge("tributary_slots_owned", "Slots of organizations that this control plane owns.", () => ownedOf(slots));
+  gauge("tributary_control_planes", "Control planes of this store that live, as this one sees it.", () => slots.planes().length);
+}
+
+function ownedOf(slots: ControlFigures["slots"]): number {
+  let owned = 0;
+  for (let slot = 0; slot < slots.count; slot++) if (slots.isOwned(slot)) owned++;
+  return owned;
+}
+
+/** Measures every transaction of a store from now on, whichever adapter it is: each run of its work is an attempt. */
+export function measureTransactions(
+  store: Pick<Store, "transaction">,
+  { registry, clock, name }: { registry: Registry; clock: Clock; name: "mongodb" | "embedded" },
+): void {
+  const options = { labelNames: ["store"], registers: [registry] };
+  const seconds = new Histogram({
+    ...options,
+    name: "tributary_transaction_seconds",
+    help: "Time of a transaction, waiting for its turn included.",
+    buckets: TRANSACTION_BUCKETS_SECONDS,
+  });
+  const attempts = new Counter({
+    ...options,
+    name: "tributary_transaction_attempts_total",
+    help: "Runs of transactions' work; more than transactions if some conflicted.",
+  });
+  const transaction = store.transaction.bind(store);
+  store.transaction = async (scopes, work) => {
+    const begunMs = clock.monotonicMs();
+    try {
+      return await transaction(scopes, (tx) => {
+        attempts.inc({ store: name });
+        return work(tx);
+      });
+    } finally {
+      seconds.observe({ store: name }, (clock.monotonicMs() - begunMs) / 1000);
+    }
+  };
+}
