@@ -10,6 +10,7 @@ import {
   readConfig,
 } from "../../common/config.ts";
 import { isExposed, isOpen } from "../../common/exposed.ts";
+import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
 import { isCoordinatorAddress } from "../../common/peers/coordinator-address.ts";
 import { requireTls } from "../../common/peers/tls.ts";
@@ -36,6 +37,7 @@ export const coordinatorSettings = {
       shownDefault: "the address it listens on, unless that is all addresses of the machine",
     }),
   ...controlClientSettings,
+  ...metricsSettings,
   DATA_DIR: dataDirSetting,
   COORDINATOR_FEDERATIONS_MAX: countSetting(16, { min: 1, max: 1000 }).describe("Most federations that run at the same time."),
   COORDINATOR_CALLS_MAX: countSetting(64, { min: 1, max: 10_000 }).describe("Most concurrent calls to participants, for each federation."),

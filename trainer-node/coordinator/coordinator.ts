@@ -7,6 +7,7 @@ import { StorageFull } from "../blobs/blob-owners.ts";
 import { BlobsUnavailable } from "./blobs/copies/blob-copies.ts";
 import type { ClaimHealth } from "./claim-health.ts";
 import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
+import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { withCopiedBlobs } from "./copied-control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./participants/joined-work.ts";
@@ -23,6 +24,7 @@ export interface CoordinatorOptions {
   readonly address: string;
   /** Is notified of every claim, whether it was answered or not. */
   readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
+  readonly metrics: Pick<CoordinatorMetrics, "claims" | "counted">;
 }
 
 /** Claims federations without a coordinator and runs them. Its whole state is in the control plane, the blob folder and the blobs' copies. */
@@ -40,7 +42,11 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
       );
     });
     running.add(done);
-    void done.finally(() => running.delete(done));
+    options.metrics.claims = running.size;
+    void done.finally(() => {
+      running.delete(done);
+      options.metrics.claims = running.size;
+    });
   };
   const loop = (async () => {
     while (!stopping.signal.aborted) {
@@ -92,7 +98,8 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, claime
   const signal = AbortSignal.any([stopping, lost.signal]);
   const bound = { federationId: federation.id, claim, clock: deps.clock };
   const blobs = deps.blobs.of(federation.organizationId);
-  const control = withCopiedBlobs(bindControl(options.client, { ...bound, signal }), { blobs, federation, signal });
+  const counted = options.metrics.counted(bindControl(options.client, { ...bound, signal }));
+  const control = withCopiedBlobs(counted, { blobs, federation, signal });
   const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
   try {
     const missing = await missingHere(work, blobs);

@@ -2,6 +2,7 @@ import { systemClock as clock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
 import { newId } from "../../common/ids.ts";
 import { createLogger } from "../../common/logger.ts";
+import { serveProcessMetrics } from "../../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../../common/peers/control-token.ts";
 import { trustOperator } from "../../common/peers/tls.ts";
 import { onShutdown, report, runMain } from "../../common/process.ts";
@@ -16,6 +17,7 @@ import { startSweeping } from "./blobs/sweep-blobs.ts";
 import { watchClaims } from "./claim-health.ts";
 import { advertisedAddress, readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
+import { createCoordinatorMetrics } from "./coordinator-metrics.ts";
 import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
 import { createJoinedWork, eitherWay } from "./participants/joined-work.ts";
@@ -71,8 +73,11 @@ await runMain("tributary coordinator", async () => {
     clock,
     tls: config.tls && { ...config.tls, clients: "required" },
   });
+  const metrics = createCoordinatorMetrics({ clock });
+  const metricsServer = await serveProcessMetrics(config, metrics.registry, "coordinator");
   const coordinator = startCoordinator(deps, {
     client,
+    metrics,
     health,
     federationsMax: config.coordinatorFederationsMax,
     leaseMs: config.coordinatorLeaseMs,
@@ -90,6 +95,7 @@ await runMain("tributary coordinator", async () => {
     await coordinator.stop();
     await Promise.all([aggregation.close(), secure.close(), nodes.close()]);
     channel.close();
+    await metricsServer?.stop();
   });
   logger.info({ port: server.port }, "ready");
   report({ type: "ready", port: server.port });
