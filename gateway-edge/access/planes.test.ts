@@ -101,7 +101,7 @@ test("with one control plane every call goes to it, and no other connection is m
   await lease(ONE);
   expect(main.asked).toEqual([`lease ${ZERO}`, `lease ${ONE}`]);
   expect(a.asked).toEqual([]);
-  expect(planes.laneOf(ONE)).toBe("");
+  expect([planes.laneOf(ONE), planes.division()]).toEqual(["", 0]);
   expect(planes.all()).toEqual([main.client]);
 });
 
@@ -170,9 +170,12 @@ test("the higher epoch says who owns a slot, also if an older message comes late
   await clock.advance(0);
   await lease(ONE);
   expect(b.asked).toContain(`lease ${ONE}`);
+  const before = planes.division();
+  expect([before > 0, planes.laneOf(ONE)]).toEqual([true, "b:1"]);
   a.say({ owners: tableOf([1, 1], [1n, 6n], ["a:1"]) });
   await clock.advance(1000);
   expect([a.isClosed, b.isClosed]).toEqual([false, true]);
+  expect([planes.division() > before, planes.laneOf(ONE)]).toEqual([true, "a:1"]);
   await lease(ONE);
   expect(a.asked).toContain(`lease ${ONE}`);
   await planes.stop();

@@ -36,6 +36,8 @@ export interface Planes {
   readonly access: CreditAccess;
   /** The same for organizations with one owner. */
   laneOf(organizationId: string): string;
+  /** Another number whenever owners may have changed; 0: there is one control plane. */
+  division(): number;
   /** Every control plane. */
   all(): readonly Pick<ControlPlane, "system">[];
   stop(): Promise<void>;
@@ -58,6 +60,7 @@ class Connections {
   readonly #deps: PlanesDeps;
   readonly #addresses = new SlotAddresses();
   readonly #byAddress = new Map<string, Connection>();
+  #taken = 0;
 
   constructor(deps: PlanesDeps) {
     this.#deps = deps;
@@ -66,6 +69,7 @@ class Connections {
   take(owners: SlotOwners | undefined): void {
     if (owners === undefined || this.#deps.connect === undefined) return;
     this.#addresses.take(owners);
+    this.#taken++;
     const living = new Set(this.#addresses.planes.map(({ address }) => address));
     const missing = [...living].filter((address) => living.size > 1 && !this.#byAddress.has(address));
     for (const address of missing) this.#open(address);
@@ -79,6 +83,10 @@ class Connections {
 
   laneOf(organizationId: string): string {
     return this.#byAddress.size === 0 ? "" : (this.#addresses.addressOf(organizationId) ?? "");
+  }
+
+  get division(): number {
+    return this.#byAddress.size === 0 ? 0 : this.#taken;
   }
 
   async leave(address: string): Promise<void> {
@@ -155,6 +163,7 @@ export function createPlanes(deps: PlanesDeps): Planes {
   return {
     take: (owners) => connections.take(owners),
     laneOf,
+    division: () => connections.division,
     access: {
       lease: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.lease(request, within)),
       // The reservations of one request have one lane.

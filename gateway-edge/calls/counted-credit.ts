@@ -28,7 +28,7 @@ export function counted(credit: Credit): CountedCredit {
     progress: (progress) => credit.progress(progress),
     recall: (organizationId) => credit.recall(organizationId),
     pending: () => credit.pending(),
-    settled: () => credit.settled(),
+    settled: (organizationId) => credit.settled(organizationId),
     trouble: () => credit.trouble(),
     journal: () => credit.journal(),
     close: () => credit.close(),

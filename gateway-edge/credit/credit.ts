@@ -43,8 +43,8 @@ export interface Credit {
   recall(organizationId: string): void;
   /** Settlements that the ledger does not have yet. */
   pending(): number;
-  /** Resolves when the ledger has every call that has ended. */
-  settled(): Promise<void>;
+  /** Resolves when the ledger has every call that has ended, or every call of one organization. */
+  settled(organizationId?: string): Promise<void>;
   /** Why no call can be accepted now; undefined when calls can be accepted. */
   trouble(): string | undefined;
   /** Figures of this edge's journal. */

@@ -73,12 +73,13 @@ export class LeaseBook {
 
   /**
    * Returns credit that is free above the demand of the next seconds. Each message has the total ever returned, so that a lost message
-   * costs nothing.
+   * costs nothing. Organizations that are not asked for keep their free credit: nothing would report it.
    */
-  returns(): LeaseReturn[] {
+  returns(isAsked?: (organizationId: string) => boolean): LeaseReturn[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const returns: LeaseReturn[] = [];
     for (const { account, waiting } of this.#entries.values()) {
+      if (isAsked && !isAsked(account.organizationId)) continue;
       if (waiting.length === 0) account.release(nowMs);
       // An expired lease is not reported: the control plane would renew it.
       if (account.generation > 0n && account.isUsable(nowMs)) {
@@ -86,6 +87,11 @@ export class LeaseBook {
       }
     }
     return returns;
+  }
+
+  /** The organizations that have a lease. */
+  organizations(): Iterable<string> {
+    return this.#entries.keys();
   }
 
   /** Whether credit could be returned now. */

@@ -11,10 +11,14 @@ import type {
 import { fakeClock, settleWork } from "../access/clock-fixture.ts";
 import { finalOf, intentOf } from "./journal/journal-fixture.ts";
 import { openJournal } from "./journal/open-journal.ts";
-import { LeasedCredit } from "./leased-credit.ts";
+import { LeasedCredit, type LeasedCreditDeps } from "./leased-credit.ts";
 
 /** A control plane that counts what it is asked, over a journal on a disk that is no disk. */
-async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
+async function open({
+  disk = fakeDisk(),
+  edgeId = "e",
+  owners,
+}: { disk?: ReturnType<typeof fakeDisk>; edgeId?: string } & Pick<LeasedCreditDeps, "owners"> = {}) {
   const clock = fakeClock();
   const state = {
     rpcs: 0,
@@ -29,6 +33,8 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     isEmpty: false,
     isBlocked: false,
     onSettled: () => {},
+    /** Organizations whose control plane does not answer. */
+    away: new Set<string>(),
     released: [] as string[],
     reserved: 0,
     unused: 0n,
@@ -60,6 +66,7 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     },
     settle: async ({ settlements, returns, endedEdges }: SettleRequest) => {
       await ask();
+      if (settlements.some(({ log }) => log && state.away.has(log.organizationId))) throw new AppError("UNAVAILABLE", "away");
       if (settlements.length > 0) state.onSettled();
       state.received.push(...settlements.map(() => "a call"), ...endedEdges);
       const bad = settlements.find(({ log }) => log && state.refused.has(log.callId));
@@ -80,7 +87,7 @@ async function open({ disk = fakeDisk(), edgeId = "e" } = {}) {
     throw error;
   };
   const journal = await openJournal({ disk, folder: "/journal", edgeId, sync: "process", clock, logger: silentLogger, onBroken });
-  const credit = new LeasedCredit({ access, journal, clock, logger: silentLogger, edgeId });
+  const credit = new LeasedCredit({ access, journal, clock, logger: silentLogger, edgeId, owners });
   return { credit, journal, clock, state, disk };
 }
 
@@ -266,4 +273,21 @@ test("a call that ends while it waits for more leaves nothing set aside", async 
   await clock.advance(5000);
   const { cost } = state.settled.get(intentOf(1).callId) ?? { cost: 0n };
   expect(state.returns).toMatchObject([{ released: state.granted - cost }]);
+});
+
+test("credit that is closed ships the calls of every control plane, also of one that answers late", async () => {
+  const { credit, journal, clock, state } = await open({ owners: { laneOf: (name) => `plane of ${name}`, division: () => 1 } });
+  const logs = ["x", "y"].map((organizationId, index) => ({ ...finalOf(index), organizationId }));
+  state.away.add("x");
+  await Promise.all(logs.map((log) => credit.settle(log)));
+  let isClosed = false;
+  const closing = credit.close().then(() => {
+    isClosed = true;
+  });
+  await clock.advance(3_000);
+  expect([[...state.settled.keys()], isClosed]).toEqual([[logs[1]?.callId], false]);
+  state.away.delete("x");
+  await clock.advance(3_000);
+  await closing;
+  expect([state.settled.size, journal.pending()]).toEqual([2, 0]);
 });

@@ -10,12 +10,12 @@ import type { Held } from "./lease-account.ts";
 import { LeaseBook } from "./lease-book.ts";
 import { type Permitted, RatePermits } from "./rate-permits.ts";
 import { reserveByCall } from "./reserve-by-call.ts";
-import { Shipper } from "./ship.ts";
+import { type Division, Shipper } from "./ship.ts";
 
 export interface LeasedCreditDeps {
   readonly access: Pick<ControlPlane["access"], "lease" | "reserveMany" | "release" | "settle">;
-  /** Organizations with the same control plane; absent: there is one. */
-  readonly laneOf?: ((organizationId: string) => string) | undefined;
+  /** Which control plane has which organization; absent: there is one. */
+  readonly owners?: Division | undefined;
   readonly journal: Journal;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -51,19 +51,21 @@ export class LeasedCredit implements Credit {
   readonly #wake = () => this.#shipper.wake();
 
   constructor(deps: LeasedCreditDeps) {
-    const { journal, access, clock, logger, edgeId } = deps;
+    const { journal, access, clock, logger, edgeId, owners } = deps;
     this.#deps = deps;
     this.#book = new LeaseBook(deps);
     this.#permits = new RatePermits(clock);
-    this.#byCall = reserveByCall({ ...deps, permits: this.#permits });
+    this.#byCall = reserveByCall({ ...deps, laneOf: owners?.laneOf, permits: this.#permits });
     this.#shipper = new Shipper({
       journal,
       access,
       clock,
       logger,
       edgeId,
+      owners,
       generationOf: (callId) => this.#held.get(callId)?.held.generation ?? 0n,
-      returns: () => this.#book.returns(),
+      returns: (isAsked) => this.#book.returns(isAsked),
+      leased: () => this.#book.organizations(),
       settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,
     });
@@ -124,8 +126,8 @@ export class LeasedCredit implements Credit {
     return this.#deps.journal.pending();
   }
 
-  settled(): Promise<void> {
-    return this.#shipper.idle();
+  settled(organizationId?: string): Promise<void> {
+    return this.#shipper.idle(organizationId);
   }
 
   trouble(): string | undefined {
@@ -193,7 +195,7 @@ export class LeasedCredit implements Credit {
    */
   async #onceSettled({ intent: { organizationId, worstCase } }: ReserveInput, error: unknown): Promise<Held> {
     if (asAppError(error).code !== "QUOTA_EXCEEDED" || this.pending() === 0) throw error;
-    await this.#shipper.idle();
+    await this.#shipper.idle(organizationId);
     return this.#book.reserve(organizationId, worstCase);
   }
 

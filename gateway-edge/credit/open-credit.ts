@@ -9,7 +9,7 @@ import { LeasedCredit } from "./leased-credit.ts";
 export async function openCredit(
   { config, control, clock, logger }: EdgeDeps,
   edgeId: string,
-  { access, laneOf }: Partial<Pick<Planes, "access" | "laneOf">> = {},
+  owners?: Pick<Planes, "access" | "laneOf" | "division">,
 ): Promise<Credit> {
   const journal = await openJournal({
     disk: systemDisk,
@@ -24,5 +24,5 @@ export async function openCredit(
       process.exit(1);
     },
   });
-  return new LeasedCredit({ access: access ?? control.access, laneOf, journal, clock, logger, edgeId });
+  return new LeasedCredit({ access: (owners ?? control).access, owners, journal, clock, logger, edgeId });
 }

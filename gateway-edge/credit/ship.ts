@@ -1,11 +1,20 @@
 import type { Clock } from "../../common/clock.ts";
-import { type AppError, asAppError, isTransient } from "../../common/errors.ts";
+import { type AppError, asAppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import { ownerOf } from "../../common/peers/peer.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Settlement } from "./journal/final-record.ts";
 import type { Journal } from "./journal/journal.ts";
+import { BATCH_MAX, Lane, type LaneDeps } from "./ship-lane.ts";
+
+/** Which control plane an organization's calls go to, where there are several. */
+export interface Division {
+  /** Organizations with the same owner have the same lane. */
+  laneOf(organizationId: string): string;
+  /** Another number whenever owners may have changed; 0: there is one control plane. */
+  division(): number;
+}
 
 export interface ShipperDeps {
   readonly journal: Pick<Journal, "unacknowledged" | "acknowledge" | "pending">;
@@ -13,157 +22,229 @@ export interface ShipperDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly edgeId: string;
+  /** Absent: there is one control plane. */
+  readonly owners?: Division | undefined;
   /** The lease generation of a call; zero: it was reserved alone, or before this process started. */
   readonly generationOf: (callId: string) => bigint;
-  /** Credit that leases return; read for each batch. */
-  readonly returns: () => LeaseReturn[];
+  /** Credit that leases return, of these organizations; read for each batch. */
+  readonly returns: (isAsked?: (organizationId: string) => boolean) => LeaseReturn[];
+  /** The organizations that have leases. */
+  readonly leased: () => Iterable<string>;
   /** The ledger has the call, or refused it permanently. */
   readonly settled: (callId: string) => void;
   /** Earlier processes whose calls are in the journal: when those are settled, their leases end. */
   readonly endedEdges: readonly string[];
 }
 
-const BATCH_MAX = 400;
 const SETTLE_MS = 5000;
-/**
- * While calls end one after another, each batch waits this long to fill up: a batch costs much the same with one call or fifty. A caller
- * that waits for the ledger ends the wait.
- */
-const GATHER_MS = 250;
-/** After this time without a batch a call is shipped alone. */
-const PAUSE_MS = 200;
-const BACK_OFF_MS = 50;
-const BACK_OFF_MS_MAX = 1000;
+/** Finals in memory that wait in lanes. With more, the journal is not read further until a lane has shipped some. */
+const HELD_MAX = 10_000;
+const ONE: Division = { laneOf: () => "", division: () => 0 };
 
-/** Ships finished calls from the journal to the ledger, in order and in batches, until the ledger has them. */
+/**
+ * Ships finished calls from the journal to the ledger, until the ledger has them. Each control plane has its own lane, which reads on in the
+ * order of the journal: while the calls of one wait, for example because a slot has no owner, those of the others are shipped. The journal
+ * is acknowledged up to the oldest call that any lane still has. With one control plane there is one lane, which reads the journal itself.
+ */
 export class Shipper {
   readonly #deps: ShipperDeps;
-  #running = false;
-  #stopped = false;
-  /** Something was added since the journal was last read. */
-  #woken = false;
-  #reportReturns = false;
-  #lastShippedMs = Number.NEGATIVE_INFINITY;
-  #idleWaiters: (() => void)[] = [];
+  readonly #owners: Division;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #laneDeps: LaneDeps;
+  /** The newest final that a lane has or had. */
+  #readTo = 0;
+  /** Finals that lanes have. */
+  #held = 0;
+  /** The division by which waiting finals are in their lanes; above 0 there were several control planes. */
+  #division = 0;
+  #isDivided = false;
+  /** Rises when finals move from one lane to another. */
+  #moves = 0;
+  /** The last final of earlier processes; known when the journal was read to its end. */
+  #earlierTo: number | undefined;
   #endedEdges: readonly string[];
-  #endGathering: () => void = () => {};
+  #reporting: Promise<void> | undefined;
+  #stopped = false;
 
   constructor(deps: ShipperDeps) {
     this.#deps = deps;
+    this.#owners = deps.owners ?? ONE;
     // Leases of edges with another certificate expire by themselves: this edge may not end them.
     this.#endedEdges = deps.endedEdges.filter((id) => [undefined, ownerOf(deps.edgeId)].includes(ownerOf(id)));
+    this.#laneDeps = {
+      clock: deps.clock,
+      logger: deps.logger,
+      take: (lane) => this.#take(lane),
+      waiting: (lane) => (this.#isDivided ? lane.queue.length : deps.journal.pending()),
+      settle: (lane, batch) => this.#settle(lane, batch),
+      keep: (lane, batch) => this.#keep(lane, batch),
+      shipped: (lane) => this.#shipped(lane),
+    };
   }
 
   /** The journal has more finals, or leases have credit to return. */
   wake({ reportReturns = false } = {}): void {
-    this.#woken = true;
-    this.#reportReturns ||= reportReturns;
-    if (!this.#running && !this.#stopped) void this.#run();
-    else if (this.#deps.journal.pending() >= BATCH_MAX) this.#endGathering();
+    if (this.#stopped) return;
+    this.#divide();
+    if (!this.#isDivided) this.#lane("").wake(reportReturns);
+    else if (reportReturns) for (const name of this.#leasedLanes()) this.#lane(name).wake(true);
   }
 
-  /** Resolves when the ledger has everything that the journal had at the time of the call. */
-  async idle(): Promise<void> {
-    if (!this.#running) return;
-    const idle = new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
-    this.#endGathering();
-    await idle;
+  /**
+   * Resolves when the ledger has everything that the journal had at the time of the call, or what it had of one organization; and has the
+   * returned credit.
+   */
+  async idle(organizationId?: string): Promise<void> {
+    let [moves, isPart] = [0, false];
+    do {
+      this.#divide();
+      moves = this.#moves;
+      isPart = this.#held >= HELD_MAX;
+      await Promise.all(this.#lanesWith(isPart ? undefined : organizationId).map((lane) => lane.idle()));
+      this.#divide();
+    } while (!this.#stopped && (isPart || moves !== this.#moves));
+    if (organizationId === undefined) await this.#reporting;
   }
 
-  /** Stops after the running batch; the rest stays in the journal. */
+  /** Stops after the running batches; the rest stays in the journal. */
   stop(): void {
     this.#stopped = true;
+    for (const lane of this.#lanes.values()) lane.stop();
   }
 
-  async #run(): Promise<void> {
-    this.#running = true;
-    while (this.#woken && !this.#stopped) {
-      this.#woken = false;
-      await this.#gather();
-      await this.#ship();
+  #lane(name: string): Lane {
+    const known = this.#lanes.get(name);
+    if (known) return known;
+    const lane = new Lane(name, this.#laneDeps);
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  #leasedLanes(): Set<string> {
+    return new Set([...this.#deps.leased()].map((organizationId) => this.#owners.laneOf(organizationId)));
+  }
+
+  /** The lanes that can have finals or returns of an organization, by what they hold: a lane may have them from before a change of owner. */
+  #lanesWith(organizationId: string | undefined): Lane[] {
+    const lanes = [...this.#lanes.values()];
+    if (organizationId === undefined || !this.#isDivided) return lanes;
+    const isOf = ({ log }: Settlement) => log.organizationId === organizationId;
+    const name = this.#owners.laneOf(organizationId);
+    return lanes.filter((lane) => lane.name === name || lane.queue.some(isOf) || lane.inFlight.some(isOf));
+  }
+
+  /** Where there are several control planes: puts what the journal has into the lanes, and what waits into the lanes of new owners. */
+  #divide(): void {
+    const division = this.#owners.division();
+    if (this.#stopped) return;
+    if (division !== this.#division) this.#followOwners(division);
+    if (!this.#isDivided) return;
+    const woken = new Set<Lane>();
+    for (const settlement of this.#read(HELD_MAX - this.#held)) {
+      const lane = this.#lane(this.#owners.laneOf(settlement.log.organizationId));
+      lane.queue.push(settlement);
+      woken.add(lane);
     }
-    this.#running = false;
-    for (const wake of this.#idleWaiters.splice(0)) wake();
+    for (const lane of woken) lane.wake();
   }
 
-  /** Ships full batches one after the other. A batch that is not full waits for more finals. */
-  async #ship(): Promise<void> {
-    do {
-      const batch = this.#take();
-      if (batch.length === 0 && !this.#reportReturns) return;
-      this.#reportReturns = false;
-      // Finals that the ledger did not take stay unacknowledged: the next process ships them.
-      if (!(await this.#bring(batch))) return;
-      const last = batch.at(-1);
-      if (last) this.#deps.journal.acknowledge(last.sequence);
-      for (const { log } of batch) this.#deps.settled(log.callId);
-      this.#lastShippedMs = this.#deps.clock.monotonicMs();
-      // The journal has no more finals, so those of dead processes are shipped.
-      if (batch.length < BATCH_MAX && this.#endedEdges.length > 0) await this.#reportEnded();
-    } while (!this.#stopped && (this.#reportReturns || this.#deps.journal.pending() >= BATCH_MAX));
-    this.#woken ||= this.#deps.journal.pending() > 0;
+  #followOwners(division: number): void {
+    this.#division = division;
+    this.#isDivided = true;
+    this.#moves++;
+    for (const lane of [...this.#lanes.values()]) {
+      const moved = lane.queue.filter((settlement) => !this.#isIn(lane, settlement));
+      lane.queue = lane.queue.filter((settlement) => this.#isIn(lane, settlement));
+      this.#move(moved);
+      if (lane.isEmpty) this.#lanes.delete(lane.name);
+    }
+    // A new owner has to learn what leases returned, also if the message to the owner before it was lost.
+    for (const name of this.#leasedLanes()) this.#lane(name).wake(true);
+  }
+
+  #isIn(lane: Lane, { log }: Settlement): boolean {
+    return this.#owners.laneOf(log.organizationId) === lane.name;
+  }
+
+  #move(moved: readonly Settlement[]): void {
+    for (const [name, settlements] of Map.groupBy(moved, ({ log }) => this.#owners.laneOf(log.organizationId))) {
+      const lane = this.#lane(name);
+      lane.queue = [...lane.queue, ...settlements].sort((one, other) => one.sequence - other.sequence);
+      lane.wake();
+    }
+  }
+
+  /** Finals that no lane had yet, in order. */
+  #read(count: number): Settlement[] {
+    const read: Settlement[] = [];
+    if (count <= 0) return read;
+    for (const settlement of this.#deps.journal.unacknowledged(this.#readTo)) {
+      read.push(settlement);
+      if (read.length === count) break;
+    }
+    this.#readTo = read.at(-1)?.sequence ?? this.#readTo;
+    this.#held += read.length;
+    if (read.length < count) this.#earlierTo ??= this.#readTo;
+    return read;
+  }
+
+  #take(lane: Lane): readonly Settlement[] {
+    this.#divide();
+    return this.#isDivided ? lane.queue.splice(0, BATCH_MAX) : this.#read(BATCH_MAX);
+  }
+
+  #keep(lane: Lane, batch: readonly Settlement[]): readonly Settlement[] {
+    this.#divide();
+    if (!this.#isDivided || this.#stopped) return batch;
+    const moved = new Set(batch.filter((settlement) => !this.#isIn(lane, settlement)));
+    if (moved.size === 0) return batch;
+    this.#moves++;
+    lane.inFlight = lane.inFlight.filter((settlement) => !moved.has(settlement));
+    this.#move([...moved]);
+    return batch.filter((settlement) => !moved.has(settlement));
+  }
+
+  #shipped(lane: Lane): Promise<void> | undefined {
+    const shipped = lane.inFlight;
+    lane.inFlight = [];
+    this.#held -= shipped.length;
+    const shippedTo = this.#shippedTo();
+    if (shipped.length > 0) this.#deps.journal.acknowledge(shippedTo);
+    for (const { log } of shipped) this.#deps.settled(log.callId);
+    // There may be room for more.
+    this.#divide();
+    if (this.#endedEdges.length === 0 || this.#earlierTo === undefined || shippedTo < this.#earlierTo) return undefined;
+    this.#reporting ??= this.#reportEnded().finally(() => {
+      this.#reporting = undefined;
+    });
+    return this.#isDivided ? undefined : this.#reporting;
+  }
+
+  /** The ledger has every final up to this sequence. */
+  #shippedTo(): number {
+    let shippedTo = this.#readTo;
+    for (const { inFlight, queue } of this.#lanes.values()) {
+      for (const first of [inFlight[0], queue[0]]) if (first && first.sequence <= shippedTo) shippedTo = first.sequence - 1;
+    }
+    return shippedTo;
   }
 
   /** Tried again with the next batch if it fails; until then their leases expire by themselves. */
   async #reportEnded(): Promise<void> {
-    if ((await this.#settle([], this.#endedEdges)) === undefined) this.#endedEdges = [];
+    if ((await this.#send([], [], this.#endedEdges)) === undefined) this.#endedEdges = [];
   }
 
-  async #gather(): Promise<void> {
-    const sinceMs = this.#deps.clock.monotonicMs() - this.#lastShippedMs;
-    // A single call after a pause, or a call that something waits for, is shipped at once.
-    if (sinceMs > PAUSE_MS || this.#idleWaiters.length > 0 || this.#deps.journal.pending() >= BATCH_MAX) return;
-    await new Promise<void>((resolve) => {
-      const cancel = this.#deps.clock.after(GATHER_MS, resolve);
-      this.#endGathering = () => {
-        cancel();
-        resolve();
-      };
-    });
-    this.#endGathering = () => {};
+  async #settle(lane: Lane, batch: readonly Settlement[]): Promise<AppError | undefined> {
+    if (!this.#isDivided) return this.#send(batch, this.#deps.returns());
+    const returns = this.#deps.returns((organizationId) => this.#owners.laneOf(organizationId) === lane.name);
+    return batch.length === 0 && returns.length === 0 ? undefined : this.#send(batch, returns);
   }
 
-  #take(): Settlement[] {
-    const batch: Settlement[] = [];
-    for (const settlement of this.#deps.journal.unacknowledged()) {
-      batch.push(settlement);
-      if (batch.length === BATCH_MAX) break;
-    }
-    return batch;
-  }
-
-  /** Whether the ledger has all of the batch, or refused it permanently; false: stopped before. */
-  async #bring(batch: readonly Settlement[]): Promise<boolean> {
-    for (let delayMs = BACK_OFF_MS; ; delayMs = Math.min(delayMs * 2, BACK_OFF_MS_MAX)) {
-      const failure = await this.#settle(batch);
-      if (failure === undefined) return true;
-      if (!isTransient(failure)) return this.#oneByOne(batch, failure);
-      if (this.#stopped) return false;
-      await this.#deps.clock.sleep(delayMs);
-    }
-  }
-
-  /**
-   * One refused settlement fails its batch: sent one by one, each gets its own result. A repeated settlement is harmless because of its
-   * call id.
-   */
-  async #oneByOne(batch: readonly Settlement[], failure: AppError): Promise<boolean> {
-    const [only] = batch;
-    if (only && batch.length === 1) {
-      const { callId, cost } = only.log;
-      // Refused for its content: a retry changes nothing. This is money lost or counted twice, so it is logged as an error.
-      this.#deps.logger.error({ callId, code: failure.code, cost: cost.toString(), reason: failure.message }, "a settlement was refused");
-      return true;
-    }
-    for (const settlement of batch) if (!(await this.#bring([settlement]))) return false;
-    return true;
-  }
-
-  async #settle(batch: readonly Settlement[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
-    const { access, edgeId, generationOf, returns } = this.#deps;
+  async #send(batch: readonly Settlement[], returns: LeaseReturn[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
+    const { access, edgeId, generationOf } = this.#deps;
     const settlements = batch.map(({ log }) => ({ log, leaseGeneration: generationOf(log.callId) }));
     try {
-      await access.settle({ settlements, edgeId, returns: returns(), endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
+      await access.settle({ settlements, edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
       return undefined;
     } catch (thrown) {
       return asAppError(thrown);

@@ -52,9 +52,9 @@ export interface Journal {
   final(log: UsageLog): Promise<void>;
   /**
    * In order, each with its sequence. Only durable rows, so that the ledger never receives a row that a crash could change. While the disk
-   * accepts no writes, also the rows that wait for it: then the ledger is the safer place.
+   * accepts no writes, also the rows that wait for it: then the ledger is the safer place. With a sequence, only those after it.
    */
-  unacknowledged(): Generator<Settlement>;
+  unacknowledged(after?: number): Generator<Settlement>;
   /** The ledger has every final up to this sequence. Files without other content are removed. */
   acknowledge(sequence: number): void;
   /** How many finals are unacknowledged. */

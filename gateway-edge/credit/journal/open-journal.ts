@@ -157,8 +157,8 @@ class FileJournal implements Journal {
     }
   }
 
-  *unacknowledged(): Generator<Settlement> {
-    for (let after = this.#watermark; ; ) {
+  *unacknowledged(from = 0): Generator<Settlement> {
+    for (let after = Math.max(from, this.#watermark); ; ) {
       for (const settlement of this.#notInMemory(after)) {
         after = settlement.sequence;
         yield settlement;
