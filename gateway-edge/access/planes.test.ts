@@ -87,7 +87,7 @@ function open() {
     random: systemRandom,
     logger: silentLogger,
     edgeId: "edge-1",
-    flush: ({ flush, recall }) => void flushes.push(`${flush} ${recall}`),
+    flush: ({ flush, recall, organizationId }) => void flushes.push(`${flush} ${recall} ${organizationId}`),
   });
   const lease = (organizationId: string) =>
     planes.access.lease({ edgeId: "edge-1", organizationId, need: 0n, want: 0n, generation: 0n, released: 0n, free: 0n }, WITHIN);
@@ -115,8 +115,9 @@ test("with several planes each organization's calls go to its owner, and every p
   expect(b.asked).toEqual(["watch true", `lease ${ONE}`]);
   expect(main.asked).toEqual([]);
   b.say({ flush: 7n, recall: ONE });
+  b.say({ flush: 8n, flushOrganization: ZERO });
   await clock.advance(0);
-  expect(flushes).toEqual([`7 ${ONE}`]);
+  expect(flushes).toEqual([`7 ${ONE} undefined`, `8 undefined ${ZERO}`]);
   expect(planes.all()).toHaveLength(2);
   await planes.stop();
 });

@@ -7,7 +7,7 @@ import type { Random } from "../../common/random.ts";
 import type { LeaseReturn, Settlement, SettleRequest, SettleResponse, SlotOwners } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
 import { SlotAddresses } from "./slot-owners.ts";
-import { startWatch, type Watch } from "./watch.ts";
+import { type FlushAsked, startWatch, type Watch } from "./watch.ts";
 
 type Access = ControlPlane["access"];
 /** A control plane as an edge that knows its address uses it. */
@@ -25,7 +25,7 @@ export interface PlanesDeps {
   readonly logger: Logger;
   readonly edgeId: string;
   /** A plane reads money: settle what ended, then confirm to it. */
-  flush(asked: { flush: bigint; recall: string | undefined; access: Pick<Access, "flushed"> }): void;
+  flush(asked: FlushAsked & { access: Pick<Access, "flushed"> }): void;
 }
 
 /** The control planes of an installation with several, and which of them an organization's calls go to. */
@@ -104,7 +104,7 @@ class Connections {
       open: (request, options) => client.watch({ ...request, withoutChanges: true }, options),
       reconnect: () => client.reconnect(),
       receive: (_changes, { owners }) => this.take(owners),
-      flush: (flush, recall) => this.#deps.flush({ flush, recall, access: client.access }),
+      flush: (asked) => this.#deps.flush({ ...asked, access: client.access }),
       recover: async () => new FeedPlace(),
     });
     this.#byAddress.set(address, { client, watch });

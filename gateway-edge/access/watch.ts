@@ -23,10 +23,21 @@ export interface WatchDeps {
   readonly edgeId: string;
   /** Delivers a heartbeat with the changes since the last one. */
   receive(changes: readonly Change[], sign: Pick<WatchResponse, "instance" | "noPrimary" | "owners">): void;
-  /** A reader needs exact balances: ship ended calls to the ledger now, and return the free part of the recalled organization's lease. */
-  flush(flush: bigint, recall: string | undefined): void;
+  /**
+   * A reader needs exact balances: ship ended calls to the ledger now, all or those of one organization, and return the free part of the
+   * recalled organization's lease.
+   */
+  flush(asked: FlushAsked): void;
   /** Changes were missed: drop all caches and load again. Resolves with the place to watch from. */
   recover(): Promise<FeedPlace>;
+}
+
+/** Which calls a reader waits for. */
+export interface FlushAsked {
+  readonly flush: bigint;
+  readonly recall: string | undefined;
+  /** Undefined: those of all organizations. */
+  readonly organizationId: string | undefined;
 }
 
 /** A running watch. */
@@ -116,7 +127,8 @@ async function listen(position: Position, deps: RunningDeps): Promise<void> {
 async function apply(message: WatchResponse, position: Position, deps: RunningDeps): Promise<void> {
   // A control plane that knows fewer changes has lost some: its store was restored to an older state.
   if (message.resync || message.revision < position.place.total) return recoverInto(position, deps);
-  if (message.flush !== undefined) deps.flush(message.flush, message.recall);
+  const { flush, recall, flushOrganization } = message;
+  if (flush !== undefined) deps.flush({ flush, recall, organizationId: flushOrganization });
   deps.receive(message.changes, message);
   // Without a primary the newest changes may be rolled back, and others get their numbers.
   if (!message.noPrimary) for (const { revision } of message.changes) position.place.advance(Number(revision));

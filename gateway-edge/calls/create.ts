@@ -5,7 +5,7 @@ import { createCatalog } from "../access/catalog.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import { createMirror } from "../access/mirror.ts";
 import { createPlanes, type PlanesDeps } from "../access/planes.ts";
-import { startWatch } from "../access/watch.ts";
+import { type FlushAsked, startWatch } from "../access/watch.ts";
 import type { Credit } from "../credit/credit.ts";
 import { openCredit } from "../credit/open-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
@@ -118,7 +118,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
         if (kind === "cache") void layers.cache.clear();
       }
     },
-    flush: (number, recall) => flush({ flush: number, recall, access }),
+    flush: (asked) => flush({ ...asked, access }),
     recover: async () => {
       mirror.dropAll();
       // The missed changes may include an order to clear the cache.
@@ -182,21 +182,21 @@ function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady
 
 /** The credit of this edge at the control planes that own it, and how a request of one of them for settlements is answered. */
 async function openPlanes(deps: EdgeDeps, edgeId: string, given: Credit | undefined) {
-  const flush: PlanesDeps["flush"] = ({ flush: number, recall, access }) => {
-    if (recall !== undefined) credit.recall(recall);
-    void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, flush: number });
+  const flush: PlanesDeps["flush"] = ({ access, ...asked }) => {
+    if (asked.recall !== undefined) credit.recall(asked.recall);
+    void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, ...asked });
   };
   const planes = createPlanes({ ...deps, connect: deps.connectPlane, edgeId, flush });
   const credit = counted(given ?? (await openCredit(deps, edgeId, planes)));
   return { planes, credit, flush };
 }
 
-/** Ships every ended call to the ledger and reports that. The requester waits only for a limited time. */
+/** Ships the ended calls that a requester waits for to the ledger and reports that. The requester waits only for a limited time. */
 async function tellFlushed(
   { access, logger }: Pick<EdgeDeps, "logger"> & { readonly access: Pick<ControlPlane["access"], "flushed"> },
-  { credit, edgeId, flush }: { credit: Credit; edgeId: string; flush: bigint },
+  { credit, edgeId, flush, organizationId }: { credit: Credit; edgeId: string } & Pick<FlushAsked, "flush" | "organizationId">,
 ): Promise<void> {
-  await credit.settled();
+  await credit.settled(organizationId);
   await access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
     logger.debug({ error: String(error) }, "it could not be reported to the control plane that all calls are settled");
   });

@@ -100,7 +100,7 @@ async function watch(deps: ControlDeps, request: WatchRequest, stream: ServerStr
     const beat = () => send({ changes: [], total: 0, resync: false });
     const from = place && new FeedPlace(place.revisions.map(Number));
     const stopFeed = request.withoutChanges ? repeat(deps.clock, beat) : await deps.feed.watch(from, send);
-    const forget = deps.edges.add(edgeId, (flush, recall) => {
+    const forget = deps.edges.add(edgeId, ({ flush, recall, organizationId }) => {
       if (gone.aborted) return;
       stream.write({
         changes: [],
@@ -108,6 +108,7 @@ async function watch(deps: ControlDeps, request: WatchRequest, stream: ServerStr
         resync: false,
         flush: BigInt(flush),
         recall,
+        flushOrganization: organizationId,
         instance,
         noPrimary: isWithoutPrimary,
       });

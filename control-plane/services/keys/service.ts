@@ -46,7 +46,7 @@ const listKeys =
   (deps: ControlDeps): Handlers["listKeys"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(actor.organizationId);
     const page = pageOf(request.page);
     const now = deps.clock.now();
     const where = await keyFilter(deps.store, actor, request, now);

@@ -39,7 +39,7 @@ const getBalance =
   async (_request, context) => {
     const actor = await requireActor(deps, context);
     requireOwner(deps, actor.organizationId);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(actor.organizationId);
     const balance = (await deps.store.get("accounts", organizationAccount(actor.organizationId)))?.balance ?? 0n;
     return { balance, organizationId: actor.organizationId, status: balance < 0n ? "blocked" : "active" };
   };
@@ -59,7 +59,7 @@ const listEntries =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     requireOwner(deps, actor.organizationId);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(actor.organizationId);
     const page = pageOf(request.page);
     const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
     const { records, total } = await readPage(deps.store, "ledger", {
@@ -75,7 +75,7 @@ const grantCredits =
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
     requireOwner(deps, request.organizationId);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(request.organizationId);
     const answer = await write(
       deps,
       context,

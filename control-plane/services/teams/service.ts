@@ -47,7 +47,7 @@ const listTeams =
   (deps: ControlDeps): Handlers["listTeams"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(actor.organizationId);
     const page = pageOf(request.page);
     const visible = await visibleTeamIds(deps.store, actor);
     const search = request.search?.toLowerCase() ?? "";
@@ -84,7 +84,7 @@ const getTeam =
   (deps: ControlDeps): Handlers["getTeam"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
-    await deps.edges.caughtUp();
+    await deps.edges.caughtUp(actor.organizationId);
     const { team } = await requireTeam(deps.store, actor, request.id);
     const now = deps.clock.now();
     const keys = await collect(deps.store.scan("keys", { index: "byTeam", equals: [team.id] }));

@@ -36,7 +36,7 @@ export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogF
 
 /** A call that the actor may see. A call of another tenant and a missing one give the same NOT_FOUND. */
 export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, actor: Actor, id: string): Promise<UsageRow> {
-  await deps.edges.caughtUp();
+  await deps.edges.caughtUp(actor.organizationId);
   const row = await deps.store.get("usage", id);
   const visible = await visibleTeamIds(deps.store, actor);
   if (row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId))) return row;

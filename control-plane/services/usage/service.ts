@@ -20,7 +20,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
   return {
     async listLogs(request, context) {
       const actor = await requireActor(deps, context);
-      await deps.edges.caughtUp();
+      await deps.edges.caughtUp(actor.organizationId);
       const query = await prepareQuery(deps, actor, request.filter);
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
       const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
@@ -48,7 +48,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
 
     async getUsage(request, context) {
       const actor = await requireActor(deps, context);
-      await deps.edges.caughtUp();
+      await deps.edges.caughtUp(actor.organizationId);
       const query = await prepareQuery(deps, actor, request.filter);
       if (!isTimezone(request.timezone))
         throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone. Use an IANA name such as Europe/Berlin.`);
