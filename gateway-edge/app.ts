@@ -4,6 +4,7 @@ import { gatewayErrorHandler, gatewayNotFound } from "./calls/gateway-error.ts";
 import type { EdgeDeps } from "./deps.ts";
 import type { OperationDescription } from "./schemas/operation-description.ts";
 import { consoleRoutes } from "./server/http/console/console.ts";
+import { enrollment, enrollmentDescriptions } from "./server/http/training/enrollment.ts";
 import { federationParameters, parametersDescriptions } from "./server/http/training/federation-parameters.ts";
 import { joinedDescriptions, joinedParticipants } from "./server/http/training/joined-participants.ts";
 import { nodeProxy } from "./server/http/training/node-proxy.ts";
@@ -85,6 +86,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.all(PAYMENT_EVENTS_PATH, allowOnly(["POST"]));
   router.use(operationRouter(operations, deps));
   router.use(federationParameters(deps));
+  router.use(enrollment(deps));
   router.use(joinedParticipants(deps));
   router.use(trainingBlobs(deps));
   router.use(nodeProxy(deps));
@@ -94,6 +96,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
       messagesDescription,
       paymentEventsDescription,
       ...parametersDescriptions,
+      ...enrollmentDescriptions,
       ...joinedDescriptions,
       ...blobDescriptions,
       ...otherDescriptions,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
+import { enrollmentFields } from "./enrollment-settings.ts";
 import { initialSettings } from "./initial-settings.ts";
 import { secureAggregation } from "./secure-settings.ts";
 
@@ -58,6 +59,7 @@ export const federationSettingsFields = {
   strategy: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), strategy).default({ name: "fedavg" }),
   /** What round 1 starts from; absent: every participant starts with its own parameters. */
   initial: initialSettings.optional(),
+  ...enrollmentFields,
   rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX).default(10),
   /** Of the participants, for each round. */
   fraction: z.number().gt(0, "must be above 0").max(1, "must be at most 1").default(1),

@@ -20,6 +20,8 @@ export interface FederationParticipant {
   /** Hash of the join token of this participant. */
   joinHash?: string;
   joined: boolean;
+  /** Most samples that it agreed to declare when it enrolled. */
+  maxSamples?: number;
   /** Encrypted secret that signs calls to the node. */
   sealedSecret: string;
   sealedToken?: string;
@@ -44,6 +46,8 @@ export interface Federation {
   /** JSON. */
   settings: string;
   participants: readonly FederationParticipant[];
+  /** Hash of the join link of an open federation. */
+  joinHash?: string;
   /** Reward of one round, split among its participants. */
   budgetNanoUsd: bigint;
   state: FederationState;

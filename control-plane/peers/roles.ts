@@ -50,6 +50,8 @@ const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
   [SystemServiceService.reportEdge, EDGE],
   // Participants with a join token come through edges.
   [training.joinFederation, EDGE],
+  [training.enrollParticipant, EDGE],
+  [training.leaveFederation, EDGE],
   [training.findParameters, EDGE],
   ...[
     training.claimFederations,

@@ -158,7 +158,11 @@ export const INDEXES = {
     byOrganization: { fields: ["organizationId", "createdAt"] },
   },
   trainedVersions: { byModel: { fields: ["modelId", "version"], unique: true } },
-  federations: { byOrganization: { fields: ["organizationId", "createdAt"] }, byDue: { fields: ["dueAt"] } },
+  federations: {
+    byOrganization: { fields: ["organizationId", "createdAt"] },
+    byDue: { fields: ["dueAt"] },
+    byJoinLink: { fields: ["joinHash"] },
+  },
   trainingRounds: { byFederation: { fields: ["federationId", "round"] } },
   federationEvents: { byFederation: { fields: ["federationId", "sequence"] } },
   trainerNodes: {

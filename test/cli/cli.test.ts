@@ -358,6 +358,7 @@ test("every operation of the platform has a command", async () => {
 /** Operations without a command of their own: part of another command, an alias, or not for people. */
 const OTHERWISE = [
   "DELETE /api/auth/session",
+  "DELETE /training/join",
   "DELETE /training/nodes/:id/:path",
   "GET /api/auth/oidc",
   "GET /api/auth/oidc/:provider",
@@ -374,6 +375,7 @@ const OTHERWISE = [
   "POST /api/auth/session/refresh",
   "POST /api/gw/messages",
   "POST /api/webhooks/payments/stripe",
+  "POST /training/join",
   "POST /training/join/tasks/:task",
   "POST /training/nodes/:id/:path",
   "PUT /api/admin/models/:id",

@@ -27,6 +27,7 @@ test.each([
   [{ dp: central, fraction: 0.1 }, 0.1],
   [{ dp: central, fraction: 0.1, strategy: "fedadam" }, 0.1],
   [{ dp: central }, undefined],
+  [{ dp: central, fraction: 0.1, enrollment: "open" }, undefined],
   [{ dp: central, fraction: 0.1, overSelect: 0.3 }, undefined],
   [{ dp: central, fraction: 0.1, strategy: { name: "krum", f: 1 } }, undefined],
   [{ dp: central, fraction: 0.1, secureAggregation: true }, undefined],

@@ -59,8 +59,10 @@ export function federationMessage(federation: Federation, credentials?: Credenti
 
 type ParticipantMessage = FederationMessage["participants"][number];
 
-function participantMessage({ id, nodeId, url, organizationId, dataset, joined }: FederationParticipant): ParticipantMessage {
-  return { id, nodeId, url, organizationId, dataset, joined, secret: "", token: "", tenantId: "" };
+function participantMessage({ maxSamples, ...given }: FederationParticipant): ParticipantMessage {
+  const { id, nodeId, url, organizationId, dataset, joined } = given;
+  const agreed = maxSamples === undefined ? undefined : BigInt(maxSamples);
+  return { id, nodeId, url, organizationId, dataset, joined, maxSamples: agreed, secret: "", token: "", tenantId: "" };
 }
 
 function credentialsOf(

@@ -1,13 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import { placeOf } from "../../../common/place.ts";
+import { PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import type { NewParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Team } from "../../domain/records.ts";
 import type { FederationParticipant, TrainerNode } from "../../domain/training-records.ts";
 import type { Transaction } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 
-const PARTICIPANTS_MAX = 10_000;
 const SECRET_BYTES = 32;
 const JOIN_PREFIX = "join_";
 
@@ -15,12 +15,13 @@ const JOIN_PREFIX = "join_";
 export async function newParticipants(
   deps: ControlDeps,
   tx: Transaction,
-  { team, given }: { team: Team; given: readonly NewParticipant[] },
+  { team, given, isOpen }: { team: Team; given: readonly NewParticipant[]; isOpen: boolean },
   now: number,
 ): Promise<{ participants: FederationParticipant[]; joinTokens: string[] }> {
-  if (given.length === 0 || given.length > PARTICIPANTS_MAX) {
-    throw new AppError("VALIDATION_ERROR", `A federation has 1 to ${PARTICIPANTS_MAX} participants.`, {
-      details: [{ path: "body.participants", message: `must have 1 to ${PARTICIPANTS_MAX} entries` }],
+  const least = isOpen ? 0 : 1;
+  if (given.length < least || given.length > PARTICIPANTS_MAX) {
+    throw new AppError("VALIDATION_ERROR", `A federation has ${least} to ${PARTICIPANTS_MAX} participants.`, {
+      details: [{ path: "body.participants", message: `must have ${least} to ${PARTICIPANTS_MAX} entries` }],
     });
   }
   const joinTokens: string[] = [];
@@ -30,11 +31,10 @@ export async function newParticipants(
     const organizationId = await receiverOf(tx, { team, given: one.organizationId, path });
     const place = { id: `p${index + 1}`, organizationId, dataset: one.dataset };
     const own = { secret: sealed(deps, one.secret), token: sealed(deps, one.token) };
-    const newSecret = deps.secrets.seal(Buffer.from(deps.random.bytes(SECRET_BYTES).toString("hex")));
+    const newSecret = newNodeSecret(deps);
     if (one.join) {
-      const token = JOIN_PREFIX + deps.random.bytes(SECRET_BYTES).toString("base64url");
+      const { token, joinHash } = newJoinToken(deps);
       joinTokens.push(token);
-      const joinHash = deps.secrets.tokenHash(token);
       participants.push({ ...place, sealedSecret: own.secret ?? newSecret, nodeId: "", url: "", joined: false, joinHash });
     } else {
       const url = checkNodeUrl(deps, one.url, `${path}.url`);
@@ -51,6 +51,19 @@ export async function newParticipants(
     }
   }
   return { participants, joinTokens };
+}
+
+type Secrets = Pick<ControlDeps, "secrets" | "random">;
+
+/** A new join token, of which the control plane keeps the hash. */
+export function newJoinToken({ secrets, random }: Secrets): { token: string; joinHash: string } {
+  const token = JOIN_PREFIX + random.bytes(SECRET_BYTES).toString("base64url");
+  return { token, joinHash: secrets.tokenHash(token) };
+}
+
+/** A new secret that signs calls to a participant, encrypted. */
+export function newNodeSecret({ secrets, random }: Secrets): string {
+  return secrets.seal(Buffer.from(random.bytes(SECRET_BYTES).toString("hex")));
 }
 
 function sealed({ secrets }: Pick<ControlDeps, "secrets">, text: string | undefined): string | undefined {

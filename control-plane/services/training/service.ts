@@ -1,6 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
+import { isOpen } from "../../../common/training/enrollment-settings.ts";
+import type { FederationSettings } from "../../../common/training/federation-settings.ts";
 import { NO_RECORD } from "../../../common/training/round-record.ts";
 import {
   ControlFederationResponse,
@@ -19,11 +21,12 @@ import { requireManager, requireTrainingActor, requireVisible, teamForNew } from
 import { blobUseHandlers } from "./blob-uses.ts";
 import { trainingBlobHandlers } from "./blobs.ts";
 import { dataSetHandlers } from "./data-sets.ts";
+import { enrollmentHandlers } from "./enrollment.ts";
 import { federationMessage, fittingRounds } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { trainingNodeHandlers } from "./nodes.ts";
 import { trainingParametersHandlers } from "./parameters.ts";
-import { newParticipants } from "./participants.ts";
+import { newJoinToken, newParticipants } from "./participants.ts";
 import { refuseOperatorsNodes } from "./shared-nodes.ts";
 import { trainingWorkHandlers } from "./work.ts";
 
@@ -47,6 +50,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     listEvents: listEvents(deps),
     controlFederation: changeState(deps),
     ...trainingNodeHandlers(deps),
+    ...enrollmentHandlers(deps),
     ...trainingParametersHandlers(deps),
     ...dataSetHandlers(deps),
     ...blobUseHandlers(deps),
@@ -66,12 +70,14 @@ const createFederation =
     await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
     await refuseOperatorsNodes(named, deps.config);
     const id = newId("fed", deps);
+    const link = isOpen(JSON.parse(request.settings) as FederationSettings) ? newJoinToken(deps) : undefined;
     return write(
       deps,
       context,
       { actor: actor.person, codec: CreateFederationResponse, scopes: federationScope(id) },
       async ({ tx, now, audit }) => {
-        const { participants, joinTokens } = await newParticipants(deps, tx, { team, given: request.participants }, now);
+        const given = { team, given: request.participants, isOpen: link !== undefined };
+        const { participants, joinTokens } = await newParticipants(deps, tx, given, now);
         const federation: Federation = {
           id,
           name: request.name,
@@ -80,6 +86,7 @@ const createFederation =
           createdBy: actor.userId,
           settings: request.settings,
           participants,
+          ...(link ? { joinHash: link.joinHash } : {}),
           budgetNanoUsd: request.budgetNanoUsd,
           state: "created",
           round: 0,
@@ -98,7 +105,7 @@ const createFederation =
           organizationId: team.organizationId,
           details: { name: request.name },
         });
-        return { federation: federationMessage(created), joinTokens };
+        return { federation: federationMessage(created), joinTokens, joinLink: link?.token };
       },
     );
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import { federationSettingsFields, ROUNDS_MAX } from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
@@ -8,7 +9,6 @@ import { publishBody } from "./trained-models.ts";
 
 const URL_LENGTH_MAX = 2048;
 const SECRET_LENGTH_MAX = 256;
-const PARTICIPANTS_MAX = 10_000;
 
 const url = z.string().trim().min(1, "must not be empty").max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`);
 const secret = z.string().min(16, "must have at least 16 characters").max(SECRET_LENGTH_MAX);
@@ -39,18 +39,16 @@ export const createFederationBody = z
     ...federationSettingsFields,
     name: name.optional(),
     teamId: id.optional(),
-    participants: z
-      .array(participant)
-      .min(1, "must have at least one entry")
-      .max(PARTICIPANTS_MAX, `must have at most ${PARTICIPANTS_MAX} entries`),
+    /** Not empty, unless `enrollment` is `open`. */
+    participants: z.array(participant).max(PARTICIPANTS_MAX, `must have at most ${PARTICIPANTS_MAX} entries`).default([]),
     /** The budget of each round. */
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
-    const problems = [...privacyRules(given).problems(given), ...initialProblems(given)];
+    const problems = [...privacyRules(given).problems(given), ...initialProblems(given), ...enrollmentProblems(given)];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.
-    const wanted = Math.max(1, Math.ceil(given.participants.length * given.fraction));
+    const wanted = Math.max(1, Math.ceil(mostParticipants(given) * given.fraction));
     if ((given.minResults ?? 0) <= wanted) return;
     const message = `must be at most ${wanted}, the number of participants that a round selects (participants times fraction)`;
     context.addIssue({ code: "custom", path: ["minResults"], message });
@@ -208,7 +206,26 @@ export const nodeRecord = z
   .meta({ id: "TrainerNode" });
 
 export const federationAnswer = z.object({ federation: federationRecord });
-export const createdFederationAnswer = z.object({ federation: federationRecord, joinTokens: z.array(z.string()) });
+export const createdFederationAnswer = z.object({
+  federation: federationRecord,
+  /** One for each participant with `join`. */
+  joinTokens: z.array(z.string()),
+  /** The join token of the whole federation if its `enrollment` is `open`; else null. */
+  joinLink: z.string().nullable(),
+});
+
+export const enrollBody = z.strictObject({
+  /** Most samples that the participant agrees to declare; by default, and at most, the federation's `maxSamples`. */
+  maxSamples: z.int().min(1, "must be at least 1").optional(),
+});
+export const enrolledAnswer = z.object({
+  federationId: z.string(),
+  participantId: z.string(),
+  /** The participant's own join token. */
+  token: z.string(),
+  /** Null if there is no limit. */
+  maxSamples: z.int().nullable(),
+});
 export const listFederationsAnswer = listOf(federationRecord);
 /** A `text/event-stream` of the federation's events, not JSON. */
 export const eventsAnswer = z.string();

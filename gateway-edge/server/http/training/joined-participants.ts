@@ -9,11 +9,11 @@ import { holderAddress } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { callMetadata } from "../../middleware/authenticate-user.ts";
+import { joinTokenOf } from "./enrollment.ts";
 import { createForward, type ForwardOptions } from "./forward.ts";
 
 const LOOK_MS = 5000;
 const CALL_MS_MAX = 600_000;
-const TOKEN = /^bearer +(join_[A-Za-z0-9_-]{20,100}) *$/i;
 
 interface Joined {
   /** Federation and participant. */
@@ -62,8 +62,7 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     targetOf: (joined: Joined) => JoinedTarget,
     asked: { readonly capabilities?: string } = {},
   ): Promise<void> => {
-    const token = TOKEN.exec(request.headers.authorization ?? "")?.[1];
-    if (token === undefined) throw new AppError("UNAUTHORIZED", "Send the join token as Authorization: Bearer join_...");
+    const token = joinTokenOf(request);
     const look = { deadlineMs: LOOK_MS, metadata: callMetadata(request, response) };
     const { sha256: blob = "" } = request.params;
     const joined = await control.training.joinFederation({ token, blob: String(blob), ...asked }, look);

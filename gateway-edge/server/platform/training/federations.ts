@@ -48,7 +48,11 @@ const createFederation = (deps: EdgeDeps) =>
       const { name, teamId = "", participants, budgetNanoUsd, ...settings } = body;
       await refuseUnable(deps, body, call);
       const initialBlob = await initialBlobOf(deps, body, call);
-      const { federation, joinTokens } = await deps.control.training.createFederation(
+      const {
+        federation,
+        joinTokens,
+        joinLink = null,
+      } = await deps.control.training.createFederation(
         {
           name: name ?? settings.task.name,
           teamId,
@@ -66,7 +70,7 @@ const createFederation = (deps: EdgeDeps) =>
         },
         call.write(),
       );
-      return { federation: presentFederation(sent(federation, "federation")), joinTokens };
+      return { federation: presentFederation(sent(federation, "federation")), joinTokens, joinLink };
     },
   });
 
