@@ -6,6 +6,7 @@ import type {
   Failure,
   Federation,
   FederationWork,
+  Participant,
   Round,
   RoundParticipant,
   TrainingServiceService,
@@ -25,6 +26,8 @@ export class ClaimLost extends Error {
 /** The steps of one federation under one claim. Each may be repeated: a completed step is not done twice. */
 export interface FederationControl {
   renew(leaseMs: number): Promise<Federation>;
+  /** The participants of the federation by now, which change while an open one runs. */
+  participants(): Promise<Participant[]>;
   reportWaiting(waitingFor: string, until: number): Promise<void>;
   /** Stores the parameters that the first round starts from. Returns those that were stored first. */
   setInitial(blob: string): Promise<string>;
@@ -59,6 +62,7 @@ export function bindControl(
       if (!federation) throw new ClaimLost();
       return federation;
     },
+    participants: async () => sent((await persist(() => client.getWork({ federationId }, options))).federation).participants,
     reportWaiting: async (waitingFor, until) => {
       await persist(() => client.reportWaiting({ ...held, waitingFor, until: new Date(until) }, options));
     },

@@ -3,6 +3,7 @@ import type { RoundEvaluation } from "../../proto/gen/tributary/training/v1/metr
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
+import { presentMembers } from "./participants/present-participants.ts";
 import { ownDataset } from "./train-task.ts";
 import { requireSamples } from "./updates/inspect-update.ts";
 
@@ -33,8 +34,9 @@ export async function evaluateModel(run: Evaluator, model: string, name: string)
 }
 
 async function evaluationsOf(run: Evaluator, model: string, name: string): Promise<RoundEvaluation[]> {
-  const { settings, members } = run;
+  const { settings } = run;
   if (settings.eval.mode === "none") return [];
+  const members = presentMembers(run);
   if (settings.eval.mode === "sites")
     return Promise.all(members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })));
   const chosen = settings.eval.participant;
@@ -68,7 +70,7 @@ async function ask(
   const about = { participantId: participant.id, reason: "", samples: undefined };
   try {
     const { samples, metrics } = await deps.participants.evaluate(participant, task, inTime);
-    requireSamples(samples, settings);
+    requireSamples(samples, settings, participant);
     const counted = samples === undefined ? undefined : BigInt(Math.max(0, Math.round(samples)));
     return { ...about, state: "done", samples: counted, metrics: { ...readMetrics(metrics, members.length) } };
   } catch (thrown) {

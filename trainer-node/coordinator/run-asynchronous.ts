@@ -38,8 +38,7 @@ export class AsynchronousRounds {
   }
 
   /** Runs the next round and returns the federation after it. */
-  async next(federation: Federation): Promise<Federation> {
-    const run = { ...this.#run, federation };
+  async next(run: FederationRun): Promise<Federation> {
     const { control, members } = run;
     await requireAllCapabilities(run, members);
     const round = await control.openRound(members.map(({ id }) => id));
@@ -124,7 +123,7 @@ export class AsynchronousRounds {
 }
 
 /** An update as the open round can use it; with a strategy that rebases, one that started earlier is added to the current parameters. */
-async function acceptable(run: FederationRun, { outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
+async function acceptable(run: FederationRun, { participant, outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
   if (outcome instanceof FederationFailed || outcome instanceof StorageFull) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
   const { deps, federation, settings } = run;
@@ -132,7 +131,7 @@ async function acceptable(run: FederationRun, { outcome, began }: Arrival): Prom
   try {
     const layout = inspectUpdate(update);
     requireReadable(layout, settings);
-    requireSamples(outcome.samples, settings);
+    requireSamples(outcome.samples, settings, participant);
     if (federation.headBlob === "") return outcome;
     const head = await deps.blobs.read(federation.headBlob);
     requireLayout(layout, inspectUpdate(head));

@@ -4,6 +4,7 @@ import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { withInitialParameters } from "./initial-parameters.ts";
+import { withPresentParticipants } from "./participants/present-participants.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
@@ -22,11 +23,18 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
     federation = await withInitialParameters(run);
   }
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
+  let isContinued = isRoundOpen;
+  const round = async (asked: FederationRun): Promise<Federation> => {
+    // A round that is open has its participants already.
+    const current = isContinued ? asked : await withPresentParticipants(asked);
+    return asynchronous?.next(current) ?? runRound(current);
+  };
   // The number of rounds is that of the newest state, because a federation can be extended while it runs.
   while (federation.headRound < roundsOf(federation) && !progress.isEnough()) {
     const current = { ...run, federation };
     refuseOverspending(current);
-    federation = await withCredit(current, () => asynchronous?.next(current.federation) ?? runRound(current));
+    federation = await withCredit(current, () => round(current));
+    isContinued = false;
     progress.add(federation.accuracy);
   }
   await control.complete(roundsOf(federation));

@@ -1,4 +1,5 @@
 import { canonicalJson } from "../../common/json.ts";
+import { isOpen } from "../../common/training/enrollment-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
@@ -16,19 +17,25 @@ import { UNSUPPORTED } from "./updates/inspect-update.ts";
  * resumes the round finds the same participants and the accepted updates, and asks only for the rest.
  */
 export async function runRound(run: FederationRun): Promise<Federation> {
-  const { control, settings, members } = run;
+  const { control, settings } = run;
   const chosen = chooseParticipants(run);
   await requireAllCapabilities(run, chosen);
   const round = await control.openRound(chosen.map(({ id }) => id));
-  const { wanted } = samplingOf(run)
-    ? { wanted: round.participants.length }
-    : roundSize({ participants: members.length, fraction: settings.fraction, overSelect: 0 });
+  const wanted = wantedIn(run, round.participants.length);
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });
   if (accepted.length < needed) {
     throw await notEnough(run, round, `${accepted.length} of ${needed} results.`);
   }
   return finishRound(run, round, accepted);
+}
+
+/** How many results a round waits for. That of an open federation knows only whom it asked: others may have come or gone since. */
+function wantedIn(run: FederationRun, asked: number): number {
+  const { settings, members } = run;
+  if (samplingOf(run)) return asked;
+  if (isOpen(settings)) return Math.max(1, Math.floor(asked / (1 + settings.overSelect)));
+  return roundSize({ participants: members.length, fraction: settings.fraction, overSelect: 0 }).wanted;
 }
 
 function chooseParticipants(run: FederationRun): Participant[] {

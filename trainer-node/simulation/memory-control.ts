@@ -31,6 +31,7 @@ export function createMemoryControl(options: MemoryControlOptions): MemoryContro
   };
   const control: FederationControl = {
     renew: async () => federation,
+    participants: async () => participants,
     reportWaiting: async () => {},
     setInitial: async (blob) => {
       federation = { ...federation, initialBlob: blob, headBlob: blob };

@@ -6,6 +6,7 @@ import type { Federation, Participant } from "../../../proto/gen/tributary/train
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import { asNumber, type Evaluation, type Participants, type ParticipantTask, readEvaluation, type TrainedUpdate } from "./participants.ts";
+import { createPresence } from "./presence.ts";
 
 /** A task for a joined participant. It fetches parameters by their hash. */
 export interface JoinedTask {
@@ -44,8 +45,6 @@ export interface JoinedWork {
 }
 
 const SCHEME = "join:";
-/** A participant that has not asked for work for this long is considered away. */
-const AWAY_MS = 60_000;
 
 /** The pseudo-address of a participant that joins with a token. */
 const joinAddress = (federationId: string, participantId: string): string => `${SCHEME}${federationId}/${participantId}`;
@@ -65,9 +64,9 @@ interface Pending {
 /** Creates the queue, in memory. */
 export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   const pending = new Map<string, Pending[]>();
-  const seenMs = new Map<string, number>();
   const declared = new Map<string, ReadonlySet<Capability>>();
   const wakers = new Map<string, () => void>();
+  const presence = createPresence(clock);
   const placeOf = ({ url }: NodeAddress) => url.slice(SCHEME.length);
   const ask = async (
     node: NodeAddress,
@@ -104,20 +103,19 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       );
     }
   };
-  const requireSeen = (place: string): void => {
-    const atMs = seenMs.get(place);
-    if (atMs !== undefined && clock.monotonicMs() - atMs < AWAY_MS) return;
-    throw new ParticipantProblem("it has not joined with its token, or it has not asked for work lately", { again: true });
-  };
   return {
     next: async (place, { waitMs, signal, capabilities }) => {
       declared.set(place, capabilities);
       const untilMs = clock.monotonicMs() + waitMs;
+      const stopAsking = presence.ask(place);
       for (;;) {
-        seenMs.set(place, clock.monotonicMs());
+        presence.see(place);
         const first = pending.get(place)?.[0];
         const leftMs = untilMs - clock.monotonicMs();
-        if (first || leftMs <= 0 || signal.aborted) return first?.task;
+        if (first || leftMs <= 0 || signal.aborted) {
+          stopAsking({ hungUp: signal.aborted });
+          return first?.task;
+        }
         await waitFor(clock, { leftMs, signal, wakers, place });
       }
     },
@@ -125,17 +123,19 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
     finish: (place, taskId, result) => {
       const found = pending.get(place)?.find(({ task }) => task.id === taskId);
       found?.resolve(result);
+      presence.see(place);
       return found !== undefined;
     },
     participants: {
       reach: async (node) => {
-        requireSeen(placeOf(node));
+        presence.requireSeen(placeOf(node));
         return "octets";
       },
       capabilities: async (node) => {
-        requireSeen(placeOf(node));
+        presence.requireSeen(placeOf(node));
         return declared.get(placeOf(node)) ?? new Set();
       },
+      isPresent: (node) => presence.has(placeOf(node)),
       train: async (node, task, signal) => readTrained(await ask(node, "train", task, signal)),
       evaluate: async (node, task, signal) => readEvaluated(await ask(node, "evaluate", task, signal)),
       aggregate: async () => {
@@ -151,6 +151,7 @@ export function eitherWay(called: Participants, joined: Participants): Participa
   return {
     reach: (node, signal) => of(node).reach(node, signal),
     capabilities: (node, signal) => of(node).capabilities(node, signal),
+    isPresent: (node) => of(node).isPresent?.(node),
     train: (node, task, signal) => of(node).train(node, task, signal),
     evaluate: (node, task, signal) => of(node).evaluate(node, task, signal),
     aggregate: (node, blobs, signal) => of(node).aggregate(node, blobs, signal),

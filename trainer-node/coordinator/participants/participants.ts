@@ -46,6 +46,8 @@ export interface Participants {
   reach(node: NodeAddress, signal: AbortSignal): Promise<Dialect>;
   /** The capabilities that the participant declares; throws if it cannot be reached now. */
   capabilities(node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>>;
+  /** Whether a participant that asks for its work is there now; undefined for one that is called. */
+  isPresent?(node: NodeAddress): boolean | undefined;
   train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
   evaluate(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<Evaluation>;
   /** Aggregates opaque parameters, which only participants can read. */

@@ -1,3 +1,4 @@
+import { isOpen } from "../../../common/training/enrollment-settings.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { privacyMode } from "../privacy/modes.ts";
 import { quorum, roundSize } from "../select.ts";
@@ -12,10 +13,11 @@ const REASONS_LENGTH_MAX = 500;
 /**
  * Waits until enough participants are reachable, and reports how many are, why the others are not, and the deadline. If the federation does
  * not set `minResults`, it waits for all participants of a round: for unreachable addresses a moment, for joining participants until the
- * start deadline.
+ * start deadline. An open federation waits before each of its rounds instead (present-participants.ts).
  */
 export async function waitForParticipants(run: FederationRun): Promise<void> {
   const { deps, control, settings, members, federation, signal } = run;
+  if (isOpen(settings)) return;
   const { wanted } = roundSize({ participants: federation.participants.length, fraction: settings.fraction, overSelect: 0 });
   const least = quorum({ minResults: settings.minResults, wanted });
   const startedAt = deps.clock.now();

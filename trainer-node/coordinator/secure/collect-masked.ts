@@ -101,7 +101,7 @@ async function introduceAll(run: FederationRun, { missing, wanted, round, roundI
       await requireCapabilities(run, participant, signal);
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
-      requireSamples(one.samples, run.settings);
+      requireSamples(one.samples, run.settings, participant);
       const layout = JSON.stringify(one.layout);
       if (expected !== undefined && layout !== expected) {
         throw new ParticipantProblem("SHAPE_MISMATCH: its tensors have other names, types or shapes than the others'", { again: false });

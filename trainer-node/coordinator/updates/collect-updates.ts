@@ -79,7 +79,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
       inRound.throwIfAborted();
       await requireCapabilities(run, participant, inRound);
       const update = await deps.participants.train(participant, task, inRound);
-      requireSamples(update.samples, run.settings);
+      requireSamples(update.samples, run.settings, participant);
       await requireFitting(run, update, layouts);
       return update;
     } catch (thrown) {

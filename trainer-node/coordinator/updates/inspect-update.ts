@@ -1,6 +1,7 @@
 import { computingNeed } from "../../../common/training/federation-needs.ts";
 import type { FederationSettings } from "../../../common/training/federation-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
+import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FoundTensors } from "../../blobs/passing-tensors.ts";
 import { decodeParameters } from "../../codec/parameters.ts";
 import { InputProblem } from "../../compute/problem.ts";
@@ -72,8 +73,16 @@ function integerTensorIn(layout: Layout): string | undefined {
   return tensors.find(([, dtype]) => !isFloatType(dtype))?.[0];
 }
 
-/** Refuses a sample count above the federation's `maxSamples`, because it is self-declared and decides weights and rewards. */
-export function requireSamples(samples: number | undefined, { maxSamples }: Pick<FederationSettings, "maxSamples">): void {
+/**
+ * Refuses a sample count above the federation's `maxSamples`, or above what the participant agreed to when it enrolled, because it is
+ * self-declared and decides weights and rewards.
+ */
+export function requireSamples(
+  samples: number | undefined,
+  settings: Pick<FederationSettings, "maxSamples">,
+  { maxSamples: agreed }: Pick<Participant, "maxSamples">,
+): void {
+  const maxSamples = agreed === undefined ? settings.maxSamples : Number(agreed);
   if (samples === undefined || samples <= (maxSamples ?? Number.MAX_SAFE_INTEGER)) return;
   const limit = maxSamples === undefined ? "the largest safe integer" : `maxSamples, ${maxSamples}`;
   throw new ParticipantProblem(`TOO_MANY_SAMPLES: it declares ${samples} samples, which is above ${limit}`, { again: false });
