@@ -94,7 +94,7 @@ export const trainerSettings = {
     .string()
     .startsWith("join_", "must begin with join_")
     .optional()
-    .describe("Join token of this node's place in a federation, for `TRAINER_JOIN_URL`."),
+    .describe("Join token of this node's place in a federation, or the join link of an open one, for `TRAINER_JOIN_URL`."),
   TRAINER_FUNCTIONS: z
     .string()
     .min(1)

@@ -1,18 +1,14 @@
 import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import { operatorFetch } from "../common/operator-fetch.ts";
-import { CAPABILITIES_HEADER, type Capability } from "../common/training/capabilities.ts";
+import { CAPABILITIES_HEADER } from "../common/training/capabilities.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
+import { type JoinGrant, leavePlace, ownToken } from "./own-join-token.ts";
 
-/** Options of a node that asks a gateway for work. */
-export interface JoinOptions {
-  /** The gateway's URL. This node calls no other address. */
-  readonly url: string;
-  readonly joinToken: string;
+/** Options of a node that asks a gateway for work. It calls no other address. */
+export interface JoinOptions extends JoinGrant {
   /** This node's own HTTP address, and its token if it has one. */
   readonly own: { readonly url: string; readonly token: string | undefined };
-  /** The capabilities that this node declares at `/v1/info`. */
-  readonly capabilities: readonly Capability[];
   /** Whether the message of a function's exception leaves this node, or only its type. */
   readonly exceptions?: "owner" | "all" | undefined;
   readonly clock: Clock;
@@ -29,13 +25,15 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
   const { clock, logger } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
+  let placed: JoinOptions | undefined;
   const loop = (async () => {
     let delayMs = RETRY_MS.first;
     while (!signal.aborted) {
       try {
-        const task = await nextTask(options, signal);
+        placed ??= { ...options, joinToken: await ownToken(options, signal) };
+        const task = await nextTask(placed, signal);
         delayMs = RETRY_MS.first;
-        if (task) await doTask(options, task, signal);
+        if (task) await doTask(placed, task, signal);
       } catch (thrown) {
         if (signal.aborted) return;
         logger.warn({ error: String(thrown), retryMs: delayMs }, "polling the gateway for work failed");
@@ -48,6 +46,7 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
     stop: async () => {
       stopping.abort();
       await loop;
+      if (placed) await leavePlace(options, placed.joinToken);
     },
   };
 }

@@ -130,6 +130,8 @@ function joinIfConfigured(
   return startJoining({
     url: url.replace(/(?<!\/)\/+$/, ""),
     joinToken,
+    tokenFolder: resolve(config.dataDir, "trainer-join-tokens"),
+    name: String(port),
     own,
     capabilities,
     exceptions: config.trainerExceptions,

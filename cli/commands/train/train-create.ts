@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { fromJson } from "../../../common/json.ts";
 import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
+import type { ApiAnswer } from "../../http/client.ts";
 import { type Field, option, type RequestValues } from "../../operations/spec.ts";
+import { valueAt } from "../../output/values.ts";
 import { INITIAL_HELP, initialOf } from "./train-initial.ts";
 
 /** Options of `gw train create`. Settings without an option can be set in the file. */
@@ -12,6 +14,9 @@ export const createFields: readonly Field[] = [
   option("--team <id>", "team ID", "teamId"),
   option("--participants <url,url>", "participant URLs", "participants", { kind: "list" }),
   option("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
+  option("--open", "open enrollment: whoever has the join link takes part", "open", { kind: "true" }),
+  option("--min-participants <n>", "with --open: participants that a round needs to begin", "minParticipants", { kind: "integer" }),
+  option("--max-participants <n>", "with --open: most participants at the same time", "maxParticipants", { kind: "integer" }),
   option("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),
   option("--config <json>", "training config sent with every call: epochs, lr, batch_size, ...", "task.config", { kind: "json" }),
   option("--dataset <name or json>", "dataset sent to participants: a name such as digits, or JSON", "task.dataset"),
@@ -38,7 +43,7 @@ const MS = 1000;
 
 /** Builds the request body from options and file. */
 export async function readFederation({ io }: Context, { body }: RequestValues): Promise<void> {
-  const { file, join, participants, deadlineMs, ...options } = body;
+  const { file, join, open, participants, deadlineMs, ...options } = body;
   const spec = typeof file === "string" ? readSpec(file === "-" ? await io.readStdin() : readText(file)) : {};
   const places = [
     ...((participants as string[] | undefined) ?? []).map((url) => ({ url })),
@@ -47,13 +52,28 @@ export async function readFederation({ io }: Context, { body }: RequestValues): 
   for (const name of Object.keys(body)) delete body[name];
   Object.assign(body, merged(spec, options), {
     ...(typeof deadlineMs === "number" ? { deadlineMs: Math.round(deadlineMs * MS) } : {}),
+    ...(open === true ? { enrollment: "open" } : {}),
     ...(places.length > 0 ? { participants: places } : {}),
   });
   const task = body["task"] as Record<string, unknown> | undefined;
   if (typeof task?.["dataset"] === "string") task["dataset"] = datasetOf(task["dataset"]);
   if (typeof body["initial"] === "string") body["initial"] = initialOf(body["initial"]);
-  if (body["participants"] === undefined)
-    throw usageError("There are no participants.", "Add participant URLs with --participants, or join tokens with --join.");
+  if (body["participants"] === undefined && body["enrollment"] !== "open")
+    throw usageError(
+      "There are no participants.",
+      "Add participant URLs with --participants, join tokens with --join, or a join link with --open.",
+    );
+}
+
+/** Prints what participants join with, which is shown only once. */
+export function printJoinTokens({ print, settings }: Context, { body }: ApiAnswer): void {
+  if (print.json) return;
+  const tokens = valueAt(body, "joinTokens");
+  if (Array.isArray(tokens) && tokens.length > 0) print.text(`\n${tokens.map((token) => `join token  ${String(token)}\n`).join("")}`);
+  const link = valueAt(body, "joinLink");
+  if (typeof link !== "string") return;
+  const command = `TRAINER_JOIN_URL=${settings.apiUrl.value} TRAINER_JOIN_TOKEN=${link} node trainer-node/main.ts`;
+  print.text(`\njoin link   ${link}\njoin with   ${command}\n`);
 }
 
 /** Options override single fields of an object in the file; its other fields stay. */

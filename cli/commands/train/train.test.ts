@@ -16,6 +16,7 @@ const asked: { method: string; path: string; body: string }[] = [];
 interface Script {
   federation: object;
   rounds: object[];
+  joinLink?: string;
 }
 const participant = (state: string) => ({ participantId: "p", state, reward: 0 });
 const committed = (round: number, accuracy: number) => ({
@@ -67,7 +68,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
       : path.includes("/replays")
         ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 0.875)] }
-        : { federation: script.federation, joinTokens: [] };
+        : { federation: script.federation, joinTokens: [], joinLink: script.joinLink ?? null };
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(found));
 }
@@ -207,6 +208,12 @@ test.each([
     "/training/federations",
     '{"task":{"name":"softmax","config":{"epochs":2},"dataset":"digits"},"strategy":{"name":"krum"},"rounds":5,"budgetNanoUsd":10000000,"deadlineMs":1500,"participants":[{"url":"http://a:1"},{"url":"http://b:1"},{"join":true}]}',
   ],
+  [
+    "train create --open --min-participants 3 --max-participants 20 --task softmax",
+    "POST",
+    "/training/federations",
+    '{"minParticipants":3,"maxParticipants":20,"task":{"name":"softmax"},"enrollment":"open"}',
+  ],
   ...[
     ["blob:ab", '{"blob":"ab"}'],
     ["model:a/b@2", '{"model":"a/b","version":2}'],
@@ -223,6 +230,12 @@ test.each([
   script = { federation: federation("running", 1), rounds: [] };
   expect((await gw(line)).err).toBe("");
   expect(asked).toEqual([{ method, path, body }]);
+});
+
+test("an open federation is created with the command by which others join it", async () => {
+  script = { federation: federation("created", 0), rounds: [], joinLink: "join_abc" };
+  const { out } = await gw("train create --open --table");
+  expect(out).toContain(`TRAINER_JOIN_URL=${url} TRAINER_JOIN_TOKEN=join_abc `);
 });
 
 test("parameters that do not match their ETag are not left in the output file", async () => {

@@ -12,7 +12,7 @@ import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { nodes } from "./nodes.ts";
 import { strategies } from "./strategies.ts";
-import { createFields, readFederation } from "./train-create.ts";
+import { createFields, printJoinTokens, readFederation } from "./train-create.ts";
 import { exportMetrics, metrics } from "./train-metrics.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
 import { replay } from "./train-replay.ts";
@@ -109,11 +109,7 @@ const operations: readonly OperationSpec[] = [
     fields: createFields,
     before: readFederation,
     view,
-    after: ({ print }, { body }) => {
-      const tokens = valueAt(body, "joinTokens");
-      if (!print.json && Array.isArray(tokens) && tokens.length > 0)
-        print.text(`\n${tokens.map((token) => `join token  ${String(token)}\n`).join("")}`);
-    },
+    after: printJoinTokens,
   },
   strategies,
   { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },

@@ -348,6 +348,28 @@ test("a participant behind a wall joins with its token, asks for its work and is
   expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
 });
 
+test("whoever has the join link of an open federation takes part, until it is full", async () => {
+  const created = await ask("POST", "", {
+    ...{ task, rounds: 3, enrollment: "open", minParticipants: 2, maxParticipants: 2, eval: { mode: "none" } },
+  });
+  const { federation, joinLink } = created.body;
+  expect([created.status, federation.participants]).toEqual([201, []]);
+  const enter = { TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, "joined") };
+  const joined = await Promise.all([startTrainer(enter), startTrainer(enter)]);
+  const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: 50_000 });
+  await Promise.all(joined.map(({ process }) => process.stop()));
+  expect(done).toMatchObject({ state: "completed", head: { round: 3 }, participants: [{ id: "p1" }, { id: "p2" }] });
+  expect((await call(system.url, "POST", "/training/join", { token: joinLink })).status).toBe(409);
+  const { body } = await ask("GET", `/${federation.id}/rounds`);
+  for (const { participants } of body.data) {
+    expect(participants).toMatchObject([
+      { participantId: "p1", state: "accepted" },
+      { participantId: "p2", state: "accepted" },
+    ]);
+  }
+  expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
+});
+
 test("a committed round is published with its lineage, by a key too, and rolled back to the version before", async () => {
   const id = await create({ rounds: 2 });
   const model = "published-together";

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock as clock } from "../common/clock.ts";
+import { silentLogger } from "../common/logger.ts";
+import { startJoining } from "./join-loop.ts";
+
+const [LINK, OWN] = ["join_the-link", "join_own-place"];
+
+let tokenFolder: string;
+let gateway: Server;
+let asked: string[];
+let onPoll: () => void;
+beforeEach(async () => {
+  tokenFolder = join(mkdtempSync(join(tmpdir(), "tributary-join-")), "tokens");
+  asked = [];
+  gateway = createServer((request, response) => {
+    const { method = "", url = "", headers } = request;
+    asked.push(`${method} ${url} ${headers.authorization} ${headers["x-capabilities"] ?? ""}`.trim());
+    // A poll waits for work, as the gateway's does.
+    if (url === "/training/join/tasks") return onPoll();
+    const token = headers.authorization === `Bearer ${LINK}` ? OWN : headers.authorization?.slice("Bearer ".length);
+    response.writeHead(method === "POST" ? 201 : 204, { "content-type": "application/json" });
+    response.end(method === "POST" ? JSON.stringify({ token }) : undefined);
+  });
+  await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
+});
+afterEach(() => {
+  gateway.closeAllConnections();
+  gateway.close();
+  rmSync(join(tokenFolder, ".."), { recursive: true, force: true });
+});
+
+/** Joins, waits for the first poll, and stops. */
+async function joinOnce(joinToken: string, name = "5000"): Promise<string[]> {
+  asked = [];
+  const polled = new Promise<void>((resolve) => {
+    onPoll = resolve;
+  });
+  const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+  const own = { url: "http://127.0.0.1:9", token: undefined };
+  const joining = startJoining({ url, joinToken, tokenFolder, name, own, capabilities: ["clip"], clock, logger: silentLogger });
+  await polled;
+  await joining.stop();
+  return asked;
+}
+
+const work = (token: string) => [`GET /training/join/tasks Bearer ${token} clip`];
+const enroll = (token: string) => `POST /training/join Bearer ${token} clip`;
+const leave = `DELETE /training/join Bearer ${OWN}`;
+
+test("a node with a join link gets a place once, polls with its own token, and gives the place up when it stops", async () => {
+  expect(await joinOnce(LINK)).toEqual([enroll(LINK), ...work(OWN), leave]);
+  expect(await joinOnce(LINK)).toEqual([...work(OWN), leave]);
+  // Another node of the same folder has a place of its own.
+  expect((await joinOnce(LINK, "5001"))[0]).toBe(enroll(LINK));
+});
+
+test("a node with the join token of a place keeps it, also when it stops", async () => {
+  expect(await joinOnce(OWN)).toEqual([enroll(OWN), ...work(OWN)]);
+});
