@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { gunzipSync } from "node:zlib";
 import { systemClock } from "../../common/clock.ts";
 import { purchase, reportedCall, settle } from "../proof/ledger-fixture.ts";
 import { openEmbeddedStore } from "../stores/embedded/store.ts";
@@ -104,6 +105,15 @@ test("a backup has the store, its blobs, parameters and the generated secret, in
   await opened.close();
 });
 
+/** In a run of zeros, another distance to copy from gives the same bytes: such a change is no damage. */
+function isSameInside(bytes: Buffer, whole: Buffer): boolean {
+  try {
+    return gunzipSync(bytes).equals(gunzipSync(whole));
+  } catch {
+    return false;
+  }
+}
+
 test("a damaged or truncated backup is refused and leaves nothing", async () => {
   await settle(
     store,
@@ -117,7 +127,9 @@ test("a damaged or truncated backup is refused and leaves nothing", async () => 
     ...[0, 100, Math.floor(whole.length / 2), whole.length - 1].map((bytes) => whole.subarray(0, bytes)),
     Buffer.from("not an archive"),
   ];
-  for (const bytes of damaged) {
+  const harmful = damaged.filter((bytes) => !isSameInside(bytes, whole));
+  expect(harmful.length).toBeGreaterThanOrEqual(8);
+  for (const bytes of harmful) {
     writeFileSync(inRoot("damaged"), bytes);
     await expect(restored(inRoot("damaged"), inRoot("target"))).rejects.toThrow(ToolProblem);
     expect(readdirSync(root).sort()).toEqual(["backup", "damaged", "data"]);
