@@ -120,14 +120,15 @@ export function feedContract(name: string, open: () => Promise<{ left: Store; ri
       // Missed changes come before `stop` is known: a watch that resumes again then would never end.
       let isResuming = false;
       let isOver = false;
+      const note = ({ id, subject }: FeedMessage["changes"][number]) => {
+        if (!place.covers(id)) received.push(id);
+        subjects.add(subject);
+        reads.push(right.get("idempotency", subject).then((found) => void (found ?? invisible.push(subject))));
+      };
       const receive = ({ changes, resync }: FeedMessage) => {
         if (isOver) return;
         expect(resync).toBe(false);
-        for (const { id, subject } of changes) {
-          if (!place.covers(id)) received.push(id);
-          subjects.add(subject);
-          reads.push(right.get("idempotency", subject).then((found) => void (found ?? invisible.push(subject))));
-        }
+        for (const each of changes) note(each);
         place = new FeedPlace([...place.revisions, ...changes.map(({ id }) => id)]);
         // It leaves and resumes from its place while changes are on their way.
         if (changes.length > 0 && !isResuming && ++messages % 3 === 0) {
