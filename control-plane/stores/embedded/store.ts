@@ -101,7 +101,8 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   otherProcesses(): number[] {
     this.#root.readerCheck();
     // A table with a header: process, thread, transaction.
-    const processes = [...this.#root.readerList().matchAll(/^\s*(\d+) /gm)].map(([, process]) => Number(process));
+    const lines = this.#root.readerList().split("\n");
+    const processes = lines.map((line) => Number(line.trimStart().split(" ", 1)[0] || Number.NaN)).filter(Number.isInteger);
     return [...new Set(processes)].filter((id) => id !== process.pid);
   }
 

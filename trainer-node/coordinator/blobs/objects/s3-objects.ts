@@ -82,7 +82,7 @@ type Send = (call: S3Call) => Promise<Response>;
 
 /** Sends a signed request. Failures of the server or the network are tried again: every request may be repeated. */
 function createSend({ bucket, endpoint, region, prefix, keys, clock }: S3Options): Send {
-  const root = endpoint === undefined ? `https://${bucket}.s3.${region}.amazonaws.com/` : `${endpoint.replace(/\/+$/, "")}/${bucket}/`;
+  const root = endpoint === undefined ? `https://${bucket}.s3.${region}.amazonaws.com/` : `${withoutSlash(endpoint)}/${bucket}/`;
   const signing = { ...keys, region, service: "s3" };
   const once = ({ method, key, query = {}, body, signal }: S3Call): Promise<Response> => {
     const url = new URL(root + (key === undefined ? "" : prefix + key));
@@ -168,16 +168,19 @@ async function* list(
   do {
     const query = { "list-type": "2", prefix: prefix + within, ...(next === "" ? {} : { "continuation-token": next }) };
     const text = await expect200(await send({ method: "GET", query, signal }), "listing");
-    for (const [, content = ""] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    for (const content of text.split("<Contents>").slice(1)) {
       yield { key: elementOf(content, "Key").slice(prefix.length), modifiedMs: Date.parse(elementOf(content, "LastModified")) };
     }
     next = elementOf(text, "IsTruncated") === "true" ? elementOf(text, "NextContinuationToken") : "";
   } while (next !== "");
 }
 
+const withoutSlash = (url: string): string => (url.endsWith("/") ? url.slice(0, -1) : url);
+
 /** The text of an element; keys have no characters that XML escapes, and tokens only these. */
 function elementOf(xml: string, name: string): string {
-  const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
+  const start = xml.indexOf(`<${name}>`) + name.length + 2;
+  const found = start < name.length + 2 ? "" : xml.slice(start, xml.indexOf("<", start));
   return found.replaceAll("&quot;", '"').replaceAll("&#34;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
