@@ -61,8 +61,8 @@ export async function readCall(
   requireJsonType(request);
   const rawBody = await readBody(request, deps.bodyBytesMax);
   const body = parseJson(rawBody);
-  // If the call is refused, its row names the requested model.
-  request.body = body;
+  // If the call is refused, its row names the requested model. Not in the request: a field that the class does not have costs every call.
+  if (request.res) request.res.locals["body"] = body;
   return { rawBody, body, pathModel: pathModelOf(request) };
 }
 

@@ -14,7 +14,7 @@ export function noteRefusal(inference: Pick<Inference, "refused">, statusOf: (er
     // Only a POST makes a call. A client that left was not refused, and a repeated call has its row.
     if (!caller || httpStatus >= 500 || request.method !== "POST" || response.destroyed || error.code === "IDEMPOTENCY_CONFLICT") return;
     const callId = String(response.locals["callId"]);
-    inference.refused({ callId, caller, endpoint: endpointOf(response), ...requested(request), error, httpStatus });
+    inference.refused({ callId, caller, endpoint: endpointOf(response), ...requested(request, response), error, httpStatus });
   };
 }
 
@@ -24,8 +24,8 @@ function endpointOf(response: Response): string {
   return route.startsWith("/v1/") || /[:*]/.test(route) ? route : `/v1${route}`;
 }
 
-function requested(request: Request): Pick<Refusal, "model" | "stream" | "endUser"> {
-  const { model, stream, user } = (request.body ?? {}) as { model?: unknown; stream?: unknown; user?: unknown };
+function requested(request: Request, response: Response): Pick<Refusal, "model" | "stream" | "endUser"> {
+  const { model, stream, user } = (response.locals["body"] ?? {}) as { model?: unknown; stream?: unknown; user?: unknown };
   return {
     model: pathModelOf(request) ?? (typeof model === "string" ? model : ""),
     stream: stream === true,
