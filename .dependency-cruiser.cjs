@@ -145,7 +145,7 @@ module.exports = {
       "domain-imports-common-only",
       "Pure: no I/O, no clock, no library; money and states only.",
       { path: "^control-plane/domain/", pathNot: TEST },
-      { pathNot: ["^control-plane/domain/", "^common/", "^(node:)?assert(/strict)?$", "^(node:)?(crypto|zlib)$"] },
+      { pathNot: ["^control-plane/domain/", "^common/", "^(node:)?assert(/strict)?$", "^(node:)?crypto$"] },
     ),
     forbid(
       "domain-no-clock-no-chance",

@@ -1,7 +1,7 @@
 import { systemClock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
+import { slotOf } from "../../common/slots.ts";
 import { memoryStore, Tables } from "../../test/faults/sim/memory-store.ts";
-import { slotOf } from "../domain/slots.ts";
 import { reportedCall } from "../proof/ledger-fixture.ts";
 import { collect } from "../stores/page.ts";
 import { slotScope } from "../stores/scopes.ts";

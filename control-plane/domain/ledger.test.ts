@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { slotOf } from "../../common/slots.ts";
 import {
   emptyAccount,
   emptyHead,
@@ -10,7 +11,6 @@ import {
   type Transfer,
 } from "./ledger.ts";
 import type { LedgerEntry } from "./records.ts";
-import { slotOf } from "./slots.ts";
 
 const ORGANIZATIONS = ["org_a", "org_b"];
 const SYSTEM = ["revenue", "purchases", "grants"];

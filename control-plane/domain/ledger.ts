@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
+import { slotOf } from "../../common/slots.ts";
 import type { Account, EntryType, LedgerEntry, LedgerHead } from "./records.ts";
-import { slotOf } from "./slots.ts";
 import { TRANSIT } from "./transit.ts";
 
 /** A posting: an amount above zero from one account to another, on behalf of one organization, once per reference. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { silentLogger } from "../../common/logger.ts";
+import { slotOf } from "../../common/slots.ts";
 import { organizationAccount } from "../domain/ledger.ts";
-import { slotOf } from "../domain/slots.ts";
 import { plant } from "../proof/ledger-fixture.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "../../common/logger.ts";
+import { slotOf } from "../../common/slots.ts";
 import type { OutboxRow } from "../domain/ledger-records.ts";
-import { slotOf } from "../domain/slots.ts";
 import { collect } from "../stores/page.ts";
 import { organizationScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";

@@ -6,8 +6,8 @@ import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
 import { orElse } from "../../common/ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
 import { peerOf, peerUri } from "../../common/peers/peer.ts";
+import { slotOf } from "../../common/slots.ts";
 import { NotOwner } from "../domain/not-owner.ts";
-import { slotOf } from "../domain/slots.ts";
 import type { Slots } from "../slots/slots.ts";
 import { partsOf } from "./split-call.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import { slotOf } from "../../common/slots.ts";
 import { anchorHash } from "../domain/anchors.ts";
 import { entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { LedgerEntry } from "../domain/records.ts";
-import { slotOf } from "../domain/slots.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";

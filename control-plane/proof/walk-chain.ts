@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { slotOf } from "../../common/slots.ts";
 import { accountInSlot, applyTransfer, emptyAccount, entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { Account, LedgerEntry, LedgerHead, UsageRow } from "../domain/records.ts";
-import { slotOf } from "../domain/slots.ts";
 import type { Store } from "../stores/store.ts";
 import { findLoneTransit } from "./check-transit.ts";
 import type { FaultKind, LedgerFault } from "./ledger-fault.ts";

@@ -1,5 +1,5 @@
+import { slotOf } from "../../common/slots.ts";
 import { NotOwner } from "../domain/not-owner.ts";
-import { slotOf } from "../domain/slots.ts";
 import type { Slots } from "./slots.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { slotOf } from "../domain/slots.ts";
+import { slotOf } from "../../common/slots.ts";
 import { isOwn, organizationScope, scopeOf, scopesOf } from "./scopes.ts";
 
 const SLOTS = 256;

@@ -1,5 +1,5 @@
+import { slotOf } from "../../common/slots.ts";
 import { ANCHOR_SLOT, ANCHORED, ANCHORS } from "../domain/anchors.ts";
-import { slotOf } from "../domain/slots.ts";
 import type { CollectionName, Records } from "./collections.ts";
 
 /**

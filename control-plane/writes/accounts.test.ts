@@ -1,6 +1,6 @@
 import { systemClock } from "../../common/clock.ts";
 import { systemRandom } from "../../common/random.ts";
-import { slotOf } from "../domain/slots.ts";
+import { slotOf } from "../../common/slots.ts";
 import { newOrganizationId } from "./accounts.ts";
 
 const SOURCE = { clock: systemClock, random: systemRandom };

@@ -1,9 +1,9 @@
 import type { Clock } from "../../common/clock.ts";
 import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
+import { slotOf } from "../../common/slots.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Organization, Role, Session, SessionClient, Team, User } from "../domain/records.ts";
-import { slotOf } from "../domain/slots.ts";
 import { followBalance, followOrganization } from "../domain/team-state.ts";
 import { collect } from "../stores/page.ts";
 import { organizationScope, type Scope } from "../stores/scopes.ts";

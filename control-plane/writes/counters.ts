@@ -1,4 +1,4 @@
-import { slotOf } from "../domain/slots.ts";
+import { slotOf } from "../../common/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 
 /** The next number of a gapless series; a rolled-back transaction does not use its number. */

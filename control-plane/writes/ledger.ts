@@ -1,3 +1,4 @@
+import { slotOf } from "../../common/slots.ts";
 import {
   accountInSlot,
   emptyAccount,
@@ -8,7 +9,6 @@ import {
   type Transfer,
 } from "../domain/ledger.ts";
 import type { LedgerEntry } from "../domain/records.ts";
-import { slotOf } from "../domain/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 import { rearmThreshold, watchThresholds } from "./low-balance.ts";
 import { followBalances } from "./team-blocks.ts";

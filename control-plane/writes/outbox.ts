@@ -1,6 +1,6 @@
+import { slotOf } from "../../common/slots.ts";
 import { accountInSlot, organizationAccount, postTransfer } from "../domain/ledger.ts";
 import type { OutboxRow } from "../domain/ledger-records.ts";
-import { slotOf } from "../domain/slots.ts";
 import { outReference, TRANSIT } from "../domain/transit.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { post, readLedger, writeLedger } from "./ledger.ts";

@@ -1,7 +1,7 @@
 /** One control plane of `make bench-money`: settles calls and grants leases for organizations in its own slots, and reports its figures. */
 import { systemClock } from "../../common/clock.ts";
+import { slotOf } from "../../common/slots.ts";
 import { emptyAccount, organizationAccount } from "../../control-plane/domain/ledger.ts";
-import { slotOf } from "../../control-plane/domain/slots.ts";
 import { openMongoStore } from "../../control-plane/stores/mongo/store.ts";
 import { organizationScope } from "../../control-plane/stores/scopes.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
