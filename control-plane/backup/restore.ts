@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import { uniqueName } from "../../common/random.ts";
+import { writeHashed } from "../../common/write-hashed.ts";
 import type { VerifyLedgerResponse } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import type { Store } from "../stores/store.ts";
@@ -93,20 +93,7 @@ async function writeEntry(folder: string, { path, content }: TarEntry): Promise<
   if (!SAFE_PATH.test(path)) throw new Error(`it has a file with the path ${JSON.stringify(path)}`);
   const target = join(folder, path);
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-  const file = await open(target, "wx", 0o600);
-  const hash = createHash("sha256");
-  let bytes = 0;
-  try {
-    for await (const chunk of content) {
-      hash.update(chunk);
-      bytes += chunk.length;
-      await file.writeFile(chunk);
-    }
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  return { path, bytes, sha256: hash.digest("hex") };
+  return { path, ...(await writeHashed(target, content, "wx")) };
 }
 
 function compare(found: readonly BackupFile[], expected: readonly BackupFile[]): void {

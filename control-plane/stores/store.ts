@@ -16,7 +16,7 @@ export interface Store extends Reader {
    * its slots, before `work` runs or instead of the commit.
    */
   transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T>;
-  /** Into how many slots organizations are divided (domain/slots.ts); 1 for a store of one process. */
+  /** Into how many slots organizations are divided (common/slots.ts); 1 for a store of one process. */
   readonly slots: number;
   /** Whether this control plane owns a slot, as far as it knows. A transaction over any other slot throws `NotOwner`. */
   owns(slot: number): boolean;

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, link, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { access, link, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { writeHashed } from "../../../common/write-hashed.ts";
 import type { Blobs } from "../store.ts";
 
 /** Blobs that can be copied as of one moment. */
@@ -25,7 +26,7 @@ export function folderBlobs(folder: string): FolderBlobs {
       await mkdir(path.folder, { recursive: true, mode: 0o700 });
       const draft = `${path.file}.${process.pid}.${counter++}.part`;
       try {
-        const written = await writeFile(draft, content);
+        const written = await writeHashed(draft, content, "w");
         await rename(draft, path.file);
         return written;
       } catch (thrown) {
@@ -80,21 +81,4 @@ async function linkBlob(file: string, target: string): Promise<void> {
 /** Opened on the first read: an unread stream would raise an unhandled error if its file is removed. */
 async function* readFile(file: string, offset: number): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file, { start: offset }) as AsyncIterable<Uint8Array>;
-}
-
-async function writeFile(path: string, content: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }> {
-  const hash = createHash("sha256");
-  let bytes = 0;
-  const file = await open(path, "w", 0o600);
-  try {
-    for await (const chunk of content) {
-      hash.update(chunk);
-      bytes += chunk.length;
-      await file.writeFile(chunk);
-    }
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  return { bytes, sha256: hash.digest("hex") };
 }

@@ -155,9 +155,11 @@ function withMongod(): void {
     });
 
     test("that waits too long for its turn or its work is answered in time, and does not write afterwards", async () => {
-      const store = await open(freshName(), { transactionMs: 400 });
+      const database = freshName();
+      const store = await open(database, { transactionMs: 400 });
+      const held = Promise.withResolvers<void>();
       const slow = store.transaction("every", async (tx) => {
-        await sleep(700);
+        await held.promise;
         await tx.put("counters", { id: "slow", value: 1 });
       });
       const queued = store.transaction("every", (tx) => tx.put("counters", { id: "queued", value: 1 }));
@@ -165,8 +167,10 @@ function withMongod(): void {
       await expect(slow).rejects.toMatchObject({ code: "DB_TIMEOUT", retryAfterSeconds: 1 });
       await expect(queued).rejects.toMatchObject({ code: "DB_TIMEOUT" });
       expect(performance.now() - startedAt).toBeLessThan(650);
-      await sleep(600);
-      expect(await store.count("counters")).toBe(0);
+      held.resolve();
+      // Closing waits for what still runs.
+      await store.close();
+      expect(await (await open(database)).count("counters")).toBe(0);
     });
   });
 
@@ -295,7 +299,7 @@ function withMongod(): void {
         while (!stop.signal.aborted) await write();
         await write();
       })();
-      await sleep(300);
+      while (outcomes.length < 3) await sleep(5);
       try {
         await fragile.kill(0);
         await sleep(1_000);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { ignore } from "../../../common/ignore.ts";
 import { decodeParameters, encodeParameters, type Format } from "../../codec/parameters.ts";
 import type { Tensor } from "../../compute/tensor.ts";
 import { ParticipantError, registerAggregate, registerEvaluate, registerTrain, run } from "../../sdk.ts";
@@ -44,7 +45,7 @@ registerTrain(async (parameters, dataset, context) => {
       for (;;);
     case "listen":
       // The signal ends the wait long before its timer; the file shows that the signal was aborted.
-      await delay(60_000, undefined, { signal: context.signal }).catch(() => {});
+      await ignore(delay(60_000, undefined, { signal: context.signal }), "the signal ends the wait with an error");
       (await import("node:fs")).writeFileSync(String(context.config["file"]), String(context.signal.aborted));
       return Uint8Array.of(1);
     default:
