@@ -13,7 +13,7 @@ export interface FeedMessage {
   total: number;
   /** Missed changes are no longer stored: the receiver must drop everything it has cached. */
   resync: boolean;
-  /** The store can be read but not written: nothing beyond the changes in this message can have changed. */
+  /** The store's primary is out of reach: nothing beyond the changes in this message can have changed. */
   noPrimary?: boolean;
 }
 
@@ -162,7 +162,7 @@ export class FeedHub {
     }
   }
 
-  /** Without a primary nothing can be revoked, so edges may keep using their mirror for a while. */
+  /** What the other members know is all that counts, so edges may keep using their mirror for a while. */
   async #beatWithoutPrimary(): Promise<void> {
     try {
       const changes = await this.#store.feedWithoutPrimary(this.#place);

@@ -27,10 +27,10 @@ export interface Store extends Reader {
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */
   onFeed(listener: () => void): () => void;
   /**
-   * Feed rows after a place while a majority of the replica set answers and has no primary, so that nothing can be written: rows that
-   * were written, but perhaps not read, before the primary was lost. Undefined in any other state.
+   * Feed rows after a place while the store's primary is out of reach: every change that counts, because enough of the other members were
+   * asked. Undefined in any other state.
    */
-  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[]> | undefined;
+  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[] | undefined> | undefined;
   /** Bytes that are not part of records. */
   readonly blobs: Blobs;
   /**

@@ -18,7 +18,8 @@ export interface ByCallDeps {
   readonly laneOf?: ((organizationId: string) => string) | undefined;
 }
 
-const RESERVE_MS = 1000;
+/** As long as for a lease: a control plane that has just started may need more than a second for its first answers. */
+const RESERVE_MS = 3000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
 

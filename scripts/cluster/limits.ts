@@ -14,6 +14,8 @@ const RPM_CALLS = 150;
 const BUDGET_NANO = 1_000_000;
 /** 20 words and 9 tokens of input at the price of the words model. */
 const CALL_NANO = 49_000;
+/** The request has more bytes than the upstream's nine tokens need: a budget holds as far as an upstream counts no more than is reserved. */
+const LONG_NAME = "internationalization-administration";
 const HELD = { words: 20, betweenMs: 100, maxTokens: 20 };
 const SHORT = { words: 2, betweenMs: 1, maxTokens: 2 };
 
@@ -24,6 +26,8 @@ export async function checkLimits(cluster: Cluster): Promise<LimitReport[]> {
 
 async function rpmHolds(cluster: Cluster): Promise<LimitReport> {
   const tenant = await newTenant(first(cluster), { name: "rpm", creditNano: 1_000_000_000 });
+  // The first calls after a start load code and open connections, for seconds on a small machine.
+  await admittedOf(cluster, { key: tenant.key, calls: cluster.urls.length, asked: SHORT });
   const key = await newKey(cluster, tenant, { rpm: RPM });
   const admitted = await admittedOf(cluster, { key, calls: RPM_CALLS, asked: SHORT });
   return { what: `rpm ${RPM}, ${RPM_CALLS} calls`, figure: `${admitted} let through`, holds: admitted === RPM };
@@ -92,7 +96,7 @@ async function admittedOf(
   { key, calls, asked }: { key: string; calls: number; asked: { words: number; betweenMs: number; maxTokens: number } },
 ): Promise<number> {
   const all = await Promise.all(
-    Array.from({ length: calls }, (_, index) => streamCall({ url: urlAt(cluster, index), key, name: `l${index}`, ...asked })),
+    Array.from({ length: calls }, (_, index) => streamCall({ url: urlAt(cluster, index), key, name: `${LONG_NAME}-${index}`, ...asked })),
   );
   return all.filter(({ status }) => status === 200).length;
 }

@@ -4,13 +4,17 @@ import { losePrimary } from "./storm/mongo-primary.ts";
 // `make test` says "none" when this machine has no MongoDB; the test is then listed as skipped.
 const onMongo = process.env["MONGOD"] === "none" ? test.skip : test;
 
-/** MongoDB's own default. */
-const ELECTION_MS = 10_000;
+const STRIKES = [
+  // MongoDB's own default.
+  ["killed", "kill", 10_000],
+  // The other members go on naming a frozen one as their primary, so that this process alone seems cut off from it.
+  ["frozen", "stop", 5_000],
+] as const;
 
-onMongo(
-  "a replica set has no primary for ten seconds while calls run: none is refused, and all are settled afterwards",
-  async () => {
-    const { problems, figures, outages, refusals } = await losePrimary(["kill"], { electionTimeoutMs: ELECTION_MS });
+onMongo.each(STRIKES)(
+  "the primary of a replica set is %s while calls run: until there is another no call is refused, and all are settled afterwards",
+  async (_name, strike, electionTimeoutMs) => {
+    const { problems, figures, outages, refusals } = await losePrimary([strike], { electionTimeoutMs });
     printLine(`lost primary: ${JSON.stringify(outages)}, ${JSON.stringify(figures)}`);
     expect(problems).toEqual([]);
     expect(outages[0]?.served).toBeGreaterThan(0);

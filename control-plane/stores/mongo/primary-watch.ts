@@ -3,14 +3,33 @@ import type { MongoClient, ServerDescription, TopologyDescription } from "mongod
 /** Tracks the replica set as the driver's monitors see it. */
 export class PrimaryWatch {
   #description: TopologyDescription | undefined;
+  #found: () => void = () => {};
 
   /** Must be created before the client connects, because the driver reports only changes. */
   constructor(client: MongoClient) {
     client.on("topologyDescriptionChanged", ({ newDescription }) => {
       this.#description = newDescription;
+      if (newDescription.type === "ReplicaSetWithPrimary") this.#found();
     });
   }
 
+  /** Calls back whenever the primary is in reach. */
+  onFound(found: () => void): void {
+    this.#found = found;
+  }
+
+  /** This process does not reach the primary; others may. */
+  get isOutOfReach(): boolean {
+    return this.#description?.type === "ReplicaSetNoPrimary";
+  }
+
+  /** The secondaries that answer this process. */
+  get secondaries(): string[] {
+    const servers = [...(this.#description?.servers.values() ?? [])];
+    return servers.filter(({ type }) => type === "RSSecondary").map(({ address }) => address);
+  }
+
+  /** There is no primary, for this process and for the others. */
   get isLost(): boolean {
     return this.#description !== undefined && isWithoutPrimary(this.#description);
   }

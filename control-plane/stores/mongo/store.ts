@@ -1,6 +1,6 @@
 import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
-import { type FeedPlace, laneOf } from "../../../common/feed-place.ts";
+import type { FeedPlace } from "../../../common/feed-place.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
 import type { Fence } from "../fence.ts";
@@ -10,12 +10,12 @@ import type { Blobs, Store, Transaction } from "../store.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
 import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
 import { within } from "./deadline.ts";
-import { fromDocument, type StoredDocument } from "./documents.ts";
 import { asStoreError } from "./driver-errors.ts";
-import { FeedWatch, readFeedEnds } from "./feed-watch.ts";
+import { FeedWatch } from "./feed-watch.ts";
 import { prepareCollections } from "./indexes.ts";
 import { mongoOwnershipRows } from "./ownership-rows.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
+import { QuorumFeed, SECONDARY_MS } from "./quorum-feed.ts";
 import { MongoReader } from "./reader.ts";
 import { Transactions } from "./transactions.ts";
 
@@ -38,8 +38,6 @@ export interface MongoStoreOptions {
 }
 
 const BUILD_WAIT_MS = 60_000;
-const SECONDARY_MS = 1_000;
-const SECONDARY_ROWS_MAX = 1_000;
 
 type Settings = Required<Omit<MongoStoreOptions, "database" | "fence">> & Pick<MongoStoreOptions, "fence">;
 
@@ -68,7 +66,10 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   const client = new MongoClient(settings.uri, clientOptions(settings));
   const primary = new PrimaryWatch(client);
   await client.connect();
-  return new MongoStore({ client, primary }, databaseOf(client, options.database), settings);
+  const database = databaseOf(client, options.database);
+  const { uri } = settings;
+  const quorum = new QuorumFeed({ uri, database: database.databaseName, client, primary, options: clientOptions(settings) });
+  return new MongoStore({ client, quorum }, database, settings);
 }
 
 class MongoStore extends MongoReader implements Store {
@@ -82,11 +83,11 @@ class MongoStore extends MongoReader implements Store {
   readonly #fence: Fence | undefined;
   readonly #feed: FeedWatch;
   readonly #ping: () => Promise<unknown>;
-  readonly #primary: PrimaryWatch;
-  readonly #readSecondary: (after: FeedPlace) => Promise<FeedRow[]>;
+  readonly #quorum: QuorumFeed;
+  readonly #clock: Clock;
 
   constructor(
-    { client, primary }: { client: MongoClient; primary: PrimaryWatch },
+    { client, quorum }: { client: MongoClient; quorum: QuorumFeed },
     database: Db,
     { clock, random, readMs, transactionMs, poolSizeMax, fence }: Settings,
   ) {
@@ -109,8 +110,8 @@ class MongoStore extends MongoReader implements Store {
     this.#fence = fence;
     this.#feed = new FeedWatch(database, clock);
     this.#ping = () => guard(database.command({ ping: 1 }));
-    this.#primary = primary;
-    this.#readSecondary = (after) => within(clock, SECONDARY_MS, readSecondary(database, after)).catch(rethrow);
+    this.#clock = clock;
+    this.#quorum = quorum;
   }
 
   async transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -127,8 +128,8 @@ class MongoStore extends MongoReader implements Store {
     return this.#feed.listen(listener);
   }
 
-  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[]> | undefined {
-    return this.#primary.isLost ? this.#readSecondary(after) : undefined;
+  feedWithoutPrimary(after: FeedPlace): Promise<FeedRow[] | undefined> {
+    return within(this.#clock, SECONDARY_MS, this.#quorum.read(after)).catch(rethrow);
   }
 
   async ping(): Promise<void> {
@@ -138,19 +139,8 @@ class MongoStore extends MongoReader implements Store {
   async close(): Promise<void> {
     await this.#transactions.idle();
     // Closed together: the change stream waits up to a second for an answer, which closing the client interrupts.
-    await Promise.all([this.#feed.close(), this.#client.close()]);
+    await Promise.all([this.#feed.close(), this.#quorum.close(), this.#client.close()]);
   }
-}
-
-/** Feed rows of one secondary, committed by the majority or not: an edge that receives too many changes only reloads. */
-async function readSecondary(database: Db, after: FeedPlace): Promise<FeedRow[]> {
-  const options = { readPreference: "secondary", readConcern: { level: "local" } } as const;
-  const ends = await readFeedEnds(database.collection<StoredDocument>("counters", options), SECONDARY_MS);
-  const ranges = ends.filter((end) => !after.covers(end)).map((end) => ({ _id: { $gt: after.at(laneOf(end)), $lte: end } }));
-  if (ranges.length === 0) return [];
-  const feed = database.collection<StoredDocument>("feed", options);
-  const documents = await feed.find({ $or: ranges }, { sort: { _id: 1 }, limit: SECONDARY_ROWS_MAX, maxTimeMS: SECONDARY_MS }).toArray();
-  return documents.map((document) => fromDocument<"feed">(document));
 }
 
 /** Sets every limit explicitly, because most of the driver's defaults are half a minute or unlimited. */
