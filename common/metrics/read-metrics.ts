@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, type Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, type Metric, type Registry } from "prom-client";
 import { VERSION } from "../version.ts";
+import type { Buckets } from "./buckets.ts";
 
 /** What a process is, as `tributary_build_info` names it. */
 export type Role = "edge" | "control-plane" | "trainer" | "coordinator";
@@ -45,6 +46,37 @@ export function addGauge(registry: Registry, { name, help, labelNames = [], read
       for (const { labels, value } of samplesOf(read())) this.set({ ...labels }, value);
     },
   });
+}
+
+/** Observations of a histogram with labels. */
+export interface BucketsSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly buckets: Buckets;
+}
+
+/** A histogram whose buckets the process keeps itself; all samples have the same bounds. */
+export function addHistogram(
+  registry: Registry,
+  { name, help, read }: Omit<ReadMetric, "read" | "labelNames"> & { read(): readonly BucketsSample[] },
+): void {
+  const get = async () => ({
+    name,
+    help,
+    type: "histogram",
+    aggregator: "sum",
+    values: read().flatMap((sample) => bucketValues(name, sample)),
+  });
+  // The library's own histogram can only be observed; a registry needs no more of a metric than this.
+  registry.registerMetric({ name, get } as unknown as Metric);
+}
+
+function bucketValues(name: string, { labels, buckets }: BucketsSample) {
+  const cumulative = buckets.cumulative();
+  return [
+    ...cumulative.map(({ le, value }) => ({ metricName: `${name}_bucket`, labels: { ...labels, le }, value })),
+    { metricName: `${name}_sum`, labels, value: buckets.sum },
+    { metricName: `${name}_count`, labels, value: cumulative.at(-1)?.value ?? 0 },
+  ];
 }
 
 const samplesOf = (read: number | readonly Sample[]): readonly Sample[] =>

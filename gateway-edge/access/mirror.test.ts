@@ -26,6 +26,14 @@ const fail = (code: "UNAVAILABLE" | "DB_TIMEOUT" | "SERVER_ERROR") => async () =
   throw new AppError(code, "no");
 };
 
+test("the age of a mirror is the time since the last heartbeat", async () => {
+  const { mirror, clock } = open();
+  await clock.advance(1500);
+  expect(mirror.ageMs()).toBe(1500);
+  mirror.receive([]);
+  expect(mirror.ageMs()).toBe(0);
+});
+
 test("a caller is asked for once, also by many at the same time", async () => {
   const { mirror, state } = open();
   await Promise.all(Array.from({ length: 20 }, () => mirror.findCaller(HASH)));

@@ -55,6 +55,8 @@ export interface Mirror {
   dropAll(): void;
   /** Whether the last heartbeat is recent enough to use cached callers. */
   isAlive(): boolean;
+  /** Time since the last heartbeat; infinite before the first one. */
+  ageMs(): number;
   size(): number;
 }
 
@@ -112,6 +114,10 @@ class KeyMirror implements Mirror {
     const { clock, ageMsMax } = this.#deps;
     const nowMs = clock.monotonicMs();
     return nowMs - this.#receivedAtMs < ageMsMax && nowMs - this.#wholeAtMs < Math.max(ageMsMax, NO_PRIMARY_MS_MAX);
+  }
+
+  ageMs(): number {
+    return this.#deps.clock.monotonicMs() - this.#receivedAtMs;
   }
 
   size(): number {

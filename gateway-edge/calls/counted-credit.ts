@@ -1,16 +1,15 @@
 import type { Credit } from "../credit/credit.ts";
+import type { CallCounts } from "./call-counts.ts";
 
 /** Credit that counts how calls end. */
 export interface CountedCredit extends Credit {
-  readonly settledByStatus: Record<string, number>;
   /** Whether this call ended lately with an error that its row tells. */
   hasFailed(callId: string): boolean;
 }
 
 const FAILED_KEPT = 1000;
 
-export function counted(credit: Credit): CountedCredit {
-  const settledByStatus: Record<string, number> = {};
+export function counted(credit: Credit, counts: Pick<CallCounts, "count">): CountedCredit {
   const failed = new Set<string>();
   const fail = (callId: string) => {
     failed.add(callId);
@@ -19,7 +18,7 @@ export function counted(credit: Credit): CountedCredit {
   return {
     reserve: (input) => credit.reserve(input),
     settle: (log) => {
-      settledByStatus[log.status] = (settledByStatus[log.status] ?? 0) + 1;
+      counts.count(log);
       if (log.status === "error") fail(log.callId);
       return credit.settle(log);
     },
@@ -31,8 +30,8 @@ export function counted(credit: Credit): CountedCredit {
     settled: (organizationId) => credit.settled(organizationId),
     trouble: () => credit.trouble(),
     journal: () => credit.journal(),
+    leases: () => credit.leases(),
     close: () => credit.close(),
-    settledByStatus,
     hasFailed: (callId) => failed.has(callId),
   };
 }

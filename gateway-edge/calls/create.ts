@@ -3,10 +3,12 @@ import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
 import { createCatalog } from "../access/catalog.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
-import { createMirror } from "../access/mirror.ts";
+import { createMirror, type Mirror } from "../access/mirror.ts";
 import { createPlanes, type PlanesDeps } from "../access/planes.ts";
 import { type FlushAsked, startWatch } from "../access/watch.ts";
 import type { Credit } from "../credit/credit.ts";
+import type { JournalFigures } from "../credit/journal/journal.ts";
+import type { LeaseFigures } from "../credit/lease-book.ts";
 import { openCredit } from "../credit/open-credit.ts";
 import type { EdgeDeps } from "../deps.ts";
 import { echoUpstream } from "../upstream/providers/echo/upstream.ts";
@@ -20,7 +22,8 @@ import { createHttpSend, type HttpSend } from "../upstream/transports/send-http.
 import { createAwsSigner } from "../upstream/transports/sign-aws.ts";
 import { createSend } from "../upstream/transports/upstream.ts";
 import { createUpstreamGuard, type UpstreamGuard } from "../upstream/transports/upstream-guard.ts";
-import { type CountedCredit, counted } from "./counted-credit.ts";
+import { CallCounts, type CallSlot } from "./call-counts.ts";
+import { counted } from "./counted-credit.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
@@ -54,8 +57,11 @@ export interface Inference {
 }
 
 export interface InferenceFigures extends LayerFigures {
-  readonly settledByStatus: Readonly<Record<string, number>>;
-  readonly settlementsPending: number;
+  readonly calls: readonly CallSlot[];
+  readonly journal: JournalFigures;
+  readonly leases: LeaseFigures;
+  readonly isReady: boolean;
+  readonly mirrorAgeMs: number;
   readonly callersCached: number;
   readonly connectionWaits: ConnectionWaits;
   /** Bytes of each running answer that have arrived and are not processed: their client reads slowly. */
@@ -77,9 +83,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const { access } = control;
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
-  const { planes, credit, flush } = await openPlanes(deps, edgeId, parts.credit);
+  const counts = new CallCounts();
+  const { planes, credit, flush } = await openPlanes(deps, { edgeId, counts, given: parts.credit });
   const refusals = new Refusals({ credit, clock, logger });
-  const routing = createRouter({ clock, random });
+  const routing = createRouter({ clock, random, onFailed: (deploymentId, status) => counts.countFailed(deploymentId, status) });
   const providers = parts.providers ?? allProviders;
   const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
   const http = networkHttp(deps, guard);
@@ -95,6 +102,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     signal: stopping.signal,
     take: ({ deployments, settings }) => {
       guard.update(deployments);
+      counts.update(deployments);
       routing.update(deployments, settings);
       layers.update(settings);
       passThrough.update(deployments, settings);
@@ -138,7 +146,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     providers,
     layers,
     ready: isReady,
-    figures: () => ({ ...figuresOf(credit, http), callersCached: mirror.size(), ...layers.figures() }),
+    figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), isReady: isReady(), ...layers.figures() }),
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {
@@ -151,10 +159,13 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   };
 }
 
-function figuresOf(credit: CountedCredit, http: HttpSend) {
+function figuresOf({ counts, credit, mirror, http }: { counts: CallCounts; credit: Credit; mirror: Mirror; http: HttpSend }) {
   return {
-    settledByStatus: { ...credit.settledByStatus },
-    settlementsPending: credit.pending(),
+    calls: counts.slots,
+    journal: credit.journal(),
+    leases: credit.leases(),
+    mirrorAgeMs: mirror.ageMs(),
+    callersCached: mirror.size(),
     connectionWaits: http.waits(),
     upstreamBytesHeld: http.heldBytes(),
   };
@@ -181,13 +192,13 @@ function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady
 }
 
 /** The credit of this edge at the control planes that own it, and how a request of one of them for settlements is answered. */
-async function openPlanes(deps: EdgeDeps, edgeId: string, given: Credit | undefined) {
+async function openPlanes(deps: EdgeDeps, { edgeId, counts, given }: { edgeId: string; counts: CallCounts; given: Credit | undefined }) {
   const flush: PlanesDeps["flush"] = ({ access, ...asked }) => {
     if (asked.recall !== undefined) credit.recall(asked.recall);
     void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, ...asked });
   };
   const planes = createPlanes({ ...deps, connect: deps.connectPlane, edgeId, flush });
-  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)));
+  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)), counts);
   return { planes, credit, flush };
 }
 

@@ -2,6 +2,7 @@ import type { RateState } from "../../common/errors.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { JournalFigures } from "./journal/journal.ts";
 import type { Intent, Progress, ServedRecord } from "./journal/records.ts";
+import type { LeaseFigures } from "./lease-book.ts";
 
 /** A call that asks for credit. */
 export interface ReserveInput {
@@ -49,6 +50,8 @@ export interface Credit {
   trouble(): string | undefined;
   /** Figures of this edge's journal. */
   journal(): JournalFigures;
+  /** Figures of this edge's leases. */
+  leases(): LeaseFigures;
   /** Called after the last call: ships the remaining finals to the ledger and returns the leases. */
   close(): Promise<void>;
 }

@@ -132,6 +132,23 @@ test("a call that cost more than it held does not take from the next one", async
   expect(state.asked[1]).toMatchObject({ need: 70n });
 });
 
+test("figures are what usable leases have free and calls hold; an expired lease has nothing free", async () => {
+  const { book, clock, state } = open({ available: 1000n });
+  expect(book.figures()).toEqual({ usable: 0, free: 0n, held: 0n, waiting: 0 });
+  const waiting = book.reserve("org", 10n);
+  expect(book.figures()).toEqual({ usable: 0, free: 0n, held: 0n, waiting: 1 });
+  const held = await waiting;
+  for (let call = 0; call < 5; call++) book.settle("org", await book.reserve("org", 10n), 1n);
+  const { free } = book.figures();
+  expect(free).toBeGreaterThan(0n);
+  expect(book.figures()).toEqual({ usable: 1, free, held: 10n, waiting: 0 });
+  expect(free).toBe(state.granted - 10n - 5n);
+  book.settle("org", held, 3n);
+  expect(book.figures()).toEqual({ usable: 1, free: free + 7n, held: 0n, waiting: 0 });
+  await clock.advance(60_000);
+  expect(book.figures()).toEqual({ usable: 0, free: 0n, held: 0n, waiting: 0 });
+});
+
 test("what is recalled is not spent any more, not even by the next call", async () => {
   const { book, state } = open({ available: 1000n });
   for (let call = 0; call < 10; call++) book.settle("org", await book.reserve("org", 10n), 0n);

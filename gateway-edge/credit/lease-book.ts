@@ -12,6 +12,18 @@ export interface LeaseBookDeps {
   readonly edgeId: string;
 }
 
+/** For operators. */
+export interface LeaseFigures {
+  /** Organizations that have a lease which calls may use. */
+  readonly usable: number;
+  /** Of all leases together: calls of the next seconds can reserve this without an RPC. */
+  readonly free: bigint;
+  /** Reserved by running calls. */
+  readonly held: bigint;
+  /** Calls that wait for credit of the control plane. */
+  readonly waiting: number;
+}
+
 /** Longer than a busy control plane needs to answer: a shorter deadline would only refuse the calls that wait for credit. */
 const LEASE_MS = 3000;
 
@@ -92,6 +104,19 @@ export class LeaseBook {
   /** The organizations that have a lease. */
   organizations(): Iterable<string> {
     return this.#entries.keys();
+  }
+
+  figures(): LeaseFigures {
+    const nowMs = this.#deps.clock.monotonicMs();
+    let [usable, free, held, waits] = [0, 0n, 0n, 0];
+    for (const { account, waiting } of this.#entries.values()) {
+      waits += waiting.length;
+      held += account.held;
+      if (account.generation === 0n || !account.isUsable(nowMs)) continue;
+      usable++;
+      free += account.free(nowMs);
+    }
+    return { usable, free, held, waiting: waits };
   }
 
   /** Whether credit could be returned now. */

@@ -7,7 +7,7 @@ import type { Credit, Reservation, ReserveInput } from "./credit.ts";
 import type { Journal, JournalFigures } from "./journal/journal.ts";
 import type { Progress, ServedRecord } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
-import { LeaseBook } from "./lease-book.ts";
+import { LeaseBook, type LeaseFigures } from "./lease-book.ts";
 import { type Permitted, RatePermits } from "./rate-permits.ts";
 import { reserveByCall } from "./reserve-by-call.ts";
 import { type Division, Shipper } from "./ship.ts";
@@ -137,6 +137,10 @@ export class LeasedCredit implements Credit {
 
   journal(): JournalFigures {
     return this.#deps.journal.figures();
+  }
+
+  leases(): LeaseFigures {
+    return this.#book.figures();
   }
 
   async close(): Promise<void> {

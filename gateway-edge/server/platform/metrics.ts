@@ -1,7 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Counter, Histogram, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import type { Clock } from "../../../common/clock.ts";
-import { addCounter, addGauge, addProcessMetrics, byLabel, type Sample } from "../../../common/metrics/read-metrics.ts";
+import { addCounter, addGauge, addHistogram, addProcessMetrics, type Sample } from "../../../common/metrics/read-metrics.ts";
+import type { CallSlot } from "../../calls/call-counts.ts";
+import type { JournalFigures } from "../../credit/journal/journal.ts";
+import type { LeaseFigures } from "../../credit/lease-book.ts";
+import { addCallMetrics } from "./call-metrics.ts";
+import { RequestCounts } from "./request-counts.ts";
 
 /** The Prometheus metrics of an edge. */
 export interface Metrics {
@@ -11,35 +16,31 @@ export interface Metrics {
   observe(request: IncomingMessage, response: ServerResponse): void;
 }
 
-const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-
 export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: number }): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ edge: String(edgeIndex) });
   addProcessMetrics(registry, "edge");
-  const requests = new Counter({
+  const requests = new RequestCounts();
+  addCounter(registry, {
     name: "tributary_http_requests_total",
     help: "Answered HTTP requests.",
     labelNames: ["method", "route", "status"],
-    registers: [registry],
+    read: () =>
+      requests.slots.map(({ method, route, status, count }) => ({ labels: { method, route, status: String(status) }, value: count })),
   });
-  const seconds = new Histogram({
+  addHistogram(registry, {
     name: "tributary_http_request_duration_seconds",
-    help: "Time from the request's headers to the end of its response.",
-    labelNames: ["method", "route"],
-    buckets: DURATION_BUCKETS_SECONDS,
-    registers: [registry],
+    help: "Time from the request's headers to the end of its response, by family of routes.",
+    read: () => [...requests.seconds].map(([family, buckets]) => ({ labels: { family }, buckets })),
   });
   return {
     registry,
     observe: (request, response) => {
       const startedMs = clock.monotonicMs();
       response.on("close", () => {
-        const method = METHODS.has(request.method ?? "") ? (request.method ?? "") : "other";
-        const route = routeOf(request, response);
         const status = response.writableFinished ? response.statusCode : 499;
-        requests.inc({ method, route, status });
-        seconds.observe({ method, route }, (clock.monotonicMs() - startedMs) / 1000);
+        const { method } = request;
+        requests.count({ route: routeOf(request, response), method }, status, (clock.monotonicMs() - startedMs) / 1000);
       });
     },
   };
@@ -47,8 +48,12 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
 
 /** Figures of the calls, read when metrics are collected. */
 export interface CallFigures {
-  readonly settledByStatus: Readonly<Record<string, number>>;
-  readonly settlementsPending: number;
+  readonly calls: readonly CallSlot[];
+  readonly journal: JournalFigures;
+  readonly leases: LeaseFigures;
+  /** Whether this edge accepts calls now. */
+  readonly isReady: boolean;
+  readonly mirrorAgeMs: number;
   readonly callersCached: number;
   readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
   readonly upstreamBytesHeld: readonly number[];
@@ -57,18 +62,30 @@ export interface CallFigures {
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
 
-export function addCallFigures({ registry }: Metrics, read: () => CallFigures): void {
+export function addCallFigures({ registry }: Metrics, read: () => CallFigures, clock: Clock): void {
   const counter = (name: string, help: string, value: (figures: CallFigures) => number) =>
     addCounter(registry, { name, help, read: () => value(read()) });
   const gauge = (name: string, help: string, value: (figures: CallFigures) => number) =>
     addGauge(registry, { name, help, read: () => value(read()) });
-  addCounter(registry, {
-    name: "tributary_calls_settled_total",
-    help: "Calls that this process submitted for settlement.",
-    labelNames: ["status"],
-    read: () => byLabel("status", read().settledByStatus),
-  });
-  gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", (figures) => figures.settlementsPending);
+  addCallMetrics(registry, () => read().calls);
+  gauge("tributary_ready", "1 if this process accepts calls, 0 if it does not.", ({ isReady }) => Number(isReady));
+  gauge("tributary_calls_open", "Calls that run now.", ({ journal }) => journal.openCalls);
+  gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", ({ journal }) => journal.unacknowledged);
+  gauge("tributary_settlement_lag_seconds", "Time since the oldest call ended that the ledger has not confirmed.", ({ journal }) =>
+    secondsSince(journal.oldestUnacknowledgedAt, clock),
+  );
+  gauge("tributary_journal_bytes", "Size of this edge's journal on disk.", ({ journal }) => journal.bytes);
+  gauge("tributary_leases", "Organizations whose credit is leased to this edge.", ({ leases }) => leases.usable);
+  gauge("tributary_lease_free_usd", "Leased credit that no call has reserved: calls need no RPC while there is some.", ({ leases }) =>
+    inUsd(leases.free),
+  );
+  gauge("tributary_lease_held_usd", "Leased credit that running calls have reserved.", ({ leases }) => inUsd(leases.held));
+  gauge("tributary_lease_calls_waiting", "Calls that wait for credit of the control plane.", ({ leases }) => leases.waiting);
+  gauge(
+    "tributary_mirror_age_seconds",
+    "Time since the last heartbeat of a control plane; above MIRROR_AGE_MS, cached keys are not used.",
+    ({ mirrorAgeMs }) => mirrorAgeMs / 1000,
+  );
   gauge("tributary_callers_cached", "Keys in the access mirror.", (figures) => figures.callersCached);
   gauge(
     "tributary_upstream_calls_waiting",
@@ -105,7 +122,9 @@ const findings = (guardrail: string, counts: { blocked: number; masked: number }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const inUsd = (nano: bigint): number => Number(nano) / 1e9;
+
+const secondsSince = (at: Date | undefined, clock: Clock): number => (at ? Math.max(0, clock.now() - at.getTime()) / 1000 : 0);
 
 function routeOf(request: IncomingMessage, response: ServerResponse): string {
   const { locals } = response as ServerResponse & { locals?: Record<string, unknown> };

@@ -83,3 +83,6 @@ export interface RouteRun {
   readonly fallbacks: number;
   readonly lastError: AppError | undefined;
 }
+
+/** A deployment failed an attempt; `upstreamStatus` is undefined if it did not answer. */
+export type OnFailed = (deploymentId: string, upstreamStatus: number | undefined) => void;

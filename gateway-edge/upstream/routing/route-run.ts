@@ -12,7 +12,7 @@ import { distinct, type ModelGroup, type ModelNames } from "./model-names.ts";
 import { quickPick } from "./quick-pick.ts";
 import type { RetryBudget } from "./retry-budget.ts";
 import { backOffMs, needsAnother, retriesAllowed } from "./retry-plan.ts";
-import type { Attempt, FailedAttempt, RouteCall, RouteRun } from "./route-call.ts";
+import type { Attempt, FailedAttempt, OnFailed, RouteCall, RouteRun } from "./route-call.ts";
 import type { RouterSettings, StrategyName } from "./settings.ts";
 import { type Candidate, pick } from "./strategies.ts";
 import { ableTargets } from "./target-table.ts";
@@ -27,6 +27,7 @@ export interface RunContext {
   readonly settings: RouterSettings;
   readonly names: ModelNames;
   budgetOf(configuredName: string): RetryBudget;
+  readonly onFailed: OnFailed | undefined;
 }
 
 /** One group of the run: the requested model, or a fallback. */
@@ -113,6 +114,7 @@ export class RunningRoute implements RouteRun {
       { kind, retryAfterMs, hasAlternatives: stage.group.targets.length > 1, forbidden: upstreamStatus === 403 },
       { ...settings, cooldownMs: ticket.target.settings.cooldownMs ?? settings.cooldownMs },
     );
+    this.#context.onFailed?.(attempt.deployment.id, upstreamStatus);
     this.#lastError = error;
     stage.failure = { error, kind, target: ticket.target };
     // A client has seen a part of the answer, and a second answer would not continue it.

@@ -12,6 +12,17 @@ test("a call that always fails makes exactly 1 + num_retries attempts", async ()
   }
 });
 
+test("every failed attempt is told with its deployment and the provider's status; one that its client ended is none", async () => {
+  const told: [string, number | undefined][] = [];
+  const onFailed = (id: string, status: number | undefined) => void told.push([id, status]);
+  const { start } = world([{ id: "a" }, { id: "b" }], { num_retries: 1, ...noCooling }, { onFailed });
+  const asked = await runCall(start(), () => failure(), 503);
+  expect(told).toEqual(asked.map((id) => [id, 503]));
+  await runCall(start(), () => "cancelled");
+  await runCall(start(), () => fine);
+  expect(told).toHaveLength(2);
+});
+
 test("the number of retries: request, then deployment, then router_settings, then litellm_settings, then 2", async () => {
   const attempts = async (call: object, params: object, router: object, litellm: object) => {
     const { router: routing } = world([]);

@@ -8,7 +8,7 @@ import { createHealth, type DeploymentHealth } from "./health.ts";
 import { compileModelNames, distinct, type ModelGroup } from "./model-names.ts";
 import type { Principal } from "./principal.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
-import type { RouteCall, RouteRun } from "./route-call.ts";
+import type { OnFailed, RouteCall, RouteRun } from "./route-call.ts";
 
 import { RunningRoute } from "./route-run.ts";
 import { compileSettings, type RouterSettings } from "./settings.ts";
@@ -49,7 +49,7 @@ function deploymentsOf(targets: readonly Target[]): readonly Deployment[] {
   return found;
 }
 
-export function createRouter({ clock, random }: { clock: Clock; random: Random }): Router {
+export function createRouter({ clock, random, onFailed }: { clock: Clock; random: Random; onFailed?: OnFailed }): Router {
   const health = createHealth(clock);
   const affinity = createAffinity(clock, AFFINITIES_MAX);
   let settings = compileSettings("{}");
@@ -75,7 +75,7 @@ export function createRouter({ clock, random }: { clock: Clock; random: Random }
       const isSame = JSON.stringify(before) === JSON.stringify(settings.retryBudget);
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
     },
-    start: (call) => new RunningRoute({ clock, random, health, affinity, settings, names, budgetOf }, call),
+    start: (call) => new RunningRoute({ clock, random, health, affinity, settings, names, budgetOf, onFailed }, call),
     candidates: (model, principal) => deploymentsOf(names.resolve(model, principal)?.targets ?? NO_TARGETS),
     groupOf: (model, principal) => names.resolve(model, principal),
     names: (principal) => names.list(principal),

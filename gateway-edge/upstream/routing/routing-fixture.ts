@@ -3,6 +3,7 @@ import { AppError, type ErrorCode } from "../../../common/errors.ts";
 import type { Random } from "../../../common/random.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { type Attempt, createRouter, type RouteCall, type RouteRun, type Router } from "./route.ts";
+import type { OnFailed } from "./route-call.ts";
 
 export interface SimulatedClock extends Clock {
   pass(milliseconds: number): void;
@@ -101,9 +102,9 @@ export interface World {
 export function world(
   deployments: readonly DeploymentInput[],
   routerSettings: object = {},
-  { seed = 1, clock = simulatedClock() } = {},
+  { seed = 1, clock = simulatedClock(), onFailed }: { seed?: number; clock?: SimulatedClock; onFailed?: OnFailed } = {},
 ): World {
-  const router = createRouter({ clock, random: seededRandom(seed) });
+  const router = createRouter({ clock, random: seededRandom(seed), ...(onFailed && { onFailed }) });
   router.update(deployments.map(deployment), settingsJson(routerSettings));
   return { clock, router, start: (call) => router.start(routeCall(call)) };
 }

@@ -310,6 +310,7 @@ function settledAtOnce(credit: Credit, control: FakeControl): Credit {
     settled: () => credit.settled(),
     trouble: () => credit.trouble(),
     journal: () => credit.journal(),
+    leases: () => credit.leases(),
     close: () => credit.close(),
   };
 }
