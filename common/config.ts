@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findSecret, isSecret } from "./secret-files.ts";
 
 /** An invalid configuration; `problems` lists all problems, not only the first. */
 export class ConfigError extends Error {
@@ -27,15 +28,19 @@ export type Settings<Shape extends z.ZodRawShape> = { readonly [Name in keyof Sh
 /**
  * Reads settings from the environment through one shape; an empty variable counts as unset. All problems at once. Each setting carries its
  * sentence (`describe`), and docs/settings.md is printed from the shapes; `meta({ shownDefault })` is for defaults that differ by machine.
+ * A secret (`secretSetting`) may be in a file instead, which `NAME_FILE` names.
  */
 export function readConfig<Shape extends z.ZodRawShape>(shape: Shape, environment: Environment): Settings<Shape> {
   const given: Record<string, string> = {};
-  for (const name of Object.keys(shape)) {
-    const value = environment[name];
+  const problems: string[] = [];
+  for (const [name, schema] of Object.entries(shape)) {
+    const { value, problem } = isSecret(schema as z.ZodType) ? findSecret(name, environment) : { value: environment[name] };
+    if (problem !== undefined) problems.push(problem);
     if (value !== undefined && value !== "") given[name] = value;
   }
   const result = z.object(shape).safeParse(given);
-  if (!result.success) throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`));
+  for (const issue of result.error?.issues ?? []) problems.push(`${issue.path.join(".")}: ${issue.message}`);
+  if (!result.success || problems.length > 0) throw new ConfigError(problems);
   const settings = Object.entries(result.data).map(([name, value]) => [camelCase(name), value]);
   return Object.fromEntries(settings) as Settings<Shape>;
 }

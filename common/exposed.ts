@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { ConfigError, developerFlag, type Environment, isOn, listSetting, readConfig, type Settings } from "./config.ts";
+import { secretSetting } from "./secret-files.ts";
 
 /** Settings that determine whether the deployment is exposed. Every process reads them from its own environment. */
 export const exposureSettings = {
@@ -73,7 +74,9 @@ export const openingSettings = {
       'Whether credits can be bought with `"method": "test"`, for no money. A purchase without a `method` is `test` where they are on, else `card`.',
     shownDefault: `${OPEN_UNLESS_EXPOSED} or with Stripe`,
   }),
-  STRIPE_SECRET_KEY: z.string().optional().describe("Secret key of Stripe: turns card payments on, together with `STRIPE_WEBHOOK_SECRET`."),
+  STRIPE_SECRET_KEY: secretSetting(
+    z.string().optional().describe("Secret key of Stripe: turns card payments on, together with `STRIPE_WEBHOOK_SECRET`."),
+  ),
 };
 
 type Flag = z.infer<typeof developerFlag>;

@@ -17,6 +17,7 @@ import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { CONTROL_PLACE } from "../common/peers/control-client.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
+import { secretSetting } from "../common/secret-files.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
@@ -38,11 +39,13 @@ export const controlSettings = {
     shownDefault: "`CONTROL_HOST`:`CONTROL_PORT`",
   }),
   DATA_DIR: dataDirSetting,
-  MONGODB_URI: z
-    .string()
-    .regex(/^mongodb(\+srv)?:\/\//, "must begin with mongodb:// or mongodb+srv://")
-    .optional()
-    .describe("Address of a MongoDB replica set that holds all records instead of the embedded store."),
+  MONGODB_URI: secretSetting(
+    z
+      .string()
+      .regex(/^mongodb(\+srv)?:\/\//, "must begin with mongodb:// or mongodb+srv://")
+      .optional()
+      .describe("Address of a MongoDB replica set that holds all records instead of the embedded store."),
+  ),
   MONGODB_DATABASE: z
     .string()
     .regex(/^[A-Za-z0-9_-]{1,63}$/, "must be a plain database name")
@@ -54,30 +57,38 @@ export const controlSettings = {
     .toLowerCase()
     .default("admin@localhost")
     .describe("E-mail address of the first administrator."),
-  ADMIN_PASSWORD: z.string().min(8, "must have 8 or more characters").max(256).optional().meta({
-    description: "Password of the first administrator, 8 or more characters.",
-    shownDefault: "made at the first start, shown once",
-  }),
-  MASTER_KEY: z
-    .string()
-    .regex(/^sk-[\x21-\x7e]{13,253}$/, 'must begin with "sk-" and have 16 or more characters')
-    .optional()
-    .meta({
-      description: "API key that may do everything; begins with `sk-`, 16 or more characters.",
+  ADMIN_PASSWORD: secretSetting(
+    z.string().min(8, "must have 8 or more characters").max(256).optional().meta({
+      description: "Password of the first administrator, 8 or more characters.",
       shownDefault: "made at the first start, shown once",
     }),
-  SECRET_KEY: z.string().min(32, "must have 32 or more characters").optional().meta({
-    description:
-      "What hashes, sealed secrets and tokens are derived from; 32 or more characters. It is the same for every control plane of a store, which refuses another one (exit code 78).",
-    shownDefault: "made at the first start, in `DATA_DIR`",
-  }),
-  SECRET_KEY_PREVIOUS: z
-    .string()
-    .min(32, "must have 32 or more characters")
-    .optional()
-    .describe(
-      "The former `SECRET_KEY` during its rotation: what was sealed or signed with it stays valid, and the control plane seals it again. Its log says when the setting can be removed: docs/operations.md.",
-    ),
+  ),
+  MASTER_KEY: secretSetting(
+    z
+      .string()
+      .regex(/^sk-[\x21-\x7e]{13,253}$/, 'must begin with "sk-" and have 16 or more characters')
+      .optional()
+      .meta({
+        description: "API key that may do everything; begins with `sk-`, 16 or more characters.",
+        shownDefault: "made at the first start, shown once",
+      }),
+  ),
+  SECRET_KEY: secretSetting(
+    z.string().min(32, "must have 32 or more characters").optional().meta({
+      description:
+        "What hashes, sealed secrets and tokens are derived from; 32 or more characters. It is the same for every control plane of a store, which refuses another one (exit code 78).",
+      shownDefault: "made at the first start, in `DATA_DIR`",
+    }),
+  ),
+  SECRET_KEY_PREVIOUS: secretSetting(
+    z
+      .string()
+      .min(32, "must have 32 or more characters")
+      .optional()
+      .describe(
+        "The former `SECRET_KEY` during its rotation: what was sealed or signed with it stays valid, and the control plane seals it again. Its log says when the setting can be removed: docs/operations.md.",
+      ),
+  ),
   SIGNUP_GRANT_NANO_USD: z
     .string()
     .regex(/^\d{1,18}$/, "must be a whole number of nano-USD")
@@ -90,11 +101,13 @@ export const controlSettings = {
     .describe("`strict` refuses a call whose worst case does not fit into the balance; `document` lets the last call take it below zero."),
   PUBLIC_URL: z.url("must be an address like https://example.org").optional(),
   PORT: portSetting(4000),
-  SMTP_URL: z
-    .string()
-    .regex(/^smtps?:\/\//, "must begin with smtp:// or smtps://")
-    .optional()
-    .describe("Mail server. Without one, reset links are written to the log, and e-mail addresses are not verified."),
+  SMTP_URL: secretSetting(
+    z
+      .string()
+      .regex(/^smtps?:\/\//, "must begin with smtp:// or smtps://")
+      .optional()
+      .describe("Mail server. Without one, reset links are written to the log, and e-mail addresses are not verified."),
+  ),
   MAIL_FROM: z.string().default("Tributary <no-reply@localhost>").describe("Sender of mails."),
   OIDC_ISSUER: z
     .url({ protocol: /^https?$/, error: "must be an https address" })
@@ -103,7 +116,7 @@ export const controlSettings = {
       "Issuer of OpenID Connect whose users can sign in, such as `https://accounts.google.com`: docs/sign-in.md. An http address only where the deployment is not exposed.",
     ),
   OIDC_CLIENT_ID: z.string().optional().describe("Client that the gateway is at `OIDC_ISSUER`."),
-  OIDC_CLIENT_SECRET: z.string().optional().describe("Secret of `OIDC_CLIENT_ID`."),
+  OIDC_CLIENT_SECRET: secretSetting(z.string().optional().describe("Secret of `OIDC_CLIENT_ID`.")),
   OIDC_NAME: z.string().min(1).max(40).optional().meta({
     description: "Name of the issuer on the sign-in page: Continue with `OIDC_NAME`.",
     shownDefault: "the host of `OIDC_ISSUER`",
@@ -134,14 +147,16 @@ export const controlSettings = {
       description: "Addresses of the trainer nodes that serve trained models, separated by commas.",
       shownDefault: "the trainer node of this machine",
     }),
-  TRAINER_TOKEN: z.string().optional(),
-  TRAINER_SECRET: z.string().optional(),
-  STRIPE_WEBHOOK_SECRET: z
-    .string()
-    .optional()
-    .describe(
-      "Signing secret of the events `checkout.session.*`, `charge.refunded` and `charge.dispute.*`, which Stripe sends to `/api/webhooks/payments/stripe`.",
-    ),
+  TRAINER_TOKEN: secretSetting(z.string().optional()),
+  TRAINER_SECRET: secretSetting(z.string().optional()),
+  STRIPE_WEBHOOK_SECRET: secretSetting(
+    z
+      .string()
+      .optional()
+      .describe(
+        "Signing secret of the events `checkout.session.*`, `charge.refunded` and `charge.dispute.*`, which Stripe sends to `/api/webhooks/payments/stripe`.",
+      ),
+  ),
   STRIPE_API_BASE: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .optional()

@@ -15,6 +15,7 @@ import {
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
 import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
+import { secretSetting } from "../common/secret-files.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
 /** The settings of an edge; docs/settings.md is printed from them. */
@@ -39,7 +40,7 @@ export const edgeSettings = {
     .default("http://127.0.0.1:5100")
     .transform((url) => url.replace(/(?<!\/)\/+$/, ""))
     .describe("Address of the coordinator, which serves trained parameters and verifies federations. `make run` sets it."),
-  COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional(),
+  COORDINATOR_TOKEN: secretSetting(z.string().min(16, "must have 16 characters or more").optional()),
   EDGE_INDEX: countSetting(0, { min: 0, max: 1023 }).describe(
     "Number of this edge on its machine; it names its journal. `make run` sets it.",
   ),
@@ -59,7 +60,7 @@ export const edgeSettings = {
     description: "Exact response cache, per organization: in the edge process, or in Redis.",
     shownDefault: "off, or as the configuration file says",
   }),
-  REDIS_URL: z.string().optional().describe("Address of the Redis that `CACHE=redis` uses."),
+  REDIS_URL: secretSetting(z.string().optional().describe("Address of the Redis that `CACHE=redis` uses.")),
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }).describe(
     "Memory that the response cache of one edge may take.",
   ),

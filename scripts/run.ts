@@ -3,22 +3,26 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import type { Environment } from "../common/config.ts";
 import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { runMain } from "../common/process.ts";
+import { withSecretFiles } from "../common/secret-files.ts";
 import { firstRunLines, startBanner } from "./supervisor/banner.ts";
 import type { ChildSpec } from "./supervisor/child.ts";
 import { lockFolder } from "./supervisor/folder-lock.ts";
 import { metricsPorts } from "./supervisor/metrics-ports.ts";
 import { refuseTakenPorts } from "./supervisor/ports.ts";
-import { type RunSettings, readSettings } from "./supervisor/settings.ts";
+import { type RunSettings, readSettings, runSettings } from "./supervisor/settings.ts";
 import { createSupervisor, type FirstRun, STOP_MS } from "./supervisor/supervisor.ts";
 
 await runMain("tributary supervisor", run);
 
 async function run(): Promise<void> {
   const startedAt = performance.now();
-  const environment: NodeJS.ProcessEnv = { ...process.env, ...configArgument() };
-  const settings = readSettings(environment);
+  const given: NodeJS.ProcessEnv = { ...process.env, ...configArgument() };
+  const settings = readSettings(given);
+  // Other secrets stay in their files until a process that needs them reads them.
+  const environment = withSecretFiles(runSettings, given);
   await refuseTakenPorts([
     { variable: "PORT", host: settings.host, port: settings.port },
     { variable: "TRAINER_PORT", host: settings.trainerHost, port: settings.trainerPort },
@@ -59,7 +63,7 @@ async function run(): Promise<void> {
 
   await supervisor.start();
   if (ending) return;
-  const masterKeySet = Boolean(environment["MASTER_KEY"]);
+  const masterKeySet = Boolean(environment["MASTER_KEY"] || environment["MASTER_KEY_FILE"]);
   console.log(startBanner({ settings, firstRun: unshown, masterKeySet, tookMs: performance.now() - startedAt }));
   unshown = undefined;
 }
@@ -69,10 +73,7 @@ function configArgument(): { CONFIG?: string } {
   return values.config === undefined ? {} : { CONFIG: values.config };
 }
 
-function childSpecs(
-  settings: RunSettings,
-  environment: NodeJS.ProcessEnv,
-): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
+function childSpecs(settings: RunSettings, environment: Environment): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
   const coordinatorUrl = `http://${reachable(settings.coordinatorHost)}:${settings.coordinatorPort}`;
   // Generated at every start unless they are set, because only these processes need them.
   const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { settingsPage } from "./settings/page.ts";
-import { SETTING_NAMES } from "./settings/processes.ts";
+import { documentedNames } from "./settings/processes.ts";
 import { documentFindings, isDocument } from "./tidy/doc-rules.ts";
 import type { Finding } from "./tidy/finding.ts";
 import { countLanguage, type LanguageCount, ODD_PER_100_MAX, oddPer100, refusedNames } from "./tidy/language-rules.ts";
@@ -17,7 +17,7 @@ const root = resolve(import.meta.dirname, "..");
 
 const files = repositoryFiles();
 const exists = (path: string) => existsSync(join(root, path));
-const known = { settings: SETTING_NAMES, inCode: new Set(files.flatMap((path) => namesInCode({ path, text: readText(path) ?? "" }))) };
+const known = { settings: documentedNames(), inCode: new Set(files.flatMap((path) => namesInCode({ path, text: readText(path) ?? "" }))) };
 const findings = [
   ...files.flatMap(inspect),
   ...listFindings(exists, [...Object.keys(OWN_TIME), ...Object.keys(OUTBOUND)]),

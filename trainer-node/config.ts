@@ -16,6 +16,7 @@ import {
 import { isLoopbackHost } from "../common/exposed.ts";
 import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { readTls, type Tls, tlsSettings } from "../common/peers/tls.ts";
+import { secretSetting } from "../common/secret-files.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";
 
 const MIB = 1024 * 1024;
@@ -40,11 +41,13 @@ const servingSettings = {
     .describe(
       "Coordinators or nodes from which this node pulls parameters of served models that it does not have, separated by commas. `make run` sets it.",
     ),
-  BLOB_SOURCE_TOKEN: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("What this node presents to `BLOB_SOURCE_URL`: a coordinator's `COORDINATOR_TOKEN`. `make run` sets it."),
+  BLOB_SOURCE_TOKEN: secretSetting(
+    z
+      .string()
+      .min(1)
+      .optional()
+      .describe("What this node presents to `BLOB_SOURCE_URL`: a coordinator's `COORDINATOR_TOKEN`. `make run` sets it."),
+  ),
   BLOB_SOURCE_TIMEOUT_MS: countSetting(60_000, { min: 100, max: HOUR_MS }).describe("How long pulling one set of parameters may take."),
 };
 
@@ -69,32 +72,38 @@ export const trainerSettings = {
   TRAINER_HOST_NAMES: listSetting().describe(
     "Names beside 127.0.0.1 and localhost under which a node without `TRAINER_TOKEN` and `TRAINER_SECRET` may be called (the `Host` header), separated by commas. A name that anybody can let resolve to this machine is refused.",
   ),
-  TRAINER_TOKEN: z.string().min(16, "must have 16 characters or more").optional().meta({
-    description:
-      "Secret that every call of the participant API has to carry, as `Authorization: Bearer`, `x-api-key` or `x-gw-api-key`; 16 or more characters. The gateway sends it too.",
-    shownDefault: "unset; made by `make run` at every start, unless `TRAINER_SECRET` is set",
-  }),
+  TRAINER_TOKEN: secretSetting(
+    z.string().min(16, "must have 16 characters or more").optional().meta({
+      description:
+        "Secret that every call of the participant API has to carry, as `Authorization: Bearer`, `x-api-key` or `x-gw-api-key`; 16 or more characters. The gateway sends it too.",
+      shownDefault: "unset; made by `make run` at every start, unless `TRAINER_SECRET` is set",
+    }),
+  ),
   TRAINER_ANONYMOUS: flagSetting(false).meta({
     description:
       "Whether callers of this machine may use a node with `TRAINER_TOKEN` without the token. They are one tenant of their own, which sees no jobs, blobs and rounds of organizations; `x-gw-tenant` counts only with the token. Not together with `TRAINER_SECRET`.",
     shownDefault: "false; true for the node of `make run` when it made the token and is not exposed",
   }),
-  TRAINER_SECRET: z
-    .string()
-    .min(16, "must have 16 characters or more")
-    .optional()
-    .describe(
-      "Secret that every call but `/health` and `/ready` has to be signed with (HMAC over method, path, time, nonce, headers and body): the `secret` of the node at `/training/nodes`, or of the participant in its federation. Where `TRAINER_TOKEN` is set, too, only training calls need both; other calls need the token.",
-    ),
+  TRAINER_SECRET: secretSetting(
+    z
+      .string()
+      .min(16, "must have 16 characters or more")
+      .optional()
+      .describe(
+        "Secret that every call but `/health` and `/ready` has to be signed with (HMAC over method, path, time, nonce, headers and body): the `secret` of the node at `/training/nodes`, or of the participant in its federation. Where `TRAINER_TOKEN` is set, too, only training calls need both; other calls need the token.",
+      ),
+  ),
   TRAINER_JOIN_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .optional()
     .describe("Gateway that this node asks for work, for a node that cannot be called from outside."),
-  TRAINER_JOIN_TOKEN: z
-    .string()
-    .startsWith("join_", "must begin with join_")
-    .optional()
-    .describe("Join token of this node's place in a federation, or the join link of an open one, for `TRAINER_JOIN_URL`."),
+  TRAINER_JOIN_TOKEN: secretSetting(
+    z
+      .string()
+      .startsWith("join_", "must begin with join_")
+      .optional()
+      .describe("Join token of this node's place in a federation, or the join link of an open one, for `TRAINER_JOIN_URL`."),
+  ),
   TRAINER_FUNCTIONS: z
     .string()
     .min(1)

@@ -4,15 +4,18 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import type { Settings } from "../config.ts";
 import type { Random } from "../random.ts";
+import { secretSetting } from "../secret-files.ts";
 
 /** Settings of every process that speaks gRPC. */
 export const controlTokenSettings = {
-  CONTROL_TOKEN: z.string().min(16, "must have 16 characters or more").optional().meta({
-    description:
-      "Secret that edges and coordinators of this machine present to the control plane, 16 or more characters. Unset, processes with the same `SECRET_KEY` or the same `DATA_DIR` find it by themselves. With `TLS_CERT` certificates replace it.",
-    shownDefault: "made by `make run` at every start, else from `SECRET_KEY` or in `DATA_DIR`",
-  }),
-  SECRET_KEY: z.string().optional(),
+  CONTROL_TOKEN: secretSetting(
+    z.string().min(16, "must have 16 characters or more").optional().meta({
+      description:
+        "Secret that edges and coordinators of this machine present to the control plane, 16 or more characters. Unset, processes with the same `SECRET_KEY` or the same `DATA_DIR` find it by themselves. With `TLS_CERT` certificates replace it.",
+      shownDefault: "made by `make run` at every start, else from `SECRET_KEY` or in `DATA_DIR`",
+    }),
+  ),
+  SECRET_KEY: secretSetting(z.string().optional()),
 };
 
 /** The gRPC metadata that contains the token. */

@@ -470,3 +470,18 @@ describe("guardrails", () => {
     ]);
   });
 });
+
+test("a provider's key can be in a file, whether the configuration names its variable or not", () => {
+  const file = write("key", "sk-of-file\n");
+  const named = "model_list:\n  - model_name: m\n    litellm_params: {model: openai/gpt-4o, api_key: os.environ/ACME_KEY}\n";
+  const unnamed = "model_list:\n  - model_name: m\n    litellm_params: {model: openai/gpt-4o}\n";
+  expect(only(named, { ACME_KEY_FILE: file }).apiKey).toBe("sk-of-file");
+  expect(only(unnamed, { OPENAI_API_KEY_FILE: file }).apiKey).toBe("sk-of-file");
+  expect(only(`environment_variables: {ACME_KEY: sk-of-yaml}\n${named}`, { ACME_KEY_FILE: file }).apiKey).toBe("sk-of-yaml");
+  expect(problemsOf(named, { ACME_KEY: "sk-1", ACME_KEY_FILE: file })).toEqual([
+    "3: litellm_params.api_key: ACME_KEY, ACME_KEY_FILE: set one of them, not both",
+  ]);
+  expect(problemsOf(unnamed, { OPENAI_API_KEY_FILE: join(folder, "none") })).toEqual([
+    expect.stringMatching(/^3: OPENAI_API_KEY_FILE: the file cannot be read: ENOENT/),
+  ]);
+});

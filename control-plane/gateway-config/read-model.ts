@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { defined } from "../../common/defined.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
+import { findSecret } from "../../common/secret-files.ts";
 import { configuredPrice, isPriceName } from "./configured-price.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
@@ -62,7 +63,7 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
   const { info, provider, modelName } = entry;
   const { declaration, inferenceModelId } = provider;
   const { kind } = declaration;
-  const params = withDefaults(entry, context.environment);
+  const params = withDefaults(entry, context);
   const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = params;
   const address = (apiBase ?? baseUrl) as string | undefined;
   checkAddress(entry, address, context.issues);
@@ -152,8 +153,8 @@ function readProvider(params: Fields, node: LocatedMap, issues: ConfigIssues): N
 
 const AWS_IDENTITY = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_profile_name", "aws_role_name", "api_key"];
 
-/** Fills in missing parameters from the provider's usual environment variables. */
-function withDefaults({ params, provider }: ModelEntry, environment: Environment): Fields {
+/** Fills in missing parameters from the provider's usual environment variables, or the files that they name. */
+function withDefaults({ params, provider, at }: ModelEntry, { environment, issues }: ModelContext): Fields {
   const filled: Fields = { ...params };
   // An AWS identity must not be mixed from the entry and the environment.
   const hasOwnIdentity = AWS_IDENTITY.some((name) => params[name] !== undefined);
@@ -161,10 +162,20 @@ function withDefaults({ params, provider }: ModelEntry, environment: Environment
   for (const [name, variables] of Object.entries(provider.declaration.environment)) {
     if (filled[name] !== undefined || (hasOwnIdentity && AWS_IDENTITY.includes(name))) continue;
     if (name === "api_base" && filled["base_url"] !== undefined) continue;
-    const value = variables.map((variable) => environment[variable]).find((found) => found !== undefined && found !== "");
+    const value = firstOf(variables, { at, environment, issues });
     if (value !== undefined) filled[name] = value;
   }
   return filled;
+}
+
+interface Lookup extends Pick<ModelContext, "environment" | "issues"> {
+  readonly at: SourcePosition;
+}
+
+function firstOf(variables: readonly string[], { at, environment, issues }: Lookup): string | undefined {
+  const found = variables.map((variable) => findSecret(variable, environment));
+  for (const { problem } of found) if (problem !== undefined) issues.problem(at, problem);
+  return found.find(({ value }) => value !== undefined)?.value;
 }
 
 function checkAddress({ provider, modelName, at }: ModelEntry, address: string | undefined, issues: ConfigIssues): void {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fileVariable, isSecret } from "../../common/secret-files.ts";
 import { PROCESSES, SETTING_NAMES } from "./processes.ts";
 
 interface Setting {
@@ -14,6 +15,10 @@ const INTRO = `# Settings
 Printed from the processes' own declarations by \`node scripts/print-settings.ts\`; do not edit. Settings are environment variables. An empty
 variable counts as unset. A process that finds something wrong lists every problem at once and exits with code 78. \`make run\` passes its
 environment on to every process that it starts. Times are in milliseconds, sizes in bytes.
+
+A secret has two variables: the second, \`…_FILE\`, is the path of a file that has the secret, as containers and systemd provide them; a line
+break at its end is ignored. The file is read at the start. Setting both is a problem, and so is a file that is empty or cannot be read. Provider keys such as \`OPENAI_API_KEY\`, and
+all variables that a configuration file names by \`os.environ/\`, can be in files in the same way: \`OPENAI_API_KEY_FILE\`.
 
 **Exposed** is a deployment whose \`HOST\` or \`PUBLIC_URL\` is not loopback, that has \`TRUST_PROXY\` set, or that runs with \`NODE_ENV=production\`:
 what is convenient on one's own machine and dangerous among strangers is then off until its variable is \`true\`. Every process judges by its own
@@ -60,7 +65,8 @@ function settingOf(name: string): Setting {
 }
 
 function row({ name, schema }: Setting, more: readonly string[]): string[] {
-  return [`\`${name}\``, shownDefault(name, schema), shownValues(schema), ...more, schema.description ?? ""];
+  const variables = isSecret(schema) ? `\`${name}\`, \`${fileVariable(name)}\`` : `\`${name}\``;
+  return [variables, shownDefault(name, schema), shownValues(schema), ...more, schema.description ?? ""];
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -15,6 +15,7 @@ import {
 } from "../../common/config.ts";
 import { isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
 import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
+import { secretSetting } from "../../common/secret-files.ts";
 
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
@@ -36,12 +37,13 @@ export const runSettings = {
       `must be a loopback address with make run, which has no certificates: ${APART}, or reach it through a tunnel, such as ssh -L`,
     ),
   TRAINER_HOST: z.string().optional(),
-  TRAINER_TOKEN: z.string().optional(),
-  TRAINER_SECRET: z.string().optional(),
+  TRAINER_TOKEN: secretSetting(z.string().optional()),
+  TRAINER_SECRET: secretSetting(z.string().optional()),
   TRAINER_ANONYMOUS: developerFlag,
-  CONTROL_TOKEN: z.string().optional(),
+  CONTROL_TOKEN: secretSetting(z.string().optional()),
   COORDINATOR_HOST: z.string().optional(),
-  COORDINATOR_TOKEN: z.string().optional(),
+  COORDINATOR_TOKEN: secretSetting(z.string().optional()),
+  BLOB_SOURCE_TOKEN: secretSetting(z.string().optional()),
   // Absolute, because children must not depend on the working directory.
   DATA_DIR: dataDirSetting.transform((path) => resolve(path)).refine((path) => kindOf(path) !== "file", "must be a folder, but is a file"),
   EDGES: countSetting(availableParallelism(), { min: 1, max: 256 }).meta({

@@ -12,6 +12,7 @@ const FOREIGN = new Set([
   "NO_COLOR",
   "NO_PROXY",
   "OPENAI_API_KEY",
+  "OPENAI_API_KEY_FILE",
   "XDG_CONFIG_HOME",
 ]);
 

@@ -14,6 +14,7 @@ import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
 import { isCoordinatorAddress } from "../../common/peers/coordinator-address.ts";
 import { requireTls } from "../../common/peers/tls.ts";
+import { secretSetting } from "../../common/secret-files.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../../common/storage-limits.ts";
 import { copiesSettings, requireOneWay } from "./blobs/copies/copies-config.ts";
 
@@ -55,11 +56,13 @@ export const coordinatorSettings = {
     "Largest update or model.",
   ),
   TRAINER_RECORD_BYTES: countSetting(64 * 1024 * 1024, { min: 0, max: Number.MAX_SAFE_INTEGER }),
-  COORDINATOR_TOKEN: z.string().min(16, "must have 16 characters or more").optional().meta({
-    description:
-      "Secret that edges and trainer nodes present to the coordinator, 16 or more characters; without it the coordinator answers its own machine only, or with TLS callers with a certificate.",
-    shownDefault: "made by `make run` at every start",
-  }),
+  COORDINATOR_TOKEN: secretSetting(
+    z.string().min(16, "must have 16 characters or more").optional().meta({
+      description:
+        "Secret that edges and trainer nodes present to the coordinator, 16 or more characters; without it the coordinator answers its own machine only, or with TLS callers with a certificate.",
+      shownDefault: "made by `make run` at every start",
+    }),
+  ),
   COORDINATOR_SWEEP_MS: countSetting(600_000, { min: 50, max: 86_400_000 }).describe("Interval of sweeps for unreferenced blobs."),
   COORDINATOR_BLOB_AGE_MS: countSetting(3_600_000, { min: 1000, max: 31_536_000_000 }).describe(
     "Age from which an unreferenced blob is removed.",

@@ -5,6 +5,7 @@ import type { Logger } from "../../../../common/logger.ts";
 import { isTrustedAddress } from "../../../../common/peers/coordinator-address.ts";
 import { peerFetch } from "../../../../common/peers/peer-fetch.ts";
 import type { PeerTls } from "../../../../common/peers/tls.ts";
+import { secretSetting } from "../../../../common/secret-files.ts";
 import { openFolderObjects } from "../objects/folder-objects.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import { openS3Objects } from "../objects/s3-objects.ts";
@@ -36,9 +37,9 @@ export const copiesSettings = {
     .regex(/^([A-Za-z0-9_-][A-Za-z0-9_.-]*\/)*$/, "must be empty, or names that each end in a slash")
     .default("")
     .describe("What the keys of objects begin with, such as `training/`."),
-  AWS_ACCESS_KEY_ID: z.string().min(1).optional().describe("Access key of the bucket."),
-  AWS_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Secret key of the bucket."),
-  AWS_SESSION_TOKEN: z.string().min(1).optional().describe("Session token, if the keys of the bucket are temporary."),
+  AWS_ACCESS_KEY_ID: secretSetting(z.string().min(1).optional().describe("Access key of the bucket.")),
+  AWS_SECRET_ACCESS_KEY: secretSetting(z.string().min(1).optional().describe("Secret key of the bucket.")),
+  AWS_SESSION_TOKEN: secretSetting(z.string().min(1).optional().describe("Session token, if the keys of the bucket are temporary.")),
   BLOBS_FOLDER: z.string().min(1).optional().describe("Folder of a file system that all coordinators mount, in place of a bucket."),
   COORDINATOR_PEERS: listSetting().describe(
     "Addresses of the other coordinators, separated by commas. Without a bucket or a shared folder, updates and models are copied to them and fetched from them by hash.",
