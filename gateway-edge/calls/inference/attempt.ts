@@ -7,7 +7,8 @@ import type { Attempt } from "../../upstream/routing/route.ts";
 import { targetOf } from "../../upstream/target.ts";
 import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
-import { type Job, type JobAnswer, type JobAttempt, providerFor } from "./job.ts";
+import { answerPieces, streamPieces } from "./attempt-pieces.ts";
+import { type Job, type JobAnswer, providerFor } from "./job.ts";
 import { Watchdog } from "./watchdog.ts";
 
 export interface AttemptDeps {
@@ -71,7 +72,12 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
       const onStatus = (status: number) => {
         upstreamStatus = status;
       };
-      const answer = pieces.join(await askAll(pieces.jobs, (piece) => askPiece(deps, { piece, jobAttempt, connection, onStatus })));
+      const asked = { pieces, jobAttempt, connection, onStatus };
+      if (job.stream) {
+        const { parts, contentType } = await streamPieces(deps, asked);
+        return await openStream({ attempt, provider, asError, close, queuedMs: connection.queuedMs(), contentType }, parts, connection);
+      }
+      const answer = await answerPieces(deps, asked);
       connection.done();
       return { type: "answer", attempt, provider, asError, close, queuedMs: connection.queuedMs(), answer };
     }
@@ -93,49 +99,6 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     connection.close();
     return { type: "failed", error, upstreamStatus, queuedMs: connection.queuedMs() };
   }
-}
-
-/** Requests of one attempt that run at the same time. */
-const PIECES_AT_ONCE = 4;
-
-/** Answers in the order of the jobs. The first failure fails all: it closes the connection, which aborts the running requests. */
-async function askAll<Answer>(
-  jobs: readonly Job<Answer>[],
-  ask: (job: Job<Answer>) => Promise<JobAnswer<Answer>>,
-): Promise<JobAnswer<Answer>[]> {
-  const answers = new Array<JobAnswer<Answer>>(jobs.length);
-  const rest = jobs.entries();
-  let failed = false;
-  const worker = async () => {
-    for (const [index, job] of rest) {
-      if (failed) return;
-      answers[index] = await ask(job);
-    }
-  };
-  const fail = (thrown: unknown) => {
-    failed = true;
-    throw thrown;
-  };
-  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, () => worker().catch(fail)));
-  return answers;
-}
-
-async function askPiece<Answer>(
-  { send }: AttemptDeps,
-  {
-    piece,
-    jobAttempt,
-    connection,
-    onStatus,
-  }: { piece: Job<Answer>; jobAttempt: JobAttempt; connection: AttemptConnection; onStatus: (status: number) => void },
-): Promise<JobAnswer<Answer>> {
-  const { provider, target } = jobAttempt;
-  const response = await send(piece.request(jobAttempt), connection.signal, connection);
-  onStatus(response.status);
-  if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
-  const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
-  connection.received();
-  return answer;
 }
 
 function providerOf<Answer>({ providers }: AttemptDeps, { job, attempt }: AttemptInput<Answer>): Provider {

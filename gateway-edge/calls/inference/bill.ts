@@ -1,6 +1,9 @@
 import type { AppError } from "../../../common/errors.ts";
-import type { NanoUsd } from "../../../common/money.ts";
-import type { Usage } from "../../credit/pricing/usage.ts";
+import { type NanoUsd, nanoUsd } from "../../../common/money.ts";
+import type { PriceMessage } from "../../../common/pricing.ts";
+import { cost } from "../../credit/pricing/price.ts";
+import { pricesAt } from "../../credit/pricing/price-tier.ts";
+import { inputTokens, type Usage } from "../../credit/pricing/usage.ts";
 
 /** How a call ended. */
 export type Outcome =
@@ -13,4 +16,9 @@ export type Outcome =
 export interface Bill {
   readonly usage: Usage;
   readonly cost: NanoUsd;
+}
+
+/** Without prices a call costs nothing. The tier of a price goes by the input of one of the `reads` requests of the call. */
+export function billOf(usage: Usage, prices: PriceMessage | undefined, reads: number): Bill {
+  return { usage, cost: prices ? cost(usage, pricesAt(prices, inputTokens(usage) / reads)) : nanoUsd(0n) };
 }

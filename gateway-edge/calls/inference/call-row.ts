@@ -6,7 +6,7 @@ import { pricesAt } from "../../credit/pricing/price-tier.ts";
 import { toWireUsage } from "../../credit/pricing/usage.ts";
 import type { Provider } from "../../upstream/providers/provider.ts";
 import type { Bill, Outcome } from "./bill.ts";
-import type { Job } from "./job.ts";
+import { inputReads, type Job } from "./job.ts";
 import { pricesOf } from "./plan-call.ts";
 
 export interface Metered {
@@ -49,7 +49,7 @@ export function servedRecordOf(call: Metered, served: ServedDeployment, attempts
     model,
     type,
     priceVersion: deployment.model?.pricing?.version ?? 0,
-    prices: prices && pricesAt(prices, call.inputTokens),
+    prices: prices && pricesAt(prices, call.inputTokens / inputReads(call.job, served)),
     attempts,
     fallbackFrom: isFallback ? call.job.model : undefined,
   };

@@ -45,7 +45,7 @@ export interface Job<Answer> {
   isOfferedBy(provider: Provider, target: ProviderTarget): boolean;
   /** Throws UNSUPPORTED_PARAMETER for a field that the model does not support, unless `dropParams` is set. */
   request(attempt: JobAttempt): UpstreamRequest;
-  /** The job in several requests where one request to this provider cannot hold all of it; undefined: it can. Never for a stream. */
+  /** The job in several requests where one request to this provider cannot hold all of it; undefined: it can. */
   pieces?(provider: Provider, target: ProviderTarget): JobPieces<Answer> | undefined;
   readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
   readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
@@ -84,8 +84,22 @@ export function offerOf({ offer, operation }: Job<unknown>): string {
 /** Requests of one attempt: the attempt succeeds only when all of them do. */
 export interface JobPieces<Answer> {
   readonly jobs: readonly Job<Answer>[];
+  /** Each request holds the whole input, which the provider reads and bills each time; they run at the same time. Absent: each holds a part. */
+  readonly repeatsInput?: true;
   /** Answers in the order of the jobs. */
   join(answers: readonly JobAnswer<Answer>[]): JobAnswer<Answer>;
+  /** One stream out of the streams of the jobs, in their order; absent: the job never streams. */
+  joinStreams?(streams: readonly AsyncIterable<StreamPart | BytesPart>[]): AsyncIterable<StreamPart | BytesPart>;
+}
+
+/** How often a deployment reads, and bills, the input of a job: more than once where each choice is a request of its own. */
+export function inputReads(
+  job: Job<unknown>,
+  { provider, attempt }: { provider: Provider | undefined; attempt: { deployment: Deployment } },
+): number {
+  if (job.choiceCount === 1 || !provider) return 1;
+  const pieces = job.pieces?.(provider, targetOf(attempt.deployment));
+  return pieces?.repeatsInput ? pieces.jobs.length : 1;
 }
 
 /** The provider of a deployment, if it has the job's operation. */

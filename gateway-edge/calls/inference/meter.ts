@@ -1,16 +1,14 @@
 import type { Clock } from "../../../common/clock.ts";
-import { nanoUsd } from "../../../common/money.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import type { AttemptDetail, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, ServedRecord } from "../../credit/journal/records.ts";
-import { cost } from "../../credit/pricing/price.ts";
-import { pricesAt } from "../../credit/pricing/price-tier.ts";
-import { disjointUsage, inputTokens, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
+import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
 import { DeliveredText } from "../tokens/delivered-text.ts";
 import { type AttemptFailure, failedAttempt, lastAttempt } from "./attempt-detail.ts";
-import type { Bill, Outcome } from "./bill.ts";
+import { type Bill, billOf, type Outcome } from "./bill.ts";
 import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRecordOf } from "./call-row.ts";
+import { inputReads } from "./job.ts";
 import { pricesOf } from "./plan-call.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
 import { measured, saysTokens, whyNotBelieved } from "./usage-bounds.ts";
@@ -185,8 +183,8 @@ class CallMeter implements Meter {
     // Without an answer there is nothing to bill.
     const prices = this.#served && pricesOf(this.#served.attempt.deployment, this.#call.job);
     const usage = this.#call.job.estimate ? this.#measured(prices?.unit) : this.#usage(unsentShare);
-    const billOf = (used: Usage): Bill => ({ usage: used, cost: prices ? cost(used, pricesAt(prices, inputTokens(used))) : nanoUsd(0n) });
-    return usage instanceof Promise ? usage.then(billOf) : billOf(usage);
+    const reads = this.#served ? inputReads(this.#call.job, this.#served) : 1;
+    return mapped(usage, (used) => billOf(used, prices, reads));
   }
 
   log(outcome: Outcome, bill: Bill, reserved: bigint): UsageLog {

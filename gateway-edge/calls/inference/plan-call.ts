@@ -11,13 +11,16 @@ import { targetOf } from "../../upstream/target.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "./able-group.ts";
 import { admit } from "./admit.ts";
-import type { Job } from "./job.ts";
+import { inputReads, type Job } from "./job.ts";
 import { listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
 
 /** What a call can cost at the most expensive deployment that may serve it, before anything is reserved or sent. */
 export interface CallPlan {
+  /** Of all requests that the call needs. */
   readonly inputTokens: number;
+  /** Of one request: less than all input where each choice is a request of its own. */
+  readonly requestTokens: number;
   /** For each choice, at the most expensive deployment. */
   readonly maxOutputTokens: number;
   readonly worstCase: NanoUsd;
@@ -73,12 +76,14 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   }
   refuseTooLong(deps, call, able);
   refuseUnpricedSearch(job, able);
-  const inputTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
-  const plansOf = ({ kinds }: AbleGroup) =>
-    kinds.flatMap((candidate) => {
+  const requestTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
+  const plansOf = (group: AbleGroup) => {
+    const reads = mostReads(deps, job, group);
+    return group.kinds.flatMap((candidate) => {
       const prices = pricesOf(candidate, job);
-      return prices ? [planAt(candidate, { job, inputTokens, prices: dearestPrices(prices, inputTokens) })] : [];
+      return prices ? [planAt(candidate, { job, requestTokens, reads, prices: dearestPrices(prices, requestTokens) })] : [];
     });
+  };
   const own = plansOf(able);
   if (own.length === 0) throw new AppError("INVALID_REQUEST", unpricedText(job.model), { param: "model" });
   // A fallback may cost more than the requested model: the reservation covers it too.
@@ -87,7 +92,16 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   const all = others.length === 0 ? own : [...own, ...others.flatMap((model) => plansOf(ableFor(deps, call, model)))];
   const { maxOutputTokens, worstCase } = all.reduce((most, plan) => (plan.worstCase > most.worstCase ? plan : most));
   const { reserve } = all.reduce((most, plan) => (plan.reserve > most.reserve ? plan : most));
-  return { inputTokens, maxOutputTokens, worstCase, reserve, isLimited: able.isLimited };
+  const { inputTokens } = all.reduce((most, plan) => (plan.inputTokens > most.inputTokens ? plan : most));
+  return { inputTokens, requestTokens, maxOutputTokens, worstCase, reserve, isLimited: able.isLimited };
+}
+
+/** How often the input is read at most: deployments of equal prices may differ in it. */
+function mostReads({ providers }: PlanDeps, job: Job<unknown>, { deployments }: AbleGroup): number {
+  if (job.choiceCount === 1) return 1;
+  const readsAt = (deployment: Deployment) =>
+    inputReads(job, { provider: providers.get(deployment.providerKind), attempt: { deployment } });
+  return deployments.reduce((most, each) => Math.max(most, readsAt(each)), 1);
 }
 
 /** The request that a call would send to the first deployment that may serve it. Admitted like a call; nothing is reserved or sent. */
@@ -158,16 +172,17 @@ export function outputWithin(
 ): number {
   const most = outputAt(deployment, job);
   const prices = reserved >= plan.worstCase || most === 0 ? undefined : pricesOf(deployment, job);
-  const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, plan.inputTokens));
+  const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, plan.requestTokens));
   return tokens === undefined ? most : Math.max(1, Math.min(most, Math.floor(tokens / job.choiceCount)));
 }
 
-type DeploymentPlan = Omit<CallPlan, "isLimited">;
+type DeploymentPlan = Omit<CallPlan, "isLimited" | "requestTokens">;
 
-function planAt(deployment: Deployment, call: { job: Job<unknown>; inputTokens: number; prices: Prices }): DeploymentPlan {
-  const { job, inputTokens, prices } = call;
+function planAt(deployment: Deployment, call: { job: Job<unknown>; requestTokens: number; reads: number; prices: Prices }): DeploymentPlan {
+  const { job, reads, prices } = call;
+  const inputTokens = call.requestTokens * reads;
   const maxOutputTokens = outputAt(deployment, job);
-  const amounts = job.webSearches === undefined ? job.most : { ...job.most, search: { input: job.webSearches, output: 0 } };
+  const amounts = job.webSearches === undefined ? job.most : { ...job.most, search: { input: job.webSearches * reads, output: 0 } };
   const costOf = (output: number) => worstCaseCost({ input: inputTokens, output: output * job.choiceCount, amounts }, prices);
   const worstCase = costOf(maxOutputTokens);
   const isOnlyAsked = job.maxOutputParam !== undefined && outputLimitOf(deployment) === undefined;

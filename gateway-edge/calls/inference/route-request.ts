@@ -46,7 +46,7 @@ export function alternativesOf({ fallbacks, contextWindowFallbacks }: CallRoutin
 /** What routing needs to know of a call. */
 export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): RouteCall {
   const { job, caller, routing, callId } = call;
-  const { inputTokens, maxOutputTokens } = plan;
+  const { requestTokens: inputTokens, maxOutputTokens } = plan;
   return {
     model: job.model,
     callId,

@@ -5,7 +5,7 @@ import { countPieces } from "../tokens/byte-pairs.ts";
 import type { TextCounter } from "../tokens/counted-text.ts";
 import { countTokens, type EncodingName, encodingOf, loadedVocabulary, SPLITS, vocabularyOf } from "../tokens/token-counter.ts";
 import type { ServedDeployment } from "./call-row.ts";
-import type { Job } from "./job.ts";
+import { inputReads, type Job } from "./job.ts";
 
 /**
  * How the text of an answer is counted where its provider reports no usage: by the provider's own counter where it is known, otherwise by
@@ -75,7 +75,7 @@ export async function countRequest(job: Job<unknown>, served: ServedDeployment):
   let tokens = job.countInput(collecting);
   for (const text of texts) tokens += await counter.count(text);
   for (const messages of conversations) tokens += await countTokens(model, { messages });
-  return tokens;
+  return tokens * inputReads(job, served);
 }
 
 function modelOf(served: ServedDeployment | undefined): string {

@@ -5,6 +5,7 @@ import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
+import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 import { webSearchesOf } from "./web-searches.ts";
 
 export function chatJob(request: ChatRequest): Job<ChatAnswer> {
@@ -29,6 +30,11 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       const withDefaults = { ...defaultsOf(target.params), ...body };
       const supported = keepSupported(withDefaults, adapter.supportedParams(target.inferenceModelId), dropParams);
       return adapter.buildRequest(callOf(maxOutputTokens, supported), target);
+    },
+    pieces: (provider, target) => {
+      const count = request.n ?? 1;
+      if (count === 1 || chatOf(provider).supportedParams(target.inferenceModelId).includes("n")) return undefined;
+      return repeatedChoices(count, (choice) => chatJob(requestOfChoice(request, choice)));
     },
     readAnswer: (provider, answer) => {
       const read = chatOf(provider).readAnswer(answer, callOf(0));

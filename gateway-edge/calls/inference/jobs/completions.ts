@@ -7,6 +7,7 @@ import { keepSupported } from "../params.ts";
 import { completionsTraits } from "../traits/completions.ts";
 import { chatJob } from "./chat.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 
 /** Legacy text completion: by the provider's own endpoint, or, where it has none, as a chat with one user turn. */
 export function completionsJob(request: CompletionsRequest): Job<CompletionsAnswer> {
@@ -31,6 +32,11 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
         attempt.dropParams,
       );
       return adapter.buildRequest({ body: supported, stream, maxOutputTokens: attempt.maxOutputTokens }, attempt.target);
+    },
+    pieces: (provider, target) => {
+      const count = request.n ?? 1;
+      if (count === 1 || provider.completions || provider.chat?.supportedParams(target.inferenceModelId).includes("n")) return undefined;
+      return repeatedChoices(count, (choice) => completionsJob(requestOfChoice(request, choice)));
     },
     readAnswer: (provider, body, target) =>
       provider.completions ? readNative(provider.completions, body) : fromChat(asChat(request).readAnswer(provider, body, target)),

@@ -1,8 +1,9 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { EmbeddingsInput, EmbeddingsRequest } from "../../../schemas/calls/embeddings.ts";
-import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider, ReportedUsage } from "../../../upstream/providers/provider.ts";
+import type { EmbeddingsAdapter, EmbeddingsAnswer, Provider } from "../../../upstream/providers/provider.ts";
 import { malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import type { Job, JobAnswer } from "../job.ts";
+import { joinedUsage } from "../joined-usage.ts";
 import { keepSupported } from "../params.ts";
 import { embeddingsTraits } from "../traits/embeddings.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
@@ -61,21 +62,9 @@ function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput 
   };
 }
 
-/** Usage is known where every batch reports it; otherwise all of it is estimated. */
 function join(answers: readonly JobAnswer<EmbeddingsAnswer>[]): JobAnswer<EmbeddingsAnswer> {
-  const said = answers.flatMap(({ usage }) => (usage ? [usage] : []));
-  const usage = said.length === answers.length ? said.reduce(sumOf) : undefined;
+  const usage = joinedUsage(answers.map((answer) => answer.usage));
   return { answer: { vectors: answers.flatMap(({ answer }) => answer.vectors), usage }, usage, texts: [] };
-}
-
-function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
-  return {
-    promptTokens: left.promptTokens + right.promptTokens,
-    cachedTokens: left.cachedTokens + right.cachedTokens,
-    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
-    completionTokens: left.completionTokens + right.completionTokens,
-    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
-  };
 }
 
 function adapterOf(provider: Provider): EmbeddingsAdapter {

@@ -1,0 +1,35 @@
+import type { Amounts, MeasuredUnit, ReportedUsage } from "../../upstream/providers/provider.ts";
+
+/** The usage of several requests as one. It is known where every request reports it; otherwise all of it is estimated. */
+export function joinedUsage(reports: readonly (ReportedUsage | undefined)[]): ReportedUsage | undefined {
+  const known = reports.filter((usage) => usage !== undefined);
+  return known.length === reports.length && known.length > 0 ? known.reduce(sumOf) : undefined;
+}
+
+function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
+  const amounts = sumOfAmounts(left.amounts, right.amounts);
+  const optional = {
+    cacheWriteHourTokens: (left.cacheWriteHourTokens ?? 0) + (right.cacheWriteHourTokens ?? 0),
+    audioPromptTokens: (left.audioPromptTokens ?? 0) + (right.audioPromptTokens ?? 0),
+    audioCompletionTokens: (left.audioCompletionTokens ?? 0) + (right.audioCompletionTokens ?? 0),
+  };
+  const samplings = Math.max(left.samplings ?? 1, right.samplings ?? 1);
+  return {
+    promptTokens: left.promptTokens + right.promptTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
+    completionTokens: left.completionTokens + right.completionTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+    ...Object.fromEntries(Object.entries(optional).filter(([, tokens]) => tokens > 0)),
+    ...((left.lacksPrompt || right.lacksPrompt) && { lacksPrompt: true as const }),
+    ...(samplings > 1 && { samplings }),
+    ...(amounts && { amounts }),
+  };
+}
+
+function sumOfAmounts(left: Amounts | undefined, right: Amounts | undefined): Amounts | undefined {
+  if (!left || !right) return left ?? right;
+  const units = [...new Set([...Object.keys(left), ...Object.keys(right)])] as MeasuredUnit[];
+  const sumIn = (unit: MeasuredUnit, side: "input" | "output") => (left[unit]?.[side] ?? 0) + (right[unit]?.[side] ?? 0);
+  return Object.fromEntries(units.map((unit) => [unit, { input: sumIn(unit, "input"), output: sumIn(unit, "output") }]));
+}
