@@ -37,6 +37,7 @@ import { createForwarder } from "./peers/forward.ts";
 import { createRefusals } from "./peers/refusals.ts";
 import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
+import { Verifications } from "./proof/verifications.ts";
 import { startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { LogScans } from "./services/usage/log-scans.ts";
@@ -101,7 +102,7 @@ await runMain("tributary control-plane", async () => {
     addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
-    backups: new Backups({ store, clock, config, secrets }),
+    ...{ backups: new Backups({ store, clock, config, secrets }), verifications: new Verifications() },
   };
   const metrics = await startMetrics(deps);
   const firstRun = await fillStore(deps);

@@ -10,6 +10,10 @@ const FIGURES = {
   feed: { figures: { rows: 8, lagMs: 250, ageMs: 1500 } },
   edges: { connected: 4 },
   slots: { count: 256, isOwned: (slot: number) => slot < 100, planes: () => [{ id: "a", address: "a:1" }] },
+  reservations: { size: 9 },
+  verifications: { figures: { ok: 3, failed: 1 } },
+  backups: { newestAt: 1_700_000_000_000 },
+  config: { backupDir: "backups", backupHours: 6 },
 };
 
 const seriesOf = async (registry: Registry) => (await registry.metrics()).split("\n").filter((line) => /^[a-z]/.test(line));
@@ -33,7 +37,21 @@ test("the control plane's figures are counters and gauges with bounded labels, c
     "tributary_edges_connected 4",
     "tributary_slots_owned 100",
     "tributary_control_planes 1",
+    "tributary_reservations 9",
+    'tributary_ledger_verifications_total{outcome="ok"} 3',
+    'tributary_ledger_verifications_total{outcome="failed"} 1',
+    "tributary_backup_last_timestamp_seconds 1700000000",
+    "tributary_backup_interval_seconds 21600",
   ]);
+});
+
+test("a control plane that makes no backups has no metrics of them, and one without a backup so far has made it at 0", async () => {
+  const without = new Registry();
+  addControlFigures(without, { ...FIGURES, config: { backupDir: undefined, backupHours: 6 } });
+  expect(await without.metrics()).not.toContain("tributary_backup");
+  const none = new Registry();
+  addControlFigures(none, { ...FIGURES, backups: { newestAt: undefined } });
+  expect(await seriesOf(none)).toContain("tributary_backup_last_timestamp_seconds 0");
 });
 
 test("a transaction is measured with its attempts, also one that fails; its result and its error are unchanged", async () => {
@@ -47,7 +65,9 @@ test("a transaction is measured with its attempts, also one that fails; its resu
     },
   };
   measureTransactions(conflicting, { registry, clock: { ...systemClock, monotonicMs: () => nowMs }, name: "mongodb" });
-  await expect(conflicting.transaction("audit", async () => "result")).resolves.toBe("result");
+  const running = conflicting.transaction("audit", async () => "result");
+  expect(await seriesOf(registry)).toContain('tributary_transactions_open{store="mongodb"} 1');
+  await expect(running).resolves.toBe("result");
   const fail = async () => {
     throw new Error("no such record");
   };
@@ -59,6 +79,7 @@ test("a transaction is measured with its attempts, also one that fails; its resu
       'tributary_transaction_seconds_count{store="mongodb"} 2',
       'tributary_transaction_seconds_sum{store="mongodb"} 0.03',
       'tributary_transaction_seconds_bucket{le="0.025",store="mongodb"} 1',
+      'tributary_transactions_open{store="mongodb"} 0',
     ]),
   );
 });

@@ -2,10 +2,14 @@ import { Counter, Histogram, Registry } from "prom-client";
 import type { Clock } from "../common/clock.ts";
 import { addCounter, addGauge, byLabel } from "../common/metrics/read-metrics.ts";
 import { type MetricsServer, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
+import type { Backups } from "./backup/backups.ts";
+import type { ControlConfig } from "./config.ts";
 import type { Leases } from "./credit/leases.ts";
+import type { Reservations } from "./credit/reservations.ts";
 import type { Settler } from "./credit/settler.ts";
 import type { Edges } from "./feed/edges.ts";
 import type { FeedHub } from "./feed/hub.ts";
+import type { Verifications } from "./proof/verifications.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import type { Slots } from "./slots/slots.ts";
 import type { Store } from "./stores/store.ts";
@@ -17,6 +21,10 @@ export interface ControlFigures {
   readonly feed: Pick<FeedHub, "figures">;
   readonly edges: Pick<Edges, "connected">;
   readonly slots: Pick<Slots, "count" | "isOwned" | "planes">;
+  readonly reservations: Pick<Reservations, "size">;
+  readonly verifications: Pick<Verifications, "figures">;
+  readonly backups: Pick<Backups, "newestAt">;
+  readonly config: Pick<ControlConfig, "backupDir" | "backupHours">;
 }
 
 const TRANSACTION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -32,7 +40,8 @@ export async function startMetrics(deps: ControlDeps): Promise<MetricsServer | u
 }
 
 /** Adds counts and states that the parts of the control plane keep anyway. */
-export function addControlFigures(registry: Registry, { settler, leases, feed, edges, slots }: ControlFigures): void {
+export function addControlFigures(registry: Registry, figures: ControlFigures): void {
+  const { settler, leases, feed, edges, slots, reservations, verifications } = figures;
   const counter = (name: string, help: string, read: () => number) => addCounter(registry, { name, help, read });
   const gauge = (name: string, help: string, read: () => number) => addGauge(registry, { name, help, read });
   addCounter(registry, {
@@ -63,6 +72,28 @@ export function addControlFigures(registry: Registry, { settler, leases, feed, e
   gauge("tributary_edges_connected", "Edges that watch this control plane.", () => edges.connected);
   gauge("tributary_slots_owned", "Slots of organizations that this control plane owns.", () => ownedOf(slots));
   gauge("tributary_control_planes", "Control planes of this store that live, as this one sees it.", () => slots.planes().length);
+  gauge("tributary_reservations", "Running calls whose credit is reserved one by one.", () => reservations.size);
+  addCounter(registry, {
+    name: "tributary_ledger_verifications_total",
+    help: "Verifications of the ledger by this control plane: ok, or failed because a record is wrong.",
+    labelNames: ["outcome"],
+    read: () => byLabel("outcome", verifications.figures),
+  });
+  if (figures.config.backupDir !== undefined) addBackupFigures(registry, figures);
+}
+
+/** Only where the control plane makes backups by itself. */
+function addBackupFigures(registry: Registry, { backups, config }: Pick<ControlFigures, "backups" | "config">): void {
+  addGauge(registry, {
+    name: "tributary_backup_last_timestamp_seconds",
+    help: "When the newest backup in BACKUP_DIR was made; 0 if there is none.",
+    read: () => (backups.newestAt ?? 0) / 1000,
+  });
+  addGauge(registry, {
+    name: "tributary_backup_interval_seconds",
+    help: "BACKUP_HOURS: the time from one backup to the next.",
+    read: () => config.backupHours * 3600,
+  });
 }
 
 function ownedOf(slots: ControlFigures["slots"]): number {
@@ -88,15 +119,24 @@ export function measureTransactions(
     name: "tributary_transaction_attempts_total",
     help: "Runs of transactions' work; more than transactions if some conflicted.",
   });
+  let open = 0;
+  addGauge(registry, {
+    name: "tributary_transactions_open",
+    help: "Transactions that run or wait for their turn.",
+    labelNames: ["store"],
+    read: () => [{ labels: { store: name }, value: open }],
+  });
   const transaction = store.transaction.bind(store);
   store.transaction = async (scopes, work) => {
     const begunMs = clock.monotonicMs();
+    open++;
     try {
       return await transaction(scopes, (tx) => {
         attempts.inc({ store: name });
         return work(tx);
       });
     } finally {
+      open--;
       seconds.observe({ store: name }, (clock.monotonicMs() - begunMs) / 1000);
     }
   };

@@ -1,6 +1,7 @@
 import { systemClock } from "../common/clock.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
 import { createLogger } from "../common/logger.ts";
+import { addMachineMetrics } from "../common/metrics/machine-metrics.ts";
 import { serveMetrics } from "../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
 import { trustOperator } from "../common/peers/tls.ts";
@@ -43,6 +44,7 @@ await runMain("tributary edge", async () => {
   const runs = createEdgeRuns(deps, inference);
   const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }), systemClock);
+  addMachineMetrics(metrics.registry, config);
   const metricsServer = await serveMetrics(config, metrics.registry);
   const startedAt = new Date(systemClock.now());
   const reports = startReports({

@@ -103,7 +103,7 @@ test("of 64 trains at once on two threads those that fit end well, and every oth
       expect([status, code]).toEqual([503, "BUSY"]);
       expect(retryAfter).toBeGreaterThan(0);
     }
-    expect(small.deps.pool.load()).toEqual({ running: 0, queued: 0 });
+    expect(small.deps.pool.load()).toMatchObject({ running: 0, queued: 0 });
     expect(small.deps.budget.heldBytes).toBe(0);
   } finally {
     await small.stop();

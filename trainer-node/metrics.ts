@@ -1,5 +1,6 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import { addGauge } from "../common/metrics/read-metrics.ts";
+import type { JobStore } from "./jobs/job-store.ts";
 import type { ByteBudget } from "./pool/byte-budget.ts";
 import type { ComputePool } from "./pool/pool.ts";
 
@@ -12,10 +13,18 @@ export interface Metrics {
   readonly registry: Registry;
 }
 
+/** What the gauges are read from. */
+interface NodeFigures {
+  readonly pool: Pick<ComputePool, "load">;
+  readonly servingPool?: Pick<ComputePool, "load">;
+  readonly budget: Pick<ByteBudget, "heldBytes">;
+  readonly jobs?: Pick<JobStore, "counts">;
+}
+
 const DURATION_BUCKETS_SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600, 3600];
 
 /** Creates the metrics of one node. */
-export function createMetrics({ pool, budget }: { pool: ComputePool; budget: ByteBudget }): Metrics {
+export function createMetrics({ pool, servingPool, budget, jobs }: NodeFigures): Metrics {
   // The package's shared registry would mix the metrics of two apps in one test process.
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
@@ -33,8 +42,18 @@ export function createMetrics({ pool, budget }: { pool: ComputePool; budget: Byt
     labelNames: ["direction"],
     registers,
   });
-  gauge("trainer_queue_size", "Calls waiting for a thread.", () => pool.load().queued);
-  gauge("trainer_running", "Calls that have a thread.", () => pool.load().running);
+  const pools = Object.entries({ training: pool, serving: servingPool });
+  const ofPools = (name: string, help: string, value: (load: ReturnType<ComputePool["load"]>) => number) =>
+    addGauge(registry, {
+      name,
+      help,
+      labelNames: ["pool"],
+      read: () => pools.flatMap(([label, each]) => (each ? [{ labels: { pool: label }, value: value(each.load()) }] : [])),
+    });
+  ofPools("trainer_queue_size", "Calls waiting for a thread.", ({ queued }) => queued);
+  ofPools("trainer_running", "Calls that have a thread.", ({ running }) => running);
+  ofPools("trainer_threads", "Threads of the pool.", ({ threads }) => threads);
+  if (jobs) gauge("trainer_jobs_active", "Asynchronous jobs that run or wait.", () => jobs.counts().active);
   gauge("trainer_held_bytes", "Bytes of bodies arriving, queued or running.", () => budget.heldBytes);
   return {
     countCall: (call) => {

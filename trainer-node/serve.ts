@@ -11,6 +11,7 @@ import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { declaredCapabilities } from "../common/training/capabilities.ts";
 import { createApp } from "./app.ts";
+import { addBlobMetrics } from "./blobs/blob-metrics.ts";
 import { createBlobStore } from "./blobs/blob-store.ts";
 import { readTrainerConfig, type TrainerConfig } from "./config.ts";
 import { loadDefaultDataset } from "./default-dataset.ts";
@@ -19,7 +20,7 @@ import type { FunctionName } from "./functions/registry.ts";
 import { capabilitiesOf } from "./http/info.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
 import { createIdempotencyStore } from "./idempotency/idempotency-store.ts";
-import { createJobStore } from "./jobs/job-store.ts";
+import { createJobStore, type JobStore } from "./jobs/job-store.ts";
 import { startJoining } from "./join-loop.ts";
 import { createMetrics } from "./metrics.ts";
 import { createByteBudget } from "./pool/byte-budget.ts";
@@ -50,7 +51,9 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     });
     const servingPool = lazyPool(() => createServingPool(config, logger));
     const budget = createByteBudget(config.trainerBytesBudget);
-    const metrics = createMetrics({ pool, budget });
+    const jobs = createJobs(config);
+    const metrics = createMetrics({ pool, servingPool, budget, jobs });
+    addBlobMetrics(metrics.registry, { folder: blobFolder(config), clock: systemClock });
     let state: ReturnType<TrainerDeps["state"]> = "warming";
     let registered: readonly FunctionName[] = [];
     const blobs = createBlobStore({
@@ -62,11 +65,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       pool,
       servingPool,
       budget,
-      jobs: createJobStore({
-        clock: systemClock,
-        random: systemRandom,
-        limits: { jobsMax: config.trainerJobsMax, answerBytesMax: config.trainerBytesBudget / 2, keepMs: JOB_KEEP_MS },
-      }),
+      jobs,
       rounds: createClosedRounds({ clock: systemClock }),
       nonces: createUsedNonces({ clock: systemClock, file: resolve(config.dataDir, "trainer-signed-until") }),
       idempotencyStore: createIdempotencyStore({
@@ -115,6 +114,14 @@ export async function serve(title: string, environment: Readonly<Record<string, 
     joining = joinIfConfigured(config, { port: server.port, registered, logger });
     logger.info({ port: server.port, host: config.host, threads: config.trainerThreads, registered }, "ready");
     report({ type: "ready", port: server.port });
+  });
+}
+
+function createJobs({ trainerJobsMax: jobsMax, trainerBytesBudget }: TrainerConfig): JobStore {
+  return createJobStore({
+    clock: systemClock,
+    random: systemRandom,
+    limits: { jobsMax, answerBytesMax: trainerBytesBudget / 2, keepMs: JOB_KEEP_MS },
   });
 }
 

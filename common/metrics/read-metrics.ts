@@ -17,8 +17,10 @@ export interface ReadMetric {
   readonly help: string;
   /** Names of the samples' labels. Their values are a small fixed set: no key, organization or text of a caller. */
   readonly labelNames?: readonly string[];
-  read(): number | readonly Sample[];
+  read(): Read | Promise<Read>;
 }
+
+type Read = number | readonly Sample[];
 
 /** A count since the start of the process; its name ends in `_total`. */
 export function addCounter(registry: Registry, { name, help, labelNames = [], read }: ReadMetric): void {
@@ -27,9 +29,10 @@ export function addCounter(registry: Registry, { name, help, labelNames = [], re
     help,
     labelNames: [...labelNames],
     registers: [registry],
-    collect() {
+    async collect() {
+      const samples = samplesOf(await read());
       this.reset();
-      for (const { labels, value } of samplesOf(read())) this.inc({ ...labels }, value);
+      for (const { labels, value } of samples) this.inc({ ...labels }, value);
     },
   });
 }
@@ -41,9 +44,10 @@ export function addGauge(registry: Registry, { name, help, labelNames = [], read
     help,
     labelNames: [...labelNames],
     registers: [registry],
-    collect() {
+    async collect() {
+      const samples = samplesOf(await read());
       this.reset();
-      for (const { labels, value } of samplesOf(read())) this.set({ ...labels }, value);
+      for (const { labels, value } of samples) this.set({ ...labels }, value);
     },
   });
 }
@@ -79,8 +83,7 @@ function bucketValues(name: string, { labels, buckets }: BucketsSample) {
   ];
 }
 
-const samplesOf = (read: number | readonly Sample[]): readonly Sample[] =>
-  typeof read === "number" ? [{ labels: {}, value: read }] : read;
+const samplesOf = (read: Read): readonly Sample[] => (typeof read === "number" ? [{ labels: {}, value: read }] : read);
 
 /** Samples of a metric with one label. */
 export const byLabel = (name: string, values: Readonly<Record<string, number>>): Sample[] =>

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { z } from "zod";
+import { addMachineMetrics, type MachineConfig } from "./machine-metrics.ts";
 import { addProcessMetrics, type Role } from "./read-metrics.ts";
 
 /** Where a process serves its metrics. Edges that share a port answer there at random, so each process has an address of its own. */
@@ -39,9 +40,14 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTIONS_MAX = 64;
 
 /** Serves a registry, with what every process has, if a port is set; without one nothing is added. */
-export async function serveProcessMetrics(config: MetricsPlace, registry: Registry, role: Role): Promise<MetricsServer | undefined> {
+export async function serveProcessMetrics(
+  config: MetricsPlace & MachineConfig,
+  registry: Registry,
+  role: Role,
+): Promise<MetricsServer | undefined> {
   if (config.metricsPort === undefined) return undefined;
   addProcessMetrics(registry, role);
+  addMachineMetrics(registry, config);
   return serveMetrics(config, registry);
 }
 

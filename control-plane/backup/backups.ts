@@ -35,6 +35,8 @@ export interface BackupsOptions {
 export class Backups {
   readonly #options: BackupsOptions;
   #isRunning = false;
+  /** When the newest scheduled backup was made; undefined if there is none yet. */
+  newestAt: number | undefined;
 
   constructor(options: BackupsOptions) {
     this.#options = options;

@@ -28,9 +28,22 @@ test("a backup is written every BACKUP_HOURS, the newest BACKUPS_KEPT stay, and 
     let now = START;
     const clock = { now: () => now, monotonicMs: () => now, sleep: async () => {}, after: () => () => {} };
     const backups = new Backups({ store, clock, config, secrets: { fingerprint: "f" } });
-    for (const hours of [0, 1, 5.9, 6, 7, 12, 20]) {
+    for (const [hours, madeAt] of [
+      ...([
+        [0, 0],
+        [1, 0],
+        [5.9, 0],
+        [6, 6],
+      ] as const),
+      ...([
+        [7, 6],
+        [12, 12],
+        [20, 20],
+      ] as const),
+    ]) {
       now = START + hours * HOUR;
       await backUpWhenDue(now, { config, backups, logger: silentLogger });
+      expect(backups.newestAt).toBe(START + madeAt * HOUR);
       if (hours === 0) writeFileSync(join(folder, "mine.tar.gz"), "mine");
     }
     const names = readdirSync(folder);

@@ -16,9 +16,11 @@ export async function backUpWhenDue(now: number, { config, backups, logger }: De
   if (folder === undefined) return;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const [newest] = await backupsIn(folder);
+  backups.newestAt = newest?.at;
   if (newest !== undefined && now < newest.at + backupHours * HOUR_MS) return;
   const file = join(folder, nameAt(now));
   const bytes = await writeWhole(file, backups.archive());
+  backups.newestAt = now;
   logger.info({ file, bytes }, "wrote a backup");
   for (const { name } of (await backupsIn(folder)).slice(backupsKept)) await rm(join(folder, name));
 }

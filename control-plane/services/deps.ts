@@ -20,6 +20,7 @@ import type { GatewayConfig } from "../gateway-config/gateway-config.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OidcIssuer } from "../oidc/issuer.ts";
 import type { Payments } from "../payments/payments.ts";
+import type { Verifications } from "../proof/verifications.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
@@ -81,4 +82,6 @@ export interface ControlDeps {
   readonly logScans: LogScans;
   /** Makes backups of the embedded store. */
   readonly backups: Backups;
+  /** Counts verifications of the ledger. */
+  readonly verifications: Verifications;
 }

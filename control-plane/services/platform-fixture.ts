@@ -20,6 +20,7 @@ import { Edges } from "../feed/edges.ts";
 import { FeedHub } from "../feed/hub.ts";
 import { NO_GATEWAY_CONFIG } from "../gateway-config/gateway-config.ts";
 import type { Mail } from "../mail/mailer.ts";
+import { Verifications } from "../proof/verifications.ts";
 import { allSlots } from "../slots/slots.ts";
 import type { Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
@@ -159,6 +160,7 @@ function createDeps(given: {
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
     backups: new Backups({ store, clock, config, secrets }),
+    verifications: new Verifications(),
   };
 }
 

@@ -54,6 +54,31 @@ test("rounds, their time and the results in them are counted; a round that is op
   );
 });
 
+test("requests for work count by whether they were answered, and the age is the time since the last answer", async () => {
+  const { metrics, pass, text, lines } = open();
+  const told: string[] = [];
+  const health = metrics.watched({
+    check: () => ({ status: "ok" }),
+    succeeded: () => void told.push("succeeded"),
+    failed: (thrown) => void told.push(String(thrown)),
+  });
+  expect(await lines()).toContain('tributary_coordinator_claim_requests_total{outcome="failed"} 0');
+  health.succeeded();
+  pass(3000);
+  health.failed("no answer");
+  metrics.released();
+  expect([told, health.check()]).toEqual([["succeeded", "no answer"], { status: "ok" }]);
+  expect(readExposition(await text()).problems).toEqual([]);
+  expect(await lines()).toEqual(
+    expect.arrayContaining([
+      'tributary_coordinator_claim_requests_total{outcome="answered"} 1',
+      'tributary_coordinator_claim_requests_total{outcome="failed"} 1',
+      "tributary_coordinator_claim_age_seconds 3",
+      "tributary_coordinator_claims_released_total 1",
+    ]),
+  );
+});
+
 test("a federation that fails before its first round has no failed round, and a step that is refused is not counted", async () => {
   const { counted, state, lines } = open();
   await counted.fail({ code: "VALIDATION_ERROR", message: "" });

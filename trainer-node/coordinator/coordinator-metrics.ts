@@ -1,10 +1,11 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import type { Clock } from "../../common/clock.ts";
 import { addGauge } from "../../common/metrics/read-metrics.ts";
+import { type ClaimMetrics, claimMetrics } from "./claim-metrics.ts";
 import type { FederationControl } from "./control.ts";
 
 /** The Prometheus metrics of a coordinator. */
-export interface CoordinatorMetrics {
+export interface CoordinatorMetrics extends ClaimMetrics {
   readonly registry: Registry;
   /** Federations that this coordinator works on. */
   claims: number;
@@ -41,6 +42,7 @@ export function createCoordinatorMetrics({ clock }: { clock: Clock }): Coordinat
   const metrics: CoordinatorMetrics = {
     registry,
     claims: 0,
+    ...claimMetrics(registry, clock),
     counted: (control) => {
       /** The round that is open, and since when. */
       let open: { readonly round: number; readonly sinceMs: number } | undefined;

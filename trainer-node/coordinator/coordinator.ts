@@ -24,7 +24,7 @@ export interface CoordinatorOptions {
   readonly address: string;
   /** Is notified of every claim, whether it was answered or not. */
   readonly health: Pick<ClaimHealth, "succeeded" | "failed">;
-  readonly metrics: Pick<CoordinatorMetrics, "claims" | "counted">;
+  readonly metrics: Pick<CoordinatorMetrics, "claims" | "counted" | "released">;
 }
 
 /** Claims federations without a coordinator and runs them. Its whole state is in the control plane, the blob folder and the blobs' copies. */
@@ -140,13 +140,14 @@ async function countFailure(
 /** A coordinator that lacks blobs, or cannot copy them, releases the claim, so that another one goes on. */
 async function release(
   deps: CoordinatorDeps,
-  { client }: CoordinatorOptions,
+  { client, metrics }: CoordinatorOptions,
   { claimed, thrown }: { claimed: Claimed; thrown: BlobsUnavailable },
 ): Promise<void> {
   const { work, claim, released } = claimed;
   const { waitingFor } = thrown;
   const federationId = work.federation?.id ?? "";
   const { isFirst } = released.add(federationId);
+  metrics.released();
   const fields = { federation: federationId, waitingFor, error: thrown.internal };
   if (isFirst) deps.logger.warn(fields, "a claim was released: this coordinator cannot read or copy its blobs");
   else deps.logger.debug(fields, "a claim was released again");

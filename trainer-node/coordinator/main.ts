@@ -8,6 +8,7 @@ import { trustOperator } from "../../common/peers/tls.ts";
 import { onShutdown, report, runMain } from "../../common/process.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
+import { addBlobMetrics } from "../blobs/blob-metrics.ts";
 import { startServer } from "../server.ts";
 import { createAggregation } from "./aggregation.ts";
 import { openBlobFolder } from "./blobs/blob-folder.ts";
@@ -74,11 +75,12 @@ await runMain("tributary coordinator", async () => {
     tls: config.tls && { ...config.tls, clients: "required" },
   });
   const metrics = createCoordinatorMetrics({ clock });
+  addBlobMetrics(metrics.registry, { folder: config.blobFolder, clock });
   const metricsServer = await serveProcessMetrics(config, metrics.registry, "coordinator");
   const coordinator = startCoordinator(deps, {
     client,
     metrics,
-    health,
+    health: metrics.watched(health),
     federationsMax: config.coordinatorFederationsMax,
     leaseMs: config.coordinatorLeaseMs,
     pollMs: config.coordinatorPollMs,

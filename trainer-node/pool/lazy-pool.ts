@@ -10,7 +10,7 @@ export function lazyPool(make: () => ComputePool): ComputePool {
   return {
     run: (task, options) => pool().run(task, options),
     warmUp: () => pool().warmUp(),
-    load: () => made?.load() ?? { running: 0, queued: 0 },
+    load: () => made?.load() ?? { running: 0, queued: 0, threads: 0 },
     close: async () => made?.close(),
   };
 }

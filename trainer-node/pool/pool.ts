@@ -15,7 +15,7 @@ export interface ComputePool {
   ): Promise<ComputeAnswer>;
   /** Settles when every thread has loaded its code and data. Returns the operations with a registered function. */
   warmUp(): Promise<readonly FunctionName[]>;
-  load(): { running: number; queued: number };
+  load(): { running: number; queued: number; threads: number };
   close(): Promise<void>;
 }
 
@@ -125,7 +125,7 @@ export function createPool(options: PoolOptions): SharingPool {
       if (first?.type === "failed") unwrap(first);
       return first?.type === "warm" ? first.registered : [];
     },
-    load: () => ({ running: Math.min(inFlight, threads), queued: Math.max(0, inFlight - threads) }),
+    load: () => ({ running: Math.min(inFlight, threads), queued: Math.max(0, inFlight - threads), threads }),
     close: () => piscina.destroy(),
   };
 }

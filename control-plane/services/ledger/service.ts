@@ -116,7 +116,9 @@ const verifyLedger =
     await deps.edges.caughtUp();
     // The answer's hash is that of the newest anchor, and must cover every entry so far.
     await anchorHeads(deps.store, () => deps.clock.now());
-    return checkLedger(deps.store, context.signal);
+    const answer = await checkLedger(deps.store, context.signal);
+    deps.verifications.count(answer);
+    return answer;
   };
 
 async function quotaOf(deps: ControlDeps, organizationId: string): Promise<Quota> {
