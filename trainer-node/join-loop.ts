@@ -83,12 +83,14 @@ async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSigna
 async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<{ body: Uint8Array; fields: object }> {
   const { own } = options;
   const isTrain = task.operation === "train";
-  const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id };
+  const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id, client_id: task.client_id };
   const answer = await operatorFetch(`${own.url}/v1/${task.operation}`, {
     method: "POST",
     headers: {
       ...(own.token === undefined ? {} : bearer(own.token)),
       "content-type": "application/octet-stream",
+      // A task that comes again, because its result was lost, is answered with the stored result.
+      ...(isTrain ? { "idempotency-key": task.id } : {}),
       accept: isTrain ? "application/octet-stream" : "application/json",
       "x-train-config": Buffer.from(JSON.stringify(config)).toString("base64"),
     },

@@ -105,6 +105,8 @@ export interface RoundParticipant {
   baseRound: number;
   /** The numbers that its training returned; absent in rounds of earlier versions. */
   metrics?: Metrics;
+  /** How much of its training is done, from 0 to 1, by its own report. */
+  progress?: number;
 }
 
 /** One round of a federation. */

@@ -59,6 +59,7 @@ const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
     training.releaseFederation,
     training.reportWaiting,
     training.setInitial,
+    training.reportProgress,
     training.openRound,
     training.recordResult,
     training.setPhase,

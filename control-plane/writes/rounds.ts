@@ -76,6 +76,19 @@ export async function recordResult(
   return next;
 }
 
+/** Notes how far participants without a result are. It is no event: the next report replaces it. */
+export async function reportProgress(
+  tx: Transaction,
+  { federation, round: number, progress }: { federation: Federation; round: number; progress: Readonly<Record<string, number>> },
+): Promise<void> {
+  const round = await requireOpen(tx, federation, number);
+  const participants = round.participants.map((participant) => {
+    const reported = participant.state === "selected" ? progress[participant.participantId] : undefined;
+    return reported !== undefined && reported >= 0 && reported <= 1 ? { ...participant, progress: reported } : participant;
+  });
+  await tx.put("trainingRounds", { ...round, participants });
+}
+
 export async function setPhase(
   tx: Transaction,
   { federation, round: number, phase: asked }: { federation: Federation; round: number; phase: string },

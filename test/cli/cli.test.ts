@@ -377,6 +377,7 @@ const OTHERWISE = [
   "POST /api/webhooks/payments/stripe",
   "POST /training/join",
   "POST /training/join/tasks/:task",
+  "POST /training/join/tasks/:task/progress",
   "POST /training/nodes/:id/:path",
   "PUT /api/admin/models/:id",
   "PUT /training/nodes/:id/:path",

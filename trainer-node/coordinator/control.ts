@@ -33,6 +33,8 @@ export interface FederationControl {
   setInitial(blob: string): Promise<string>;
   openRound(participantIds: string[]): Promise<Round>;
   recordResult(round: number, result: RoundParticipant): Promise<Round>;
+  /** Notes how far participants without a result are, by their id and from 0 to 1. */
+  reportProgress(round: number, progress: Readonly<Record<string, number>>): Promise<void>;
   setPhase(round: number, phase: string): Promise<void>;
   commitRound(commit: Omit<CommitRoundRequest, "federationId" | "claim">): Promise<Federation>;
   /** Ends the federation. If it has other rounds than the given number by now, it does not end and is claimed again. */
@@ -69,6 +71,10 @@ export function bindControl(
     setInitial: async (blob) => (await persist(() => client.setInitial({ ...held, blob }, options))).blob,
     openRound: async (participantIds) => sent((await persist(() => client.openRound({ ...held, participantIds }, options))).round),
     recordResult: async (round, result) => sent((await persist(() => client.recordResult({ ...held, round, result }, options))).round),
+    // The next report replaces a lost one.
+    reportProgress: async (round, progress) => {
+      await client.reportProgress({ ...held, round, progress: { ...progress } }, options);
+    },
     setPhase: async (round, phase) => {
       await persist(() => client.setPhase({ ...held, round, phase }, options));
     },

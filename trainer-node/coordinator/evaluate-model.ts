@@ -65,7 +65,7 @@ async function ask(
 ): Promise<RoundEvaluation> {
   const { deps, settings, members, signal } = run;
   const config = { task: settings.task.name, ...settings.task.config };
-  const task = { parameters: model, dataset, config, key: `${name}/${participant.id}/evaluate`, roundId: "" };
+  const task = { parameters: model, dataset, config, key: `${name}/${participant.id}/evaluate`, roundId: name, clientId: participant.id };
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(settings.deadlineMs)]);
   const about = { participantId: participant.id, reason: "", samples: undefined };
   try {

@@ -22,6 +22,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
     },
     key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
     roundId: `${federation.id}/${round}`,
+    clientId: participant.id,
   };
 }
 

@@ -3,6 +3,7 @@ import { SEED_MAX } from "../compute/random.ts";
 import { CLIENTS_MAX } from "../operations/call-limits.ts";
 import {
   bytes,
+  clientId,
   clipNorm,
   digest,
   isNoiseBounded,
@@ -28,6 +29,7 @@ const common = {
   config,
   format: z.string().max(100).nullish(),
   round_id: roundId,
+  client_id: clientId,
   base_hash: digest.nullish(),
   method: z.string().nullish(),
 };

@@ -9,6 +9,8 @@ export interface CallContext {
   /** Aborts when the deadline passes or the caller disconnects. The thread is terminated half a second later. */
   readonly signal: AbortSignal;
   readonly roundId: string | number | undefined;
+  /** The id of this participant in the federation. */
+  readonly clientId: string | undefined;
   /** The format that the caller requests for parameters that begin without any. */
   readonly format: string | undefined;
   /** Reports progress, which the call's job shows if there is one. */

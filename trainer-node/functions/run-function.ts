@@ -88,6 +88,7 @@ function callContext(body: DatasetCall | AggregateCall, context: OperationContex
     seed: body.config.seed ?? context.seed,
     signal: context.signal,
     roundId: body.round_id ?? undefined,
+    clientId: body.client_id ?? undefined,
     format: body.format ?? undefined,
     progress: (value) => context.onProgress(value),
   };

@@ -22,6 +22,8 @@ export const reference = z
   .transform((text) => `sha256:${text.slice(-64).toLowerCase()}`);
 /** The round of a call. */
 export const roundId = z.union([z.string(), z.number()]).nullish();
+/** The id of the participant in its federation. */
+export const clientId = z.string().max(512).nullish();
 
 /** Greatest norm of an update; 0 for no limit. */
 export const clipNorm = z.number().min(0);
@@ -84,6 +86,7 @@ const participantRequest = z.object({
   config: config.nullish().transform((value) => value ?? config.parse({})),
   format: format.nullish(),
   round_id: roundId,
+  client_id: clientId,
   base_hash: digest.nullish(),
   /** The name of the operation, for /call. */
   method: z.string().nullish(),

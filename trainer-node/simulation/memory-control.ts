@@ -49,6 +49,9 @@ export function createMemoryControl(options: MemoryControlOptions): MemoryContro
       round.participants[open?.places.get(result.participantId) ?? -1] = result;
       return round;
     },
+    reportProgress: async (_round, progress) => {
+      for (const participant of current().participants) participant.progress = progress[participant.participantId] ?? participant.progress;
+    },
     setPhase: async (_round, phase) => {
       current().state = phase;
     },

@@ -91,6 +91,27 @@ test("a participant's initial parameters are stored once, by the coordinator wit
   expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL });
 });
 
+test("a running round shows how far its participants are, and a recorded result stays as it is", async () => {
+  const id = await create();
+  await claim();
+  const held = { federationId: id, claim: "a" };
+  await training().openRound({ ...held, participantIds: ["p1"] }, platform.as(COORDINATOR));
+  const report = (progress: Record<string, number>, name = "a") =>
+    training().reportProgress({ ...held, claim: name, round: 1, progress }, platform.as(COORDINATOR));
+  const shown = async () => {
+    const { rounds } = await training().listRounds({ federationId: id, page: undefined, skip: 0 }, platform.as("owner"));
+    return rounds[0]?.participants.map(({ state, progress }) => [state, progress]);
+  };
+  expect(await shown()).toEqual([["selected", undefined]]);
+  expect(await outcomeOf(report({ p1: 0.9 }, "b"))).toBe("RECORD_CHANGED");
+  await report({ p1: 0.25, p2: 0.5 });
+  await report({ p1: 7 });
+  expect(await shown()).toEqual([["selected", 0.25]]);
+  await commit(id);
+  expect(await outcomeOf(report({ p1: 0.5 }))).toBe("RECORD_CHANGED");
+  expect(await shown()).toEqual([["accepted", undefined]]);
+});
+
 test("managers extend a federation", async () => {
   const id = await create();
   expect(await platform.outcomes((_context, who) => extend(who, id, 1))).toEqual({

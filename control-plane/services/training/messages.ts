@@ -88,6 +88,7 @@ export function roundMessage(round: TrainingRound): RoundMessage {
       cosine: participant.cosine,
       kept: participant.kept,
       metrics: { ...participant.metrics },
+      progress: participant.progress,
     })),
     record: round.record,
     recordHash: round.recordHash,

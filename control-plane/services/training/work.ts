@@ -23,7 +23,7 @@ import {
   setInitial,
 } from "../../writes/federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
-import { commitRound, openRound, recordResult, setPhase } from "../../writes/rounds.ts";
+import { commitRound, openRound, recordResult, reportProgress, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
 import { federationMessage, fittingRounds, readEvaluation, readResult, roundMessage } from "./messages.ts";
 
@@ -42,6 +42,7 @@ type WorkMethod =
   | "setInitial"
   | "openRound"
   | "recordResult"
+  | "reportProgress"
   | "setPhase"
   | "commitRound"
   | "endFederation"
@@ -166,7 +167,10 @@ function stepOf({ store, clock }: ControlDeps): Step {
     });
 }
 
-function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound" | "recordResult" | "setPhase" | "commitRound"> {
+function roundHandlers(
+  deps: ControlDeps,
+  step: Step,
+): Pick<Handlers, "openRound" | "recordResult" | "reportProgress" | "setPhase" | "commitRound"> {
   return {
     async openRound(request) {
       const open = (tx: Transaction, federation: Federation, now: number) => {
@@ -184,6 +188,12 @@ function roundHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "openRound
         recordResult(tx, { federation, round: request.round, result: readResult(result) }, now),
       );
       return { round: roundMessage(round) };
+    },
+
+    async reportProgress(request) {
+      const { round, progress } = request;
+      await step(request, (tx, federation) => reportProgress(tx, { federation, round, progress }));
+      return {};
     },
 
     async setPhase(request) {

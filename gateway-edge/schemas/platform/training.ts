@@ -160,6 +160,8 @@ const roundParticipantRecord = z.object({
   contribution: z.number(),
   ...money("reward"),
   staleness: z.int(),
+  /** How much of its training is done, from 0 to 1, by its own report; null if it reported nothing. */
+  progress: z.number().nullable(),
   metrics: operationMetrics,
   evaluation: evaluationRecord,
 });

@@ -81,7 +81,7 @@ test("an upload under another name, of too many bytes or beyond the tenant's lim
 describe("a joined participant", () => {
   const federation = { id: "fed_1", participants: [{ id: "p1", url: "", tenantId: "org_ann" }] } as Parameters<typeof membersOf>[0];
   const [member] = membersOf(federation);
-  const task = (parameters: string) => ({ parameters, dataset: null, config: {}, key: "k", roundId: "r" });
+  const task = (parameters: string) => ({ parameters, dataset: null, config: {}, key: "k", roundId: "r", clientId: "p1" });
 
   test("reads the parameters that its task names, and nothing else that is here", async () => {
     const [{ sha256: base }, { sha256: other }] = [await blobs.keepBytes(Buffer.from("base")), await blobs.keepBytes(Buffer.from("other"))];

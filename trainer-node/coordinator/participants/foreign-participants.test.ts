@@ -73,7 +73,7 @@ async function flock(generation: 1 | 2) {
   return { ...started, node: Participant.fromPartial({ id: "p1", url: started.url, secret: "s" }) };
 }
 
-const task = { parameters: "", dataset: [{ a: 1, label: 0 }], config: { epochs: 1 }, key: "k", roundId: "r" };
+const task = { parameters: "", dataset: [{ a: 1, label: 0 }], config: { epochs: 1 }, key: "k", roundId: "r", clientId: "p1" };
 
 test.each([
   [1, "train", "/train", { parameters: null, dataset: task.dataset }],

@@ -8,6 +8,7 @@ import { tenantOf } from "../../http/tenant.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import { sendBlob } from "../blobs/blob-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
+import { PROGRESS_HEADER, readProgress } from "./node-call.ts";
 
 const WAIT_MS = 20_000;
 
@@ -36,6 +37,13 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
       );
     response.json({ accepted: true });
   });
+  router.post("/v1/tasks/:federation/:participant/:task/progress", (request, response) => {
+    const fraction = readProgress(Number(request.get(PROGRESS_HEADER)));
+    if (fraction === undefined) throw notProgress();
+    // A participant whose task is gone is not told to stop: after a restart of this coordinator the task comes again.
+    const wanted = work.progress(placeOf(request), String(request.params["task"]), fraction);
+    response.json({ wanted });
+  });
   router.get("/v1/tasks/:federation/:participant/blobs/:sha256", async (request, response) => {
     const sha256 = String(request.params["sha256"]);
     const isNamed = work.names(placeOf(request), sha256);
@@ -44,6 +52,9 @@ export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFol
   router.all("/v1/tasks/:federation/:participant", onlyMethods("GET"));
   return router;
 }
+
+const notProgress = () =>
+  new TrainerError("VALIDATION_ERROR", "X-Progress must be a number from 0 to 1.", { details: { field: "X-Progress" } });
 
 /** The update counts for the organization of the federation. If that has no room, the round learns why it gets no result. */
 async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {

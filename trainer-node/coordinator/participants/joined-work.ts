@@ -17,6 +17,7 @@ export interface JoinedTask {
   readonly dataset: unknown;
   readonly config: Readonly<Record<string, unknown>>;
   readonly round_id: string;
+  readonly client_id: string;
 }
 
 /** The result of a joined participant: the fields of its answer and, for training, the update as a blob. */
@@ -40,6 +41,8 @@ export interface JoinedWork {
   next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
   /** Whether a task that waits for the participant's result names these parameters. */
   names(place: string, sha256: string): boolean;
+  /** Notes how much of a task is done, from 0 to 1. False if the result is no longer needed. */
+  progress(place: string, taskId: string, fraction: number): boolean;
   /** False if the result is no longer needed. */
   finish(place: string, taskId: string, result: JoinedResult): boolean;
 }
@@ -58,6 +61,7 @@ export function membersOf({ id, participants }: Federation): Participant[] {
 
 interface Pending {
   readonly task: JoinedTask;
+  readonly onProgress: ParticipantTask["onProgress"];
   resolve(result: JoinedResult): void;
 }
 
@@ -76,19 +80,8 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   ): Promise<JoinedResult> => {
     signal.throwIfAborted();
     const place = placeOf(node);
-    const { parameters, dataset, config, roundId } = task;
-    // A task has the same id after a restart, so that a result made meanwhile is still accepted.
-    const id = hash("sha256", `${operation} ${task.key}`, "hex").slice(0, 32);
-    const given: JoinedTask = {
-      id,
-      operation,
-      parameters: parameters === "" ? null : parameters,
-      dataset: dataset ?? null,
-      config,
-      round_id: roundId,
-    };
     const { promise, resolve, reject } = Promise.withResolvers<JoinedResult>();
-    const entry: Pending = { task: given, resolve };
+    const entry: Pending = { task: joinedTask(operation, task), onProgress: task.onProgress, resolve };
     pending.set(place, [...(pending.get(place) ?? []), entry]);
     wakers.get(place)?.();
     const stop = () => reject(signal.reason);
@@ -103,6 +96,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       );
     }
   };
+  const find = (place: string, taskId: string) => pending.get(place)?.find(({ task }) => task.id === taskId);
   return {
     next: async (place, { waitMs, signal, capabilities }) => {
       declared.set(place, capabilities);
@@ -120,8 +114,14 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       }
     },
     names: (place, sha256) => pending.get(place)?.some(({ task }) => task.parameters === sha256) ?? false,
+    progress: (place, taskId, fraction) => {
+      const found = find(place, taskId);
+      found?.onProgress?.(fraction);
+      presence.see(place);
+      return found !== undefined;
+    },
     finish: (place, taskId, result) => {
-      const found = pending.get(place)?.find(({ task }) => task.id === taskId);
+      const found = find(place, taskId);
       found?.resolve(result);
       presence.see(place);
       return found !== undefined;
@@ -142,6 +142,20 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
         throw new ParticipantProblem("it joined with a token, and such participants cannot aggregate", { again: false });
       },
     },
+  };
+}
+
+function joinedTask(operation: JoinedTask["operation"], task: ParticipantTask): JoinedTask {
+  const { parameters, dataset, config, roundId, clientId, key } = task;
+  return {
+    // A task has the same id after a restart, so that a result made meanwhile is still accepted.
+    id: hash("sha256", `${operation} ${key}`, "hex").slice(0, 32),
+    operation,
+    parameters: parameters === "" ? null : parameters,
+    dataset: dataset ?? null,
+    config,
+    round_id: roundId,
+    client_id: clientId,
   };
 }
 

@@ -12,6 +12,11 @@ const nonces: unknown[] = [];
 beforeAll(async () => {
   server = createServer(({ url, headers }, response) => {
     if (url === "/") return void response.end("here");
+    if (url === "/slow") {
+      const interim = headers["x-progress"] === "interim" ? ["0.25", "2", "soon", "1"] : [];
+      for (const progress of interim) response.socket?.write(`HTTP/1.1 102 Processing\r\nX-Progress: ${progress}\r\n\r\n`);
+      return void response.end("done");
+    }
     nonces.push(headers["x-tributary-nonce"]);
     response.writeHead(401, { "retry-after": "2" }).end("{}");
   });
@@ -63,6 +68,21 @@ test("a node that has just started is called again, with a new signature", async
     expect(await refusal(await call(node, { method: "POST", path: "/v1/train" }, signal))).toMatchObject(again);
     await expect(readCapabilities(call, node, signal)).rejects.toMatchObject(again);
     expect(new Set(nonces).size).toBe(2);
+  } finally {
+    await close();
+  }
+});
+
+test("a participant reports its progress before its answer, if the call asks for it", async () => {
+  const { call, close } = createNodeCalls({ clock, random, idleMs: 1000 });
+  try {
+    const node = { url: `http://127.0.0.1:${port}`, secret: "s", token: "", tenantId: "" };
+    const progress: number[] = [];
+    const slow = { method: "POST", path: "/slow" } as const;
+    const answer = await call(node, { ...slow, onProgress: (fraction) => progress.push(fraction) }, signal);
+    expect([(await readAnswer(answer, 100)).toString(), progress]).toEqual(["done", [0.25, 1]]);
+    expect((await readAnswer(await call(node, slow, signal), 100)).toString()).toBe("done");
+    expect(progress).toHaveLength(2);
   } finally {
     await close();
   }

@@ -39,11 +39,20 @@ export interface NodeAnswer {
 /** Sends one HTTP call to a participant. */
 export type CallNode = (
   node: NodeAddress,
-  call: { method: "GET" | "POST"; path: string; headers?: Readonly<Record<string, string>>; body?: CallBody | undefined },
+  call: {
+    method: "GET" | "POST";
+    path: string;
+    headers?: Readonly<Record<string, string>>;
+    body?: CallBody | undefined;
+    /** Called with each report of progress that the participant sends before its answer. */
+    onProgress?: ((fraction: number) => void) | undefined;
+  },
   signal: AbortSignal,
 ) => Promise<NodeAnswer>;
 
 const CONNECT_MS = 5000;
+/** Asks a participant for interim responses (102), and names the progress in each. */
+export const PROGRESS_HEADER = "x-progress";
 
 /**
  * HTTP calls to participants. Redirects are not followed, so that only the named participant is called. A participant that pauses for
@@ -62,15 +71,11 @@ export function createNodeCalls(options: {
   const timeouts = { headersTimeout: 0, bodyTimeout: idleMs, keepAliveTimeout: 10_000 };
   const agent = guardedDispatcher(createGuard({ allowPrivate, resolve }), { ...timeouts, connect });
   const files = createSharedFiles();
-  const call: CallNode = async (node, { method, path, headers = {}, body }, signal) => {
+  const call: CallNode = async (node, asking, signal) => {
+    const { method, path, body, onProgress } = asking;
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;
-    const asked = {
-      ...headers,
-      ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
-      ...(node.token === "" ? {} : { authorization: `Bearer ${node.token}` }),
-      ...(node.tenantId === "" ? {} : { "x-gw-tenant": node.tenantId }),
-    };
+    const asked = headersOf(node, asking);
     const signed = { method, path: fullPath, headers: asked, bodySha256: body?.sha256 ?? "" };
     const sent: Dispatcher.RequestOptions = {
       origin: base.origin,
@@ -78,6 +83,7 @@ export function createNodeCalls(options: {
       method,
       signal,
       headers: { ...asked, ...signatureHeaders(node.secret, signed, { clock, random }) },
+      ...(onProgress ? { onInfo: ({ headers: info }) => reportProgress(info[PROGRESS_HEADER], onProgress) } : {}),
       ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
     };
     try {
@@ -90,6 +96,25 @@ export function createNodeCalls(options: {
   };
   return { call, close: () => agent.destroy() };
 }
+
+function headersOf({ token, tenantId }: NodeAddress, { headers, body, onProgress }: Parameters<CallNode>[1]): Record<string, string> {
+  return {
+    ...headers,
+    ...(body ? { "content-type": body.type, "content-length": String(body.bytes) } : {}),
+    ...(token === "" ? {} : { authorization: `Bearer ${token}` }),
+    ...(tenantId === "" ? {} : { "x-gw-tenant": tenantId }),
+    ...(onProgress ? { [PROGRESS_HEADER]: "interim" } : {}),
+  };
+}
+
+function reportProgress(header: unknown, onProgress: (fraction: number) => void): void {
+  const fraction = readProgress(header === undefined ? undefined : Number(header));
+  if (fraction !== undefined) onProgress(fraction);
+}
+
+/** A fraction from 0 to 1; undefined for anything else. */
+export const readProgress = (value: unknown): number | undefined =>
+  typeof value === "number" && value >= 0 && value <= 1 ? value : undefined;
 
 /**
  * Only one piece is read ahead, because there may be many receivers, and of shared pieces two are valid at a time. A piece is larger than a

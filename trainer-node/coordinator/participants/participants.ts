@@ -18,6 +18,10 @@ export interface ParticipantTask {
   /** The Idempotency-Key, so that a repeated call after a lost answer is recognized. */
   readonly key: string;
   readonly roundId: string;
+  /** The participant's id in the federation. */
+  readonly clientId: string;
+  /** Called with each report of the participant on how much is done, from 0 to 1. */
+  readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
 /** The update of one participant, stored as a blob. */
@@ -162,7 +166,7 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
     ...(operation === "train" ? { "idempotency-key": task.key } : {}),
     ...(asOctets ? { "x-train-config": header } : {}),
   };
-  return { method: "POST", path, headers, body };
+  return { method: "POST", path, headers, body, onProgress: dialect === "octets" ? task.onProgress : undefined };
 }
 
 /** The other fields of an octet body as a header; undefined if they do not fit. */
@@ -178,7 +182,7 @@ export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string
   if (dialect === "call") return {};
   const dataset = { dataset: task.dataset ?? null };
   if (dialect === "train") return dataset;
-  return { ...dataset, config: task.config, format: "safetensors", round_id: task.roundId };
+  return { ...dataset, config: task.config, format: "safetensors", round_id: task.roundId, client_id: task.clientId };
 }
 
 /** Parameters as an octet body. */

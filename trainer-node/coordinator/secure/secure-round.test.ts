@@ -244,6 +244,7 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
         config: { task: "softmax", seed: 1 },
         key: "k",
         roundId: place.round,
+        clientId: "p1",
       };
       return (await participants.train(member, { ...place, client: member.id }, trained, run.signal)).introduction;
     }),

@@ -8,6 +8,7 @@ import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout, requireReadable, requireSamples } from "./inspect-update.ts";
+import { createProgressReports } from "./report-progress.ts";
 
 /** What a round still collects. */
 export interface Collection {
@@ -38,10 +39,14 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
   let latest: Round | undefined;
   const layouts = await knownLayout(run, collection.accepted);
   const waiting = [...collection.missing];
+  const progress = createProgressReports(run, number);
 
   const settle = async (participant: Participant): Promise<void> => {
     const begunMs = deps.clock.monotonicMs();
-    const result = await attempt(run, { participant, number, hasQuorum: () => count >= quorum, layouts, inRound });
+    const result = await attempt(run, {
+      ...{ participant, number, hasQuorum: () => count >= quorum, layouts, inRound },
+      onProgress: progress.of(participant.id),
+    });
     signal.throwIfAborted();
     const state = result instanceof ParticipantProblem ? (inRound.aborted ? "straggler" : "failed") : "accepted";
     const durationMs = deps.clock.monotonicMs() - begunMs;
@@ -58,6 +63,7 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
   } finally {
     stopAt();
     closed.abort();
+    await progress.stop();
   }
 }
 
@@ -67,13 +73,14 @@ interface Attempt {
   readonly hasQuorum: () => boolean;
   readonly layouts: { expected: Layout | undefined };
   readonly inRound: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
 }
 
 /** Gets one participant's update. An unreachable or busy participant is asked again while there is time and its update is needed. */
 async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdate | ParticipantProblem> {
   const { deps, signal } = run;
-  const { participant, number, inRound, layouts } = input;
-  const task = trainTask(run, participant, number);
+  const { participant, number, inRound, layouts, onProgress } = input;
+  const task = { ...trainTask(run, participant, number), onProgress };
   for (let tries = 1; ; tries++) {
     try {
       inRound.throwIfAborted();

@@ -28,7 +28,15 @@ export function RoundDetail({ round, federation }: { round: FederationRound; fed
         </div>
       ),
     },
-    { title: "Status", cell: ({ state, kept }) => <StateBadge state={kept === false ? "excluded" : state} /> },
+    {
+      title: "Status",
+      cell: ({ state, kept, progress }) => (
+        <>
+          <StateBadge state={kept === false ? "excluded" : state} />
+          {state === "selected" && progress !== null && <Text size="xs">{Math.round(progress * 100)} %</Text>}
+        </>
+      ),
+    },
     {
       title: "Samples",
       cell: ({ samples }) => <Text size="sm">{samples?.toLocaleString("en-US") ?? "–"}</Text>,

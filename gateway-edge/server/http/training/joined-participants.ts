@@ -84,6 +84,9 @@ export function joinedParticipants({ control, config }: Pick<EdgeDeps, "control"
     // The update counts for the federation's organization.
     pass(request, response, ({ place, organizationId: tenant }) => ({ path: `/v1/tasks/${place}/${name(request.params.task)}`, tenant })),
   );
+  router.post("/training/join/tasks/:task/progress", (request, response) =>
+    pass(request, response, ({ place }) => ({ path: `/v1/tasks/${place}/${name(request.params.task)}/progress` })),
+  );
   router.get("/training/join/blobs/:sha256", (request, response) =>
     // The control plane knows what the federation's rounds recorded, the coordinator what the participant's current task names.
     pass(request, response, ({ place, namesBlob }) => ({
@@ -117,6 +120,16 @@ export const joinedDescriptions: readonly OperationDescription[] = [
     summary: "With a join token: upload the result of a task, with parameters as octets and the other fields as JSON in X-Result",
     params: z.object({ task: z.string() }),
     responses: { 200: { description: "The result was accepted.", schema: z.object({ accepted: z.boolean() }) } },
+  },
+  {
+    ...shared,
+    method: "post",
+    path: "/training/join/tasks/:task/progress",
+    summary: "With a join token: report how much of a task is done, from 0 to 1 in X-Progress. The running round shows it",
+    params: z.object({ task: z.string() }),
+    responses: {
+      200: { description: "`wanted` is false while no round waits for the result.", schema: z.object({ wanted: z.boolean() }) },
+    },
   },
   {
     ...shared,

@@ -84,6 +84,7 @@ export function presentRound(round: Round): z.infer<typeof schemas.roundRecord> 
       contribution: participant.contribution,
       ...money("reward", participant.rewardNanoUsd),
       staleness: Math.max(0, round.round - 1 - participant.baseRound),
+      progress: participant.progress ?? null,
       ...(measured.get(participant.participantId) ?? NOT_MEASURED),
     })),
     openedAt: sent(round.openedAt, "openedAt"),
