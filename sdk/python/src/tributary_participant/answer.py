@@ -44,17 +44,17 @@ def write_json(answer: Answer) -> list[bytes]:
     for name, data in (("parameters", answer.parameters), ("state", answer.state)):
         if data is not None:
             pieces += [b'"' + name.encode() + b'":"', encode_base64(data), b'",']
-    return [*pieces, _dumped(answer.fields)[1:]]
+    return [*pieces, dump_fields(answer.fields)[1:]]
 
 
 def write_octets(answer: Answer) -> tuple[list[bytes], str]:
     """The parameters as bytes, and the X-Result header with the other fields."""
     if answer.parameters is None or answer.state is not None:
         raise ParticipantError("VALIDATION_ERROR", "The answer is not parameters alone, so it cannot be octets. Accept application/json.")
-    head = _dumped(answer.fields)
+    head = dump_fields(answer.fields)
     if len(head) > _HEAD_BYTES_MAX:
         shown = {"sha256": answer.fields["sha256"], "warnings": ["other fields do not fit the X-Result header; accept JSON"]}
-        head = _dumped(shown)
+        head = dump_fields(shown)
     return [bytes(answer.parameters)], head.decode("ascii")
 
 
@@ -117,7 +117,8 @@ def _object(value: Any) -> dict[str, Any] | None:
     return dict(value)
 
 
-def _dumped(fields: dict[str, Any]) -> bytes:
+def dump_fields(fields: dict[str, Any]) -> bytes:
+    """Fields of an answer as JSON. Values that JSON cannot represent are a mistake of the function."""
     try:
         return json.dumps(fields, allow_nan=False, separators=(",", ":"), default=_plain).encode("ascii")
     except (TypeError, ValueError, RecursionError):

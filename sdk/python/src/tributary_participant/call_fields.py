@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ CLIENTS_MAX = 10_000
 _ID_CHARACTERS_MAX = 512
 _WARNINGS_MAX = 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-_COMMON = {"config", "round_id", "base_hash", "method"}
+_COMMON = {"config", "round_id", "base_hash", "method", "client_id"}
 _KNOWN = {
     "train": _COMMON | {"parameters", "parameters_ref", "dataset", "format"},
     "evaluate": _COMMON | {"parameters", "parameters_ref", "dataset", "format"},
@@ -49,11 +49,21 @@ def operation_of(fields: Mapping[str, Any]) -> str:
     return str(method)
 
 
-def read_call(
-    operation: str, fields: dict[str, Any], *, default_dataset: Any, takes_context: bool, request_id: str, cancelled: threading.Event
-) -> CallInput:
+@dataclass(frozen=True)
+class CallSetting:
+    """What a participant adds to the fields of a call."""
+
+    default_dataset: Any
+    properties: Mapping[str, Any]
+    takes_context: bool
+    request_id: str
+    cancelled: threading.Event
+    report: Callable[[float], None]
+
+
+def read_call(operation: str, fields: dict[str, Any], setting: CallSetting) -> CallInput:
     _refuse_references(fields)
-    warnings = _warnings_of(operation, fields, takes_context)
+    warnings = _warnings_of(operation, fields, setting.takes_context)
     base: bytes | None = None
     if operation == "aggregate":
         base = _bytes_of(fields, "base")
@@ -64,9 +74,9 @@ def read_call(
     else:
         parameters = _bytes_of(fields, "parameters")
         _refuse_other_base(fields, parameters)
-        arguments = (parameters, _dataset_of(fields, default_dataset))
+        arguments = (parameters, _dataset_of(fields, setting.default_dataset))
     context = CallContext(
-        request_id=request_id,
+        request_id=setting.request_id,
         config=_object_of(fields, "config") or {},
         round_id=_round_of(fields),
         weights=fields.get("weights"),
@@ -76,7 +86,10 @@ def read_call(
         format=_text_of(fields, "format"),
         base=base,
         state=_bytes_of(fields, "state"),
-        cancelled=cancelled,
+        cancelled=setting.cancelled,
+        client_id=_text_of(fields, "client_id"),
+        properties=setting.properties,
+        report=setting.report,
     )
     return CallInput(arguments, context, warnings)
 

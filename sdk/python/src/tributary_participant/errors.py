@@ -18,6 +18,7 @@ _ANSWERS: Mapping[str, tuple[int, str | None]] = {
     "BODY_TIMEOUT": (408, "TIMEOUT"),
     "ROUND_CLOSED": (409, None),
     "BASE_MISMATCH": (409, None),
+    "IDEMPOTENCY_CONFLICT": (409, None),
     "PAYLOAD_TOO_LARGE": (413, None),
     "UNSUPPORTED_PARAMETERS": (415, None),
     "VALIDATION_ERROR": (422, None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import re
@@ -18,8 +19,11 @@ from .call_fields import operation_of
 from .errors import ParticipantError
 from .json_text import parse_object
 from .metrics import CONTENT_TYPE
+from .node import Caller
 from .octets import read_octets
+from .progress import Progress
 from .routes import CALLS, OPEN_PAGES, allowed_methods, name_in_metrics, route_of
+from .signature import require_same_body
 from .slots import Reservation
 from .timed_call import ClientLeft
 
@@ -34,6 +38,8 @@ _WRITE_BYTES = 1024 * 1024
 _LINGER_SECONDS = 10.0
 _LINGER_BYTES = 65_536
 _LEFT_STATUS = 499
+_KEY_CHARACTERS_MAX = 255
+_PROGRESS_HEADER = "X-Progress"
 _SANE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _logger = logging.getLogger("tributary_participant")
 
@@ -84,6 +90,8 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         self._request_id = f"req_{secrets.token_hex(12)}"
         self._status = _LEFT_STATUS
         self._unread = False
+        self._signed_sha256: str | None = None
+        self._body_sha256 = ""
 
     def _serve(self) -> None:
         started = time.monotonic()
@@ -114,6 +122,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         if route not in OPEN_PAGES:
             # Probes of an orchestrator come from other addresses, and these pages reveal nothing about models or data.
             require_access(node.settings, address=str(self.client_address[0]), headers=self.headers)
+            self._require_signature(route)
         methods = allowed_methods(route)
         if self.command not in methods:
             self._refuse_method(methods)
@@ -130,6 +139,12 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             self._send_json(200, node.describe())
         else:
             self._send(200, [node.metrics.text().encode()], {"Content-Type": CONTENT_TYPE})
+
+    def _require_signature(self, route: str) -> None:
+        """A caller with the token may read the pages unsigned; training calls need both."""
+        signatures = self.server.node.signatures
+        if signatures is not None and (route in CALLS or self.server.node.settings.token is None):
+            self._signed_sha256 = signatures.require(self.command, self.path, self.headers)
 
     def _refuse_method(self, methods: tuple[str, ...]) -> None:
         allow = ", ".join(sorted(("OPTIONS", *methods)))
@@ -152,7 +167,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             as_octets = self._wants_octets()
             if as_octets and operation == "evaluate":
                 raise ParticipantError("VALIDATION_ERROR", "The answer has no parameters, so it cannot be octets. Accept application/json.")
-            answer = node.run_call(operation, fields, request_id=self._request_id, reservation=reservation, has_left=self._has_left)
+            key = self._idempotency_key(operation)
+            caller = self._caller(is_kept=key is not None)
+            answer, is_earlier = node.run_once(key, lambda: node.run_call(operation, fields, caller, reservation=reservation))
         finally:
             reservation.release()
         if as_octets:
@@ -160,6 +177,8 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             headers = {"Content-Type": _OCTETS, "X-Result": head}
         else:
             pieces, headers = write_json(answer), {"Content-Type": _JSON}
+        if is_earlier:
+            headers["Idempotent-Replayed"] = "true"
         node.metrics.count_bytes("out", sum(map(len, pieces)))
         self._send(200, pieces, headers)
 
@@ -172,6 +191,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             send_continue=self._send_continue,
         )
         self._unread = False
+        require_same_body(body, self._signed_sha256)
+        if "idempotency-key" in self.headers:
+            self._body_sha256 = hashlib.sha256(body).hexdigest()
         self.server.node.metrics.count_bytes("in", len(body))
         if body_type == _OCTETS:
             return read_octets(body, operation=name, config=self.headers.get("x-train-config"))
@@ -183,6 +205,38 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             if media_type in (_JSON, _OCTETS):
                 return media_type == _OCTETS
         return False
+
+    def _idempotency_key(self, operation: str) -> tuple[str, str] | None:
+        """The caller's key within its organization, and what tells the same call from another."""
+        given = self.headers.get("idempotency-key")
+        if given is None:
+            return None
+        if not 0 < len(given) <= _KEY_CHARACTERS_MAX:
+            message = f"Idempotency-Key must have 1 to {_KEY_CHARACTERS_MAX} characters."
+            raise ParticipantError("VALIDATION_ERROR", message, details={"field": "Idempotency-Key"})
+        parts = (operation, self._body_sha256, self.headers.get("content-type", ""), self.headers.get("x-train-config", ""))
+        return f"{self.headers.get('x-gw-tenant', '')}\n{given}", json.dumps(parts)
+
+    def _caller(self, *, is_kept: bool) -> Caller:
+        """A caller with an Idempotency-Key may disconnect and repeat the call, so its work continues without it."""
+        progress = Progress()
+        # Clients that do not expect 102 may take it for the answer, so only callers that ask for it get it.
+        is_wanted = self.headers.get(_PROGRESS_HEADER, "").strip().lower() == "interim"
+
+        def has_left() -> bool:
+            fraction = progress.take() if is_wanted else None
+            is_gone = fraction is not None and not self._send_progress(fraction)
+            return not is_kept and (is_gone or self._has_left())
+
+        return Caller(self._request_id, progress, has_left)
+
+    def _send_progress(self, fraction: float) -> bool:
+        """An interim response; the answer follows on the same connection. False if the client is gone."""
+        try:
+            self.wfile.write(f"HTTP/1.1 102 Processing\r\n{_PROGRESS_HEADER}: {fraction:.4g}\r\n\r\n".encode())
+        except OSError:
+            return False
+        return True
 
     def _has_left(self) -> bool:
         """Whether the client has closed the connection while it waits for its answer."""

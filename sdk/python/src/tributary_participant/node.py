@@ -7,23 +7,36 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from .answer import Answer, answer_of
 from .bound_update import bound_of, bound_update
-from .call_fields import CLIENTS_MAX, CallInput, read_call
+from .call_fields import CLIENTS_MAX, CallInput, CallSetting, read_call
 from .errors import ParticipantError
 from .functions import OPERATIONS, Functions, Registered
 from .json_text import DEPTH_MAX
 from .metrics import Metrics
+from .progress import Progress
 from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
 from .settings import Settings
+from .signature import Signatures
 from .slots import ByteBudget, Reservation, Slots
+from .stored_calls import StoredCalls
 from .timed_call import CallLimits, TimedCall
 from .version import VERSION
 
 _DRAINING_RETRY_SECONDS = 10
 _STUCK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who waits for a call. `has_left` is asked regularly in the waiting thread, which is also the time to send progress on."""
+
+    request_id: str
+    progress: Progress
+    has_left: Callable[[], bool]
 
 
 class Node:
@@ -32,6 +45,8 @@ class Node:
         self.settings = settings
         self.budget = ByteBudget(settings.bytes_budget)
         self.draining = threading.Event()
+        self.stored_calls = StoredCalls(settings.bytes_budget // 4)
+        self.signatures = None if settings.secret is None else Signatures(settings.secret)
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
         # When each abandoned function was abandoned.
@@ -52,30 +67,44 @@ class Node:
             message = "The participant is shutting down. Use another one, or try again later."
             raise ParticipantError("DRAINING", message, retry_after_seconds=_DRAINING_RETRY_SECONDS)
 
-    def run_call(
-        self, operation: str, fields: dict[str, Any], *, request_id: str, reservation: Reservation, has_left: Callable[[], bool]
-    ) -> Answer:
+    def run_call(self, operation: str, fields: dict[str, Any], caller: Caller, *, reservation: Reservation) -> Answer:
         """Runs a call. Raises the errors of the caller and of the function, TIMEOUT, and ClientLeft."""
         function = self.functions.find(operation)
         cancelled = threading.Event()
-        call = read_call(
-            operation,
-            fields,
+        setting = CallSetting(
             default_dataset=self._default_dataset,
+            properties=self.settings.properties,
             takes_context=function.takes_context,
-            request_id=request_id,
+            request_id=caller.request_id,
             cancelled=cancelled,
+            report=caller.progress.report,
         )
+        call = read_call(operation, fields, setting)
         function_call = _bounded_call(operation, function, call)
-        limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=has_left, cancelled=cancelled)
+        limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
         self._slots.take(limits.wait)
         started = time.monotonic()
-        work = TimedCall(function_call, name=f"{operation} {request_id}")
+        work = TimedCall(function_call, name=f"{operation} {caller.request_id}")
         try:
             returned = work.run(limits)
         finally:
             self._after(work, reservation)
         return answer_of(operation, returned, duration_ms=(time.monotonic() - started) * 1000, warnings=call.warnings)
+
+    def run_once(self, key: tuple[str, str] | None, run: Callable[[], Answer]) -> tuple[Answer, bool]:
+        """Runs a call with an idempotency key and its fingerprint once. The second value tells whether the answer is an earlier one."""
+        if key is None:
+            return run(), False
+        earlier = self.stored_calls.take(*key)
+        if earlier is not None:
+            return earlier, True
+        try:
+            answer = run()
+        except BaseException:
+            self.stored_calls.fail(key[0])
+            raise
+        self.stored_calls.finish(*key, answer)
+        return answer, False
 
     @contextmanager
     def counted(self) -> Iterator[None]:
@@ -107,7 +136,8 @@ class Node:
             "operations": [*OPERATIONS, "call"],
             "registered": self.functions.names,
             "formats": list(settings.formats),
-            "capabilities": self._capabilities(),
+            "capabilities": self.capabilities(),
+            "properties": dict(settings.properties),
             "body_types": ["application/json", "application/octet-stream"],
             "tasks": [],
             "strategies": [],
@@ -128,7 +158,7 @@ class Node:
             },
         }
 
-    def _capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, Any]:
         """What a coordinator may rely on: updates are clipped and noised here, in the one format that this package reads."""
         can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
         return {"clip": can_bound, "noise": can_bound, "mask": False, "steps": False, "formats": list(self.settings.formats)}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 Parameters = bytes | bytearray | memoryview
+
+# The coordinator names a round by the id of its federation and its number.
+_ROUND = re.compile(r"(?:^|/)(\d{1,9})$")
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,24 @@ class CallContext:
     state: bytes | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
     """Set when the caller disconnects or the deadline passes. Native code can check it; Python code is stopped anyway."""
+    client_id: str | None = None
+    """The id of this participant in the federation, which its round records name."""
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """The participant's own properties: `run(properties=...)` or TRAINER_PROPERTIES."""
+    report: Callable[[float], None] = field(default=lambda fraction: None, repr=False, compare=False)
+    """Where `progress` reports to."""
+
+    @property
+    def round(self) -> int | None:
+        """The number of the round, from 1; None if the caller named no round of a federation."""
+        if isinstance(self.round_id, int):
+            return self.round_id
+        found = _ROUND.search(self.round_id) if isinstance(self.round_id, str) else None
+        return None if found is None else int(found[1])
+
+    def progress(self, fraction: float) -> None:
+        """Reports how much of the call is done, from 0 to 1. The federation shows it for this participant while the round runs."""
+        self.report(fraction)
 
 
 @dataclass(frozen=True)

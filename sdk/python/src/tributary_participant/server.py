@@ -12,6 +12,7 @@ from http.server import ThreadingHTTPServer
 from typing import Any
 
 from .handler import ParticipantHandler
+from .joining import Joining
 from .node import Node
 
 _FULL_BODY = b'{"error":"The participant has reached its limit of connections. Try again later.","code":"BUSY","request_id":null}'
@@ -72,6 +73,7 @@ class RunningParticipant:
         self._server = ParticipantServer(node)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="participant", daemon=True)
         self._thread.start()
+        self._joining = Joining(node) if node.settings.join_url is not None else None
 
     @property
     def port(self) -> int:
@@ -87,6 +89,8 @@ class RunningParticipant:
         self._node.draining.set()
         grace = self._node.settings.stop_grace_ms if grace_ms is None else grace_ms
         until = time.monotonic() + grace / 1000
+        if self._joining is not None:
+            self._joining.stop(grace / 1000)
         while self._node.calls_in_flight() > 0 and time.monotonic() < until:
             time.sleep(0.02)
         self._server.shutdown()

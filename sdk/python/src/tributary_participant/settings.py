@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _MIB = 1024 * 1024
@@ -20,6 +22,14 @@ class Settings:
     """Who may call without a token. "loopback": other machines are refused. "none": any caller that reaches the port."""
     token: str | None = None
     """If set, every call must carry it as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`."""
+    secret: str | None = None
+    """If set, every call but the health pages must be signed with it, as coordinators do; with a token, only training calls."""
+    join_url: str | None = None
+    """The gateway that this participant asks for work, if it cannot be called, such as behind NAT."""
+    join_token: str | None = None
+    """For `join_url`: the join token of a place in a federation, or the join link of an open one."""
+    data_dir: str = "data"
+    """The folder that keeps the participant's own join tokens."""
     threads: int = os.cpu_count() or 1
     queue_max: int = 64
     body_bytes_max: int = 512 * _MIB
@@ -33,6 +43,9 @@ class Settings:
     """A JSON file that functions receive if a request has no dataset."""
     formats: tuple[str, ...] = ("safetensors",)
     """The formats that the registered functions read and write, shown in `/v1/info` for coordinators."""
+
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """What this participant says about itself, such as its region: `context.properties` of its functions, and shown in `/v1/info`."""
 
     exceptions: str = "owner"
     """Who gets the message of a function's exception. "owner": callers on this machine that call for no organization; others get its type."""
@@ -54,17 +67,34 @@ def read_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> S
         try:
             values[name] = read(text)
         except ValueError:
-            problems.append(f"{variable}: {text[:50]!r} is not a whole number")
+            problems.append(f"{variable}: {text[:50]!r} is not {_KINDS.get(read, 'a whole number')}")
     if problems:
         raise ValueError("; ".join(problems))
-    return Settings(**{**values, **given})
+    settings = {**values, **given}
+    if settings.get("join_url") is not None:
+        # A participant that asks for its work needs no fixed port, and several can run on one machine.
+        settings.setdefault("port", 0)
+    return Settings(**settings)
 
+
+def _read_properties(text: str) -> Any:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(text)
+    return value
+
+
+_KINDS: Mapping[Callable[[str], Any], str] = {_read_properties: "a JSON object"}
 
 _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "HOST": ("host", str),
     "TRAINER_PORT": ("port", int),
     "TRAINER_AUTH": ("auth", str),
     "TRAINER_TOKEN": ("token", str),
+    "TRAINER_SECRET": ("secret", str),
+    "TRAINER_JOIN_URL": ("join_url", str),
+    "TRAINER_JOIN_TOKEN": ("join_token", str),
+    "DATA_DIR": ("data_dir", str),
     "TRAINER_THREADS": ("threads", int),
     "TRAINER_QUEUE_MAX": ("queue_max", int),
     "TRAINER_BODY_BYTES_MAX": ("body_bytes_max", int),
@@ -72,6 +102,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "TRAINER_BODY_IDLE_MS": ("body_idle_ms", int),
     "TRAINER_TASK_TIMEOUT_MS": ("task_timeout_ms", int),
     "TRAINER_EXCEPTIONS": ("exceptions", str),
+    "TRAINER_PROPERTIES": ("properties", _read_properties),
     "DATASET_PATH": ("dataset_path", str),
 }
 
@@ -98,8 +129,32 @@ def _problems_of(settings: Settings) -> list[str]:
         problems.append(f'auth: must be "loopback" or "none", not {settings.auth!r}')
     if settings.exceptions not in ("owner", "all"):
         problems.append(f'exceptions: must be "owner" or "all", not {settings.exceptions!r}')
-    if settings.token is not None and len(settings.token) < 16:
-        problems.append("token: must have 16 characters or more")
+    if not _is_plain(settings.properties):
+        problems.append("properties: must be a dictionary that JSON can represent")
+    problems += _join_problems(settings)
+    for name, text in (("token", settings.token), ("secret", settings.secret)):
+        if text is not None and len(text) < 16:
+            problems.append(f"{name}: must have 16 characters or more")
     if not problems and settings.bytes_budget < settings.body_bytes_max:
         problems.append("bytes_budget: must be at least body_bytes_max, or a body of the largest allowed size could never be accepted")
     return problems
+
+
+def _join_problems(settings: Settings) -> list[str]:
+    url, token = settings.join_url, settings.join_token
+    problems = []
+    if (url is None) != (token is None):
+        problems.append("join_url, join_token (TRAINER_JOIN_URL, TRAINER_JOIN_TOKEN): set both or neither")
+    if url is not None and not url.startswith(("http://", "https://")):
+        problems.append("join_url: must be an http or https address")
+    if token is not None and not re.fullmatch(r"join_[A-Za-z0-9_-]+", token):
+        problems.append("join_token: must begin with join_")
+    return problems
+
+
+def _is_plain(properties: Any) -> bool:
+    try:
+        json.dumps(properties, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(properties, Mapping)

@@ -1,0 +1,207 @@
+"""A participant that cannot be called asks a gateway for work. The gateway of these tests is an HTTP server with a list of tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Serve, eventually
+
+from tributary_participant import CallContext, TrainResult
+
+_LINK = "join_the-link-of-a-federation"
+_BLOB = b"parameters of a round"
+_SHA256 = hashlib.sha256(_BLOB).hexdigest()
+
+
+class Gateway:
+    """Gives places to holders of the link and tasks to holders of places, as the edge does. `refusals` are statuses of the next uploads."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, str]] = []
+        self.tasks: list[dict[str, Any]] = []
+        self.results: list[tuple[dict[str, Any], bytes]] = []
+        self.progress: list[str] = []
+        self.refusals: list[int] = []
+        self.capabilities: set[str] = set()
+        self._places = 0
+        self._lock = threading.Lock()
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                gateway.answer(self)
+
+            do_POST = do_DELETE = do_GET
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = request.rfile.read(int(request.headers.get("content-length") or 0))
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        with self._lock:
+            self.calls.append((request.command, request.path, token))
+            self.capabilities.add(request.headers.get("x-capabilities", ""))
+            status, sent = self._respond(request, token, body)
+        request.send_response(status)
+        request.send_header("Content-Length", str(len(sent)))
+        request.end_headers()
+        request.wfile.write(sent)
+
+    def _respond(self, request: BaseHTTPRequestHandler, token: str, body: bytes) -> tuple[int, bytes]:
+        method, path = request.command, request.path
+        if path == "/training/join":
+            if method == "DELETE":
+                return 204, b""
+            self._places += token == _LINK
+            return 201, json.dumps({"token": f"join_own-{self._places}" if token == _LINK else token}).encode()
+        if path == "/training/join/tasks":
+            return (200, json.dumps({"task": self.tasks[0]}).encode()) if self.tasks else (204, b"")
+        if path.startswith("/training/join/blobs/"):
+            return 200, _BLOB
+        if path.endswith("/progress"):
+            self.progress.append(request.headers["x-progress"])
+            return 200, b"{}"
+        if self.refusals:
+            return self.refusals.pop(0), b"{}"
+        self.results.append((json.loads(request.headers["x-result"]), body))
+        self.tasks.pop(0)
+        return 200, b"{}"
+
+    def count(self, method: str, path: str) -> int:
+        return sum((made, asked) == (method, path) for made, asked, _ in self.calls)
+
+
+Join = Callable[..., Any]
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    gateway = Gateway()
+    yield gateway
+    gateway.server.shutdown()
+    gateway.server.server_close()
+
+
+@pytest.fixture
+def join(gateway: Gateway, serve: Serve, tmp_path: Path) -> Join:
+    """Starts a participant that joins: join(train=..., **settings)."""
+    own = {"join_url": gateway.url, "join_token": _LINK, "data_dir": str(tmp_path)}
+    return lambda **given: serve(**{"train": lambda parameters, dataset: b"x", **own, **given})
+
+
+def _task(**changes: Any) -> dict[str, Any]:
+    whole = {"id": "t1", "operation": "train", "parameters": None, "dataset": "rows", "config": {"lr": 0.1}, "round_id": "fed_1/2"}
+    return {**whole, "client_id": "p4", **changes}
+
+
+def test_a_link_gives_a_place_once_and_each_process_has_its_own(gateway: Gateway, join: Join) -> None:
+    first = join()
+    eventually(lambda: gateway.count("GET", "/training/join/tasks") > 0, "a request for work")
+    second = join()
+    eventually(lambda: {token for _, path, token in gateway.calls if path.endswith("/tasks")} == {"join_own-1", "join_own-2"}, "two places")
+    first.running.stop()
+    assert gateway.calls.count(("DELETE", "/training/join", "join_own-1")) == 1
+    second.running.stop()
+    enrolled = gateway.count("POST", "/training/join")
+    join()
+    before = len(gateway.calls)
+    eventually(lambda: len(gateway.calls) > before + 1, "work for the participant that came back")
+    assert gateway.count("POST", "/training/join") == enrolled
+    assert {token for _, _, token in gateway.calls[before:]} == {"join_own-1"}
+    assert gateway.capabilities == {"clip,noise,formats=safetensors"}
+
+
+def test_the_token_of_a_place_is_used_as_it_is_and_not_given_up(gateway: Gateway, join: Join) -> None:
+    joined = join(join_token="join_own-7")
+    eventually(lambda: gateway.count("GET", "/training/join/tasks") > 0, "a request for work")
+    joined.running.stop()
+    assert {token for _, _, token in gateway.calls} == {"join_own-7"}
+    assert gateway.count("DELETE", "/training/join") == 0
+
+
+def test_a_task_reaches_the_function_and_its_update_the_gateway(gateway: Gateway, join: Join) -> None:
+    seen: list[Any] = []
+
+    def train(parameters: bytes | None, dataset: object, context: CallContext) -> TrainResult:
+        seen.append((parameters, dataset, context.round, context.client_id, dict(context.config)))
+        return TrainResult(b"update", num_samples=3, metrics={"loss": 0.5})
+
+    gateway.tasks.append(_task(parameters=_SHA256))
+    join(train=train, evaluate=lambda parameters, dataset: 0.75)
+    eventually(lambda: len(gateway.results) == 1, "a result")
+    assert seen == [(_BLOB, "rows", 2, "p4", {"lr": 0.1})]
+    [(fields, body)] = gateway.results
+    assert (fields["num_samples"], fields["metrics"]["loss"], body) == (3, 0.5, b"update")
+    gateway.tasks.append(_task(id="t2", operation="evaluate", parameters=_SHA256))
+    eventually(lambda: len(gateway.results) == 2, "an evaluation")
+    assert gateway.results[1][0]["accuracy"] == 0.75
+
+
+@pytest.mark.parametrize("status", [409, 502])
+def test_a_result_that_the_gateway_did_not_take_is_sent_again_without_training_again(gateway: Gateway, join: Join, status: int) -> None:
+    calls: list[int] = []
+
+    def train(parameters: bytes | None, dataset: object) -> bytes:
+        calls.append(1)
+        return b"update"
+
+    # A coordinator that restarts: first it cannot be reached, or does not know the task yet, then it gives the task again.
+    gateway.refusals += [status, status]
+    gateway.tasks.append(_task())
+    join(train=train)
+    eventually(lambda: len(gateway.results) == 1, "a result")
+    assert (calls, gateway.results[0][1]) == ([1], b"update")
+
+
+@pytest.mark.parametrize(("exceptions", "error"), [("owner", "The function failed: ValueError"), ("all", "The function failed: ValueError: Jane Doe")])
+def test_the_federation_gets_the_type_of_an_exception_and_the_log_all_of_it(
+    gateway: Gateway, join: Join, caplog: pytest.LogCaptureFixture, exceptions: str, error: str
+) -> None:
+    def train(parameters: bytes | None, dataset: object) -> bytes:
+        raise ValueError("Jane Doe")
+
+    gateway.tasks.append(_task())
+    join(train=train, exceptions=exceptions)
+    eventually(lambda: len(gateway.results) == 1, "a result")
+    assert gateway.results[0][0] == {"error": error}
+    assert "Jane Doe" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_progress_is_reported_while_the_function_runs(gateway: Gateway, join: Join) -> None:
+    def train(parameters: bytes | None, dataset: object, context: CallContext) -> bytes:
+        context.progress(0.5)
+        eventually(lambda: gateway.progress == ["0.5"], "a report")
+        return b"x"
+
+    gateway.tasks.append(_task())
+    join(train=train)
+    eventually(lambda: len(gateway.results) == 1, "a result")
+    assert gateway.results[0][1] == b"x"
+
+
+def test_what_cannot_join_is_said_at_the_start(serve: Serve) -> None:
+    def start(**settings: Any) -> None:
+        serve(train=lambda parameters, dataset: b"x", **settings)
+
+    with pytest.raises(ValueError, match="set both or neither"):
+        start(join_url="https://gateway.example")
+    with pytest.raises(ValueError, match="must begin with join_"):
+        start(join_url="https://gateway.example", join_token="sk-123")
+    with pytest.raises(ValueError, match="must be an http or https address"):
+        start(join_url="gateway.example", join_token=_LINK)
