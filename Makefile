@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money cluster fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses gw clean
+.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money cluster fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -114,6 +114,9 @@ ledger-replay: generate ## its balances at AS_OF from entries alone, and the dif
 verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KEYS=tributary-receipts.json
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
+package: generate console ## dist/: the npm package (npm install dist/tributary-*.tgz && npx tributary) and the wheel of the Python SDK
+	node scripts/package.ts --pack --wheel
+
 sbom: | node ## software bill of materials of the production dependencies, CycloneDX 1.5: OUT=sbom.json, or stdout
 	@node scripts/sbom.ts $(if $(OUT),--out "$(OUT)")
 
@@ -121,4 +124,4 @@ licenses: | node ## licenses of the production dependencies; fails if one is not
 	@node scripts/sbom.ts --licenses
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist
+	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist dist

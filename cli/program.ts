@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { VERSION } from "../common/version.ts";
 import { registerAll } from "./commands/all.ts";
 import type { Io } from "./io.ts";
 import { SETTING_NAMES } from "./settings/settings.ts";
@@ -24,6 +25,7 @@ export function buildProgram(io: Io): Command {
     .option("--api-url <url>", "API URL (default: http://127.0.0.1:4000)")
     .option("--api-key <key>", "API key; - reads it from stdin")
     .option("--timeout <seconds>", "request timeout (default: 30)")
+    .version(VERSION, "--version", "print the version of gw")
     .option("-v, --verbose", "print requests and responses on stderr, with masked secrets")
     .exitOverride()
     .showHelpAfterError("(list commands with gw --help)")

@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 import type { Environment } from "../common/config.ts";
 import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { runMain } from "../common/process.ts";
+import { programFile } from "../common/program-files.ts";
 import { withSecretFiles } from "../common/secret-files.ts";
 import { firstRunLines, startBanner } from "./supervisor/banner.ts";
 import type { ChildSpec } from "./supervisor/child.ts";
@@ -106,7 +107,7 @@ function childSpecs(settings: RunSettings, environment: Environment): { control:
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
   const metrics = metricsPorts(settings.metricsPort);
-  const program = (path: string) => resolve(import.meta.dirname, "..", path);
+  const program = (path: string) => resolve(import.meta.dirname, "..", programFile(path));
   const edges = Array.from({ length: settings.edges }, (_, index) => ({
     name: `edge-${index}`,
     entry: program("gateway-edge/main.ts"),

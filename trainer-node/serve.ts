@@ -10,6 +10,7 @@ import { peerFetch } from "../common/peers/peer-fetch.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
 import { declaredCapabilities } from "../common/training/capabilities.ts";
+import { VERSION } from "../common/version.ts";
 import { createApp } from "./app.ts";
 import { addBlobMetrics } from "./blobs/blob-metrics.ts";
 import { createBlobStore } from "./blobs/blob-store.ts";
@@ -195,9 +196,8 @@ function readAuthorities(path: string | undefined): string | undefined {
 }
 
 function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
-  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string };
   return {
-    version,
+    version: VERSION,
     auth: config.trainerAuth,
     token: config.trainerToken,
     anonymous: config.trainerAnonymous,

@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Command } from "commander";
+import { VERSION } from "../../common/version.ts";
 import { CliError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
 import type { Io } from "../io.ts";
@@ -12,10 +11,9 @@ export function registerVersion(program: Command, io: Io): void {
 }
 
 async function version(context: Context): Promise<void> {
-  const { version: client } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8")) as { version: string };
   const server = await serverVersion(context);
   context.print.answer(
-    { client, node: process.versions.node, server },
+    { client: VERSION, node: process.versions.node, server },
     {
       kind: "record",
       fields: [

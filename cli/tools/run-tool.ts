@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fromJson } from "../../common/json.ts";
 import { CliError, interrupted } from "../cli-error.ts";
@@ -30,7 +30,7 @@ interface ToolRun {
  */
 export async function runTool({ io }: Context, name: "restore" | "promote", { options, env = {}, onProgress }: ToolRun): Promise<unknown> {
   const words = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
-  const child = spawn(process.execPath, [join(TOOLS, `${name}-main.ts`), ...words], {
+  const child = spawn(process.execPath, [join(TOOLS, `${name}-main${extname(import.meta.filename)}`), ...words], {
     env: { ...process.env, ...io.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -20,11 +20,15 @@ export async function startTrainer(env: Readonly<Record<string, string>> = {}): 
   return { url: `http://127.0.0.1:${port}`, process };
 }
 
-/** A participant of the Python SDK, which needs only the standard library. */
-export async function startPythonParticipant(): Promise<{ url: string; stop(): Promise<void> }> {
+const FROM_SOURCE = { python: process.env["TEST_PYTHON"] ?? "python3", env: { PYTHONPATH: resolve(root, "sdk/python/src") } };
+
+/** A participant of the Python SDK, which needs only the standard library; by default from source, else as it is installed. */
+export async function startPythonParticipant(
+  installed: { python: string; env?: Record<string, string> } = FROM_SOURCE,
+): Promise<{ url: string; stop(): Promise<void> }> {
   const port = await freePort();
-  const child = spawn(process.env["TEST_PYTHON"] ?? "python3", [resolve(root, "test/helpers/python-participant.py")], {
-    env: { PATH: process.env["PATH"], PYTHONPATH: resolve(root, "sdk/python/src"), TRAINER_PORT: String(port) },
+  const child = spawn(installed.python, [resolve(root, "test/helpers/python-participant.py")], {
+    env: { PATH: process.env["PATH"], ...installed.env, TRAINER_PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   process.once("exit", () => child.kill("SIGKILL"));

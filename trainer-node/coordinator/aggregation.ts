@@ -1,5 +1,6 @@
 import { Packr, Unpackr } from "msgpackr/index-no-eval";
 import type { Logger } from "../../common/logger.ts";
+import { programFile } from "../../common/program-files.ts";
 import type { FileDigest, FollowedFile } from "../blobs/followed-file.ts";
 import type { BlobAggregation, BlobAggregationResult } from "../operations/aggregate-blobs.ts";
 import { blobRequest } from "../operations/blob-request.ts";
@@ -68,7 +69,7 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       workerHeapMb: HEAP_MB,
       workerData: { fallback: undefined, blobFolder: blobs.folder, recordBytesInMemory: recordBytes },
       logger,
-      workerUrl: new URL("../pool/blob-worker.ts", import.meta.url),
+      workerUrl: new URL(programFile("../pool/blob-worker.ts"), import.meta.url),
       workerYoungMb: YOUNG_MB,
     });
     return pool;

@@ -2,6 +2,7 @@ import { getCompileCacheDir } from "node:module";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Piscina } from "piscina";
 import type { Logger } from "../../common/logger.ts";
+import { programFile } from "../../common/program-files.ts";
 import { exceptionType, TrainerError } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { ComputeResult, ComputeTask, FollowTask, WorkerData } from "./messages.ts";
@@ -63,7 +64,7 @@ export function createPool(options: PoolOptions): SharingPool {
   const { threads, queueMax, taskTimeoutMs, logger } = options;
   const compileCache = getCompileCacheDir();
   const piscina = new Piscina({
-    filename: (options.workerUrl ?? new URL("./worker.ts", import.meta.url)).href,
+    filename: (options.workerUrl ?? new URL(programFile("./worker.ts"), import.meta.url)).href,
     name: "runTask",
     minThreads: threads,
     maxThreads: threads,

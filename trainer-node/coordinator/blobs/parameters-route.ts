@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { Worker } from "node:worker_threads";
 import { type Request, type Response, Router } from "express";
 import { z } from "zod";
+import { programFile } from "../../../common/program-files.ts";
 import { unlessDamaged } from "../../blobs/passing-tensors.ts";
 import { openTensorFile } from "../../blobs/tensor-file.ts";
 import { TrainerError } from "../../errors.ts";
@@ -64,7 +65,7 @@ async function deliveryOf(
 }
 
 async function convertApart(conversion: Conversion): Promise<Converted> {
-  const worker = new Worker(new URL("../updates/convert-worker.ts", import.meta.url), { workerData: conversion, env: {} });
+  const worker = new Worker(new URL(programFile("../updates/convert-worker.ts"), import.meta.url), { workerData: conversion, env: {} });
   try {
     const [converted] = (await once(worker, "message")) as [Converted];
     return converted;

@@ -1,0 +1,16 @@
+import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+
+interface Program {
+  /** Path in the repository. */
+  readonly entry: string;
+  readonly nodeFlags: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Processes that can be started by themselves, by the name of their role. */
+export const PROGRAMS: Readonly<Record<string, Program>> = {
+  "control-plane": { entry: "control-plane/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
+  edge: { entry: "gateway-edge/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
+  trainer: { entry: "trainer-node/main.ts", nodeFlags: HARDENING_FLAGS },
+  coordinator: { entry: "trainer-node/coordinator/main.ts", nodeFlags: HARDENING_FLAGS, env: COORDINATOR_ENV },
+};
