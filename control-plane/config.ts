@@ -5,6 +5,7 @@ import {
   ConfigError,
   countSetting,
   dataDirSetting,
+  drainSettings,
   type Environment,
   flagSetting,
   logLevelSetting,
@@ -29,6 +30,7 @@ export const controlSettings = {
   ...controlTokenSettings,
   ...tlsSettings,
   ...metricsSettings,
+  ...drainSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: z
     .string()

@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import { systemClock as clock } from "../common/clock.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
+import type { ProcessState } from "../common/metrics/serve-metrics.ts";
 import { acceptedTokens, presentedToken } from "../common/peers/control-token.ts";
-import { onShutdown, report, runMain } from "../common/process.ts";
+import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { slotOf } from "../common/slots.ts";
 import { Backups } from "./backup/backups.ts";
@@ -38,7 +39,7 @@ import { createRefusals } from "./peers/refusals.ts";
 import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { Verifications } from "./proof/verifications.ts";
-import { startServer } from "./server.ts";
+import { type RunningServer, startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { LogScans } from "./services/usage/log-scans.ts";
 import { requireOwner } from "./slots/require-owner.ts";
@@ -51,7 +52,7 @@ import { createWebhookSender } from "./webhooks/send-webhook.ts";
 
 const BOOTSTRAP_AGAIN_MS = 200;
 /** Shorter than callers wait for an answer. */
-const DRAIN_MS = 2_000;
+const HAND_OVER_MS = 2_000;
 
 // The composition root: the only place where ports of the control plane get their adapters.
 await runMain("tributary control-plane", async () => {
@@ -104,7 +105,8 @@ await runMain("tributary control-plane", async () => {
     logScans: new LogScans({ clock }),
     ...{ backups: new Backups({ store, clock, config, secrets }), verifications: new Verifications() },
   };
-  const metrics = await startMetrics(deps);
+  let state: ProcessState = "starting";
+  const metrics = await startMetrics(deps, () => state);
   const firstRun = await fillStore(deps);
   await deps.feed.start();
   const forwarder = createForwarder({ slots, clock, proof: config.tls ? { tls: config.tls } : { token: presentedToken(config, random) } });
@@ -116,20 +118,35 @@ await runMain("tributary control-plane", async () => {
   if (config.controlPort === 0) self.address = placeOf(config.controlHost, server.port);
   const stopJobs = startJobs(deps, new RootSecretRotation({ ...deps, keyring: secrets, end: failUncaught }));
   process.on("SIGHUP", () => reload(gateway, logger));
-  onShutdown(logger, async () => {
-    // What is queued is committed, as far as it does not last; the rest is answered by the next owner.
-    await slots.leave(() => Promise.race([deps.settler.idle(), clock.sleep(DRAIN_MS)]));
-    deps.feed.stop();
-    await server.stop();
+  const stop = async (cause: { isOrphan: boolean }) => {
+    state = "stopping";
+    await stopServing(deps, { server, times: drainTimes(config, cause) });
     forwarder.close();
-    await deps.settler.idle();
     await stopJobs();
     await Promise.all([store.close(), metrics?.stop()]);
-  });
+  };
+  onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
+  state = "ready";
   logger.info({ port: server.port, store: config.mongo ? "mongodb" : "embedded", schemaFrom: from, schemaTo: to }, "ready");
   if (firstRun) report({ type: "first-run", ...firstRun });
   report({ type: "ready", port: server.port });
 });
+
+/** Hands the slots over, answers running calls and settles what is queued. */
+async function stopServing(
+  { slots, settler, feed }: ControlDeps,
+  { server, times: { drainDelayMs, drainMs } }: { server: RunningServer; times: ReturnType<typeof drainTimes> },
+): Promise<void> {
+  server.announceStop();
+  await clock.sleep(drainDelayMs);
+  // What is queued is committed, as far as it does not last; the rest is answered by the next owner.
+  await slots.leave(() => Promise.race([settler.idle(), clock.sleep(HAND_OVER_MS)]));
+  const stopped = server.stop(drainMs);
+  // After the server has sent GOAWAY: an edge whose watch ends opens the next one at another control plane.
+  feed.stop();
+  await stopped;
+  await settler.idle();
+}
 
 function reload(gateway: GatewayConfigFile, logger: Logger): void {
   gateway

@@ -1,7 +1,7 @@
 import { Counter, Histogram, Registry } from "prom-client";
 import type { Clock } from "../common/clock.ts";
 import { addCounter, addGauge, byLabel } from "../common/metrics/read-metrics.ts";
-import { type MetricsServer, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
+import { type MetricsServer, type ProcessState, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
 import type { Backups } from "./backup/backups.ts";
 import type { ControlConfig } from "./config.ts";
 import type { Leases } from "./credit/leases.ts";
@@ -29,14 +29,14 @@ export interface ControlFigures {
 
 const TRANSACTION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Serves the metrics of the control plane if METRICS_PORT is set; without it nothing is measured. */
-export async function startMetrics(deps: ControlDeps): Promise<MetricsServer | undefined> {
+/** Serves the metrics and probes of the control plane if METRICS_PORT is set; without it nothing is measured. */
+export async function startMetrics(deps: ControlDeps, state: () => ProcessState): Promise<MetricsServer | undefined> {
   const { config, clock, store } = deps;
   if (config.metricsPort === undefined) return undefined;
   const registry = new Registry();
   addControlFigures(registry, deps);
   measureTransactions(store, { registry, clock, name: config.mongo ? "mongodb" : "embedded" });
-  return serveProcessMetrics(config, registry, "control-plane");
+  return serveProcessMetrics(config, registry, { role: "control-plane", state });
 }
 
 /** Adds counts and states that the parts of the control plane keep anyway. */

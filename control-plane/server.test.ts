@@ -1,6 +1,9 @@
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
+import { systemClock } from "../common/clock.ts";
+import { openChannel } from "../common/grpc/client.ts";
 import { everyMethod, LIBRARY_METHODS, rawCall } from "../common/grpc/every-method-fixture.ts";
 import { CONTROL_TOKEN_KEY } from "../common/peers/control-token.ts";
+import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { admitByToken } from "./peers/admission.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import { openPlatform, type Platform } from "./services/platform-fixture.ts";
@@ -14,7 +17,8 @@ const asIs = (bytes: Buffer) => bytes;
 async function serve(environment: Record<string, string> = {}): Promise<{ server: RunningServer; platform: Platform }> {
   const platform = await openPlatform({ CONTROL_PORT: "0", ...environment });
   const master = { hash: undefined, sha256: undefined };
-  return { platform, server: await startServer(platform.deps, { master, admit: admitByToken([TOKEN]) }) };
+  // Beats of a watch need a time that passes.
+  return { platform, server: await startServer({ ...platform.deps, clock: systemClock }, { master, admit: admitByToken([TOKEN]) }) };
 }
 
 /** The names in the answer of a server that reflects, or the gRPC status of one that does not. */
@@ -86,3 +90,57 @@ describe("a rogue client of the gRPC port", () => {
     expect(found.get("/grpc.health.v1.Health/Watch")).toBe(status.OK);
   });
 });
+
+test("a stopping control plane says so in its health check, then answers running calls, accepts no new ones and waits for no watch", async () => {
+  const { server, platform } = await serve();
+  const { store, feed } = platform.deps;
+  const address = `127.0.0.1:${server.port}`;
+  const channel = openChannel(address, { token: TOKEN });
+  const access = channel.service(AccessServiceService);
+  const options = { deadlineMs: 60_000 };
+  const watched = readAll(
+    channel.download(AccessServiceService.watch, { afterRevision: 0n, edgeId: "e", place: undefined, withoutChanges: true }, options),
+  );
+  server.announceStop();
+  expect(await healthOf(address)).toBe(NOT_SERVING);
+  await expect(access.getSnapshot({}, options)).resolves.toMatchObject({ instance: platform.deps.instance });
+
+  const [reading, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const get = store.get.bind(store);
+  store.get = (async (...asked: Parameters<typeof get>) => {
+    reading.resolve();
+    await read.promise;
+    return get(...asked);
+  }) as typeof store.get;
+  const running = access.getTeamModels({ teamId: platform.team.id, isAdmin: true, userId: undefined }, options);
+  await reading.promise;
+  const stopped = server.stop(60_000);
+  feed.stop();
+  expect(await watched).toBeGreaterThan(0);
+  const late = await rawCall(address, { path: "/grpc.health.v1.Health/Check", requestStream: false, responseStream: false });
+  expect(late.code).toBe(status.UNAVAILABLE);
+  read.resolve();
+  await expect(running).resolves.toMatchObject({ models: undefined });
+  await stopped;
+  channel.close();
+  await platform.close();
+});
+
+/** ServingStatus.NOT_SERVING of the health check's protocol. */
+const NOT_SERVING = 2;
+
+/** The status in the answer of the health check: the value of its only field. */
+function healthOf(address: string): Promise<number | undefined> {
+  const client = new Client(address, credentials.createInsecure());
+  return new Promise<number | undefined>((resolve, reject) => {
+    client.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, Buffer.alloc(0), (error, answer) =>
+      error ? reject(error) : resolve(answer?.at(-1)),
+    );
+  }).finally(() => client.close());
+}
+
+async function readAll(messages: AsyncIterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _message of messages) count++;
+  return count;
+}

@@ -55,12 +55,13 @@ const SERVICES = [
   "usage",
   "webhooks",
 ];
-const STOP_GRACE_MS = 10_000;
-
 /** A gRPC server that listens. */
 export interface RunningServer {
   port: number;
-  stop(): Promise<void>;
+  /** The health check answers NOT_SERVING from now on; calls are answered as before. */
+  announceStop(): void;
+  /** Accepts no new calls, waits at most `graceMs` for running ones, then closes all connections. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 /** Serves every service of the control plane on one port, with gRPC health checking and, unless it is exposed, reflection. */
@@ -94,9 +95,10 @@ export async function startServer(
   const port = await listen(server, address, credentialsOf(tls));
   return {
     port,
-    async stop() {
+    announceStop: () => health.setStatus("", "NOT_SERVING"),
+    async stop(graceMs = 0) {
       health.setStatus("", "NOT_SERVING");
-      await shutDown(server, STOP_GRACE_MS);
+      await shutDown(server, graceMs);
     },
   };
 }

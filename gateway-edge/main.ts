@@ -2,7 +2,7 @@ import { systemClock } from "../common/clock.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
 import { createLogger } from "../common/logger.ts";
 import { addMachineMetrics } from "../common/metrics/machine-metrics.ts";
-import { serveMetrics } from "../common/metrics/serve-metrics.ts";
+import { type ProcessState, serveMetrics } from "../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
 import { trustOperator } from "../common/peers/tls.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
@@ -45,7 +45,12 @@ await runMain("tributary edge", async () => {
   const worker = startWork(deps, inference, { runs });
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }), systemClock);
   addMachineMetrics(metrics.registry, config);
-  const metricsServer = await serveMetrics(config, metrics.registry);
+  let stopping = false;
+  const state = (): ProcessState => {
+    if (stopping) return "stopping";
+    return inference.ready() ? "ready" : "unavailable";
+  };
+  const metricsServer = await serveMetrics(config, metrics.registry, state);
   const startedAt = new Date(systemClock.now());
   const reports = startReports({
     ...deps,
@@ -57,7 +62,6 @@ await runMain("tributary edge", async () => {
     },
     read: () => ({ ...inference.report(), version: VERSION, startedAt }),
   });
-  let stopping = false;
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
     const parts = { inference, worker, runs, authProfile };
@@ -67,7 +71,7 @@ await runMain("tributary edge", async () => {
       gateway: inference,
       messagesHandler: platformMessagesHandler(deps, { inference }),
       isMasterKey: (sha256) => inference.isMasterKey(sha256),
-      ready: () => !stopping && inference.ready(),
+      ready: () => state() === "ready",
       metrics,
     });
     const exact = exactInferenceRoutes(deps, parts);

@@ -39,6 +39,8 @@ export interface TrainerDeps {
    * more, then "draining", which refuses new work.
    */
   readonly state: () => "warming" | "ready" | "leaving" | "draining";
+  /** Aborted when a stopping node waits no longer for running calls. They end with an error after which callers use another node. */
+  readonly cut?: AbortSignal | undefined;
 }
 
 /** The settings that the participant API reads. */

@@ -39,6 +39,7 @@ export async function startNode(
     taskTimeoutMs?: number;
     bytesBudget?: number;
     state?: TrainerDeps["state"];
+    cut?: AbortSignal;
     workerUrl?: URL;
     bodyBytesMax?: number;
     streamBytesMax?: number;
@@ -119,15 +120,16 @@ export async function startNode(
     logger: silentLogger,
     settings,
     state: options.state ?? (() => "ready"),
+    cut: options.cut,
   };
-  const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0, clock: systemClock });
+  const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0 });
   registered = await pool.warmUp();
   return {
     url: `http://127.0.0.1:${server.port}`,
     deps,
     folder,
     stop: async () => {
-      await server.stop(0);
+      await server.stop();
       await Promise.all([pool.close(), servingPool.close()]);
       rmSync(folder, { recursive: true, force: true });
     },

@@ -72,3 +72,25 @@ test("a leaving node is not ready any more, and still accepts work", async () =>
     await leaving.stop();
   }
 });
+
+test.each([{}, { "idempotency-key": "again" }])(
+  "a call that a stopping node cannot wait for any longer is given back: 503 with %j",
+  async (headers) => {
+    const workerUrl = new URL("./pool/__fixtures__/hostile-worker.ts", `file://${__filename}`);
+    const cutting = new AbortController();
+    const node = await startNode({ threads: 1, taskTimeoutMs: 600_000, workerUrl, cut: cutting.signal });
+    try {
+      const work = fetch(`${node.url}/train`, { method: "POST", body: "loop", headers });
+      while (node.deps.pool.load().running === 0) await systemClock.sleep(5);
+      cutting.abort();
+      const answer = await work;
+      expect([answer.status, answer.headers.get("retry-after"), await answer.json()]).toEqual([
+        503,
+        "10",
+        expect.objectContaining({ code: "DRAINING" }),
+      ]);
+    } finally {
+      await node.stop();
+    }
+  },
+);

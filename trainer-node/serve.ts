@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { systemClock } from "../common/clock.ts";
 import { ConfigError } from "../common/config.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
-import { serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
+import { type ProcessState, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
 import { peerFetch } from "../common/peers/peer-fetch.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom } from "../common/random.ts";
@@ -21,6 +21,7 @@ import type { FunctionName } from "./functions/registry.ts";
 import { capabilitiesOf } from "./http/info.ts";
 import { createUsedNonces } from "./http/signed-call.ts";
 import { createIdempotencyStore } from "./idempotency/idempotency-store.ts";
+import { drainJobs } from "./jobs/drain-jobs.ts";
 import { createJobStore, type JobStore } from "./jobs/job-store.ts";
 import { startJoining } from "./join-loop.ts";
 import { createMetrics } from "./metrics.ts";
@@ -32,6 +33,12 @@ import { startServer } from "./server.ts";
 import { createParametersSource } from "./serving/parameters-source.ts";
 
 const JOB_KEEP_MS = 3_600_000;
+const PROCESS_STATES: Readonly<Record<ReturnType<TrainerDeps["state"]>, ProcessState>> = {
+  warming: "starting",
+  ready: "ready",
+  leaving: "stopping",
+  draining: "stopping",
+};
 const IDEMPOTENCY_KEYS_MAX = 10_000;
 
 /**
@@ -62,6 +69,7 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       bytesMax: config.trainerBlobBytesMax,
       bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
     });
+    const cutting = new AbortController();
     const app = createApp({
       pool,
       servingPool,
@@ -90,22 +98,21 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       logger,
       settings: settingsOf(config),
       state: () => state,
+      cut: cutting.signal,
     });
-    const server = await startServer(app, {
-      host: config.host,
-      port: config.trainerPort,
-      clock: systemClock,
-      tls: config.tls && { ...config.tls, clients: "optional" },
-    });
-    const metricsServer = await serveProcessMetrics(config, metrics.registry, "trainer");
+    const tls = config.tls && { ...config.tls, clients: "optional" as const };
+    const server = await startServer(app, { host: config.host, port: config.trainerPort, tls });
+    const metricsServer = await serveProcessMetrics(config, metrics.registry, { role: "trainer", state: () => PROCESS_STATES[state] });
     let joining: ReturnType<typeof startJoining> | undefined;
     const stop = async ({ isOrphan }: { isOrphan: boolean }) => {
       const { drainDelayMs, drainMs } = drainTimes(config, { isOrphan });
       state = "leaving";
+      server.announceStop();
       await systemClock.sleep(drainDelayMs);
       state = "draining";
       await joining?.stop();
-      await server.stop(drainMs);
+      const restMs = await drainJobs(jobs, { clock: systemClock, drainMs });
+      await server.stop({ drainMs: restMs, cut: () => cutting.abort() });
       await Promise.all([pool.close(), servingPool.close()]);
       await metricsServer?.stop();
     };
@@ -119,11 +126,8 @@ export async function serve(title: string, environment: Readonly<Record<string, 
 }
 
 function createJobs({ trainerJobsMax: jobsMax, trainerBytesBudget }: TrainerConfig): JobStore {
-  return createJobStore({
-    clock: systemClock,
-    random: systemRandom,
-    limits: { jobsMax, answerBytesMax: trainerBytesBudget / 2, keepMs: JOB_KEEP_MS },
-  });
+  const limits = { jobsMax, answerBytesMax: trainerBytesBudget / 2, keepMs: JOB_KEEP_MS };
+  return createJobStore({ clock: systemClock, random: systemRandom, limits });
 }
 
 function joinIfConfigured(

@@ -1,16 +1,14 @@
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { type Clock, pause } from "../common/clock.ts";
 import { hasSeveralHosts } from "../common/host-header.ts";
 import type { Tls } from "../common/peers/tls.ts";
+import { type StoppableServer, stoppable } from "../common/stoppable-server.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";
 
 /** A listening HTTP server. */
-export interface RunningServer {
+export interface RunningServer extends StoppableServer {
   readonly port: number;
-  /** Accepts no new connections, lets running calls finish for up to `graceMs`, then closes all connections. */
-  stop(graceMs: number): Promise<void>;
 }
 
 const KEEP_ALIVE_MS = 75_000;
@@ -21,7 +19,6 @@ const CHECK_INTERVAL_MS = 5000;
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
-  readonly clock: Clock;
   /** HTTPS. Whether clients need a certificate of TLS_CA, or may have one. */
   readonly tls?: (Tls & { readonly clients: "required" | "optional" }) | undefined;
 }
@@ -40,6 +37,7 @@ export async function startServer(app: RequestListener, options: ServerOptions):
   const server = tls
     ? createTlsServer({ ...limits, ...tls, requestCert: tls.ca !== undefined, rejectUnauthorized: tls.clients === "required" }, answer)
     : createServer(limits, answer);
+  const stopping = stoppable(server);
   // No fixed time fits the upload of a large model. read-body.ts ends bodies whose sender pauses for too long instead.
   server.requestTimeout = 0;
   // Longer than the keep-alive of common proxies and clients, so that the caller closes idle connections: a server that closes first may do
@@ -54,16 +52,5 @@ export async function startServer(app: RequestListener, options: ServerOptions):
       resolve();
     });
   });
-  return {
-    port: (server.address() as AddressInfo).port,
-    stop: async (graceMs) => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
-      const waiting = new AbortController();
-      await Promise.race([closed, pause(options.clock, graceMs, waiting.signal)]);
-      waiting.abort();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { port: (server.address() as AddressInfo).port, ...stopping };
 }

@@ -3,13 +3,18 @@ import { readConfig } from "../config.ts";
 import { VERSION } from "../version.ts";
 import { readExposition } from "./exposition-fixture.ts";
 import { addCounter, addGauge, addProcessMetrics, byLabel } from "./read-metrics.ts";
-import { type MetricsServer, metricsSettings, serveMetrics } from "./serve-metrics.ts";
+import { type MetricsServer, metricsSettings, type ProcessState, serveMetrics } from "./serve-metrics.ts";
 
 const HERE = { metricsPort: 0, metricsHost: "127.0.0.1" };
 const opened: MetricsServer[] = [];
 
-async function serve(metrics: Parameters<typeof serveMetrics>[1]): Promise<{ server: MetricsServer; url: string }> {
-  const server = await serveMetrics(HERE, metrics);
+const ready = () => "ready" as const;
+
+async function serve(
+  metrics: Parameters<typeof serveMetrics>[1],
+  state: () => ProcessState = ready,
+): Promise<{ server: MetricsServer; url: string }> {
+  const server = await serveMetrics(HERE, metrics, state);
   if (!server) throw new Error("a port was given");
   opened.push(server);
   return { server, url: `http://127.0.0.1:${server.port}` };
@@ -22,7 +27,7 @@ afterEach(async () => {
 test("without METRICS_PORT nothing listens; with it, on this machine only unless METRICS_HOST says otherwise", async () => {
   const unset = readConfig(metricsSettings, {});
   expect(unset).toEqual({ metricsHost: "127.0.0.1" });
-  await expect(serveMetrics(unset, new Registry())).resolves.toBeUndefined();
+  await expect(serveMetrics(unset, new Registry(), ready)).resolves.toBeUndefined();
   expect(readConfig(metricsSettings, { METRICS_PORT: "9464", METRICS_HOST: "::" })).toEqual({ metricsPort: 9464, metricsHost: "::" });
   expect(() => readConfig(metricsSettings, { METRICS_PORT: "70000" })).toThrow("METRICS_PORT: must be at most 65535");
 });
@@ -40,12 +45,31 @@ test("GET /metrics answers in Prometheus' format, everything else is a 404, and 
     ["GET", "/metrics/x"],
     ["POST", "/metrics"],
     ["DELETE", "/metrics"],
+    ["POST", "/ready"],
+    ["GET", "/toString"],
   ] as const) {
     expect((await fetch(`${url}${path}`, { method, ...(method === "POST" ? { body: "x".repeat(100_000) } : {}) })).status).toBe(404);
   }
   await server.stop();
   opened.length = 0;
   await expect(fetch(`${url}/metrics`)).rejects.toThrow("fetch failed");
+});
+
+test("/ready says whether the process is to get calls, and /healthz that it lives, whatever its state", async () => {
+  const states: ProcessState[] = ["starting", "ready", "unavailable", "stopping"];
+  let state: ProcessState = "starting";
+  const { url } = await serve(new Registry(), () => state);
+  const answers = [];
+  for (state of states) {
+    const [probed, alive] = [await fetch(`${url}/ready`), await fetch(`${url}/healthz`)];
+    answers.push([probed.status, await probed.text(), alive.status]);
+  }
+  expect(answers).toEqual([
+    [503, "starting\n", 200],
+    [200, "ready\n", 200],
+    [503, "unavailable\n", 200],
+    [503, "stopping\n", 200],
+  ]);
 });
 
 test("a figure that cannot be read fails its scrape only", async () => {
@@ -65,7 +89,7 @@ test("a figure that cannot be read fails its scrape only", async () => {
 
 test("a port that another process has is an error that names the setting", async () => {
   const { server } = await serve(new Registry());
-  await expect(serveMetrics({ ...HERE, metricsPort: server.port }, new Registry())).rejects.toThrow(
+  await expect(serveMetrics({ ...HERE, metricsPort: server.port }, new Registry(), ready)).rejects.toThrow(
     new RegExp(`^METRICS_PORT: metrics cannot be served at 127.0.0.1:${server.port} .*EADDRINUSE.*a free port of its own`),
   );
 });

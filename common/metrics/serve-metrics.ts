@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { z } from "zod";
@@ -14,13 +14,16 @@ export const metricsSettings = {
     .max(65_535, "must be at most 65535")
     .optional()
     .describe(
-      "Port at which this process serves metrics for Prometheus (`/metrics`); unset, it serves none there. Each process needs its own: `make run` gives the control plane this port, the coordinator the next, the trainer node the one after it, and edges those that follow.",
+      "Port at which this process serves metrics for Prometheus (`/metrics`) and probes (`/healthz`, `/ready`); unset, it serves none there. Each process needs its own: `make run` gives the control plane this port, the coordinator the next, the trainer node the one after it, and edges those that follow.",
     ),
   METRICS_HOST: z
     .string()
     .default("127.0.0.1")
     .describe("Address of `METRICS_PORT`. Whoever reaches it can read the metrics, without TLS: keep it in a private network."),
 };
+
+/** What a process says about itself: only a ready one is to get calls. One that is unavailable lacks another process. */
+export type ProcessState = "starting" | "ready" | "unavailable" | "stopping";
 
 /** A server of metrics. */
 export interface MetricsServer {
@@ -34,6 +37,7 @@ interface MetricsPlace {
 }
 
 type Metrics = Pick<Registry, "metrics" | "contentType">;
+type State = () => ProcessState;
 
 /** A scrape is one small request; a scraper that is slower than this is not one. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -43,19 +47,26 @@ const CONNECTIONS_MAX = 64;
 export async function serveProcessMetrics(
   config: MetricsPlace & MachineConfig,
   registry: Registry,
-  role: Role,
+  { role, state }: { role: Role; state: State },
 ): Promise<MetricsServer | undefined> {
   if (config.metricsPort === undefined) return undefined;
   addProcessMetrics(registry, role);
   addMachineMetrics(registry, config);
-  return serveMetrics(config, registry);
+  return serveMetrics(config, registry, state);
 }
 
-/** Serves `GET /metrics` if a port is set. It answers until it is stopped, which a process does last: a drain is worth watching. */
-export async function serveMetrics({ metricsPort, metricsHost }: MetricsPlace, metrics: Metrics): Promise<MetricsServer | undefined> {
+/**
+ * Serves `GET /metrics`, `/healthz` and `/ready` if a port is set. It answers until it is stopped, which a process does last: a drain is worth
+ * watching.
+ */
+export async function serveMetrics(
+  { metricsPort, metricsHost }: MetricsPlace,
+  metrics: Metrics,
+  state: State,
+): Promise<MetricsServer | undefined> {
   if (metricsPort === undefined) return undefined;
   const limits = { headersTimeout: REQUEST_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS };
-  const server = createServer(limits, answerWith(metrics));
+  const server = createServer(limits, answerWith(metrics, state));
   server.maxConnections = CONNECTIONS_MAX;
   await new Promise<void>((resolve, reject) => {
     const fail = (cause: Error) => reject(new Error(notListening(`${metricsHost}:${metricsPort}`, cause), { cause }));
@@ -78,19 +89,35 @@ export async function serveMetrics({ metricsPort, metricsHost }: MetricsPlace, m
 const notListening = (place: string, { message }: Error): string =>
   `METRICS_PORT: metrics cannot be served at ${place} (${message}); give each process a free port of its own`;
 
-function answerWith(metrics: Metrics): RequestListener {
+type Answer = (response: ServerResponse) => void;
+
+function answerWith(metrics: Metrics, state: State): RequestListener {
+  const answers: Readonly<Record<string, Answer>> = {
+    "/metrics": (response) => scrape(metrics, response),
+    // The process answers, so it lives: also while it starts or stops, when a restart would only lose calls.
+    "/healthz": (response) => sendText(response, 200, "ok\n"),
+    "/ready": (response) => sendText(response, state() === "ready" ? 200 : 503, `${state()}\n`),
+  };
+  const paths = Object.keys(answers).join(", ");
   return (request, response) => {
     // A body is not read, so the connection cannot be used again.
     response.setHeader("connection", "close");
     response.setHeader("x-content-type-options", "nosniff");
-    if (request.method !== "GET" || request.url?.split("?", 1)[0] !== "/metrics") {
-      response.writeHead(404, { "content-type": "text/plain; charset=utf-8" }).end("Only GET /metrics is served here.\n");
-      return;
-    }
-    metrics.metrics().then(
-      (text) => void response.writeHead(200, { "content-type": metrics.contentType }).end(text),
-      // A figure that cannot be read fails the scrape, not the process.
-      (error: unknown) => void response.writeHead(500, { "content-type": "text/plain; charset=utf-8" }).end(`${String(error)}\n`),
-    );
+    const path = request.url?.split("?", 1)[0] ?? "";
+    const answer = request.method === "GET" && Object.hasOwn(answers, path) ? answers[path] : undefined;
+    if (answer) answer(response);
+    else sendText(response, 404, `Only GET of ${paths} is served here.\n`);
   };
+}
+
+function scrape(metrics: Metrics, response: ServerResponse): void {
+  metrics.metrics().then(
+    (text) => void response.writeHead(200, { "content-type": metrics.contentType }).end(text),
+    // A figure that cannot be read fails the scrape, not the process.
+    (error: unknown) => sendText(response, 500, `${String(error)}\n`),
+  );
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
 }

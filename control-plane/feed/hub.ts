@@ -59,6 +59,11 @@ export class FeedHub {
     void this.#beat();
   }
 
+  /** Aborted when the feed stops: watches end then, also those that receive no changes. */
+  get stopping(): AbortSignal {
+    return this.#stop.signal;
+  }
+
   stop(): void {
     this.#unsubscribe?.();
     this.#stop.abort();

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Express } from "express";
 import { hasSeveralHosts } from "../../common/host-header.ts";
+import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import { ownObjects } from "./own-objects.ts";
@@ -12,8 +13,6 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
-/** Time for the last error frames of calls that were cut. */
-const CUT_MS = 2000;
 
 /** Where to listen, and what sees the requests. */
 export interface ListenOptions {
@@ -26,26 +25,13 @@ export interface ListenOptions {
   exact: ExactRoutes;
 }
 
-/** How long running responses may take when the server stops, and what ends those that take longer. */
-export interface Drain {
-  readonly drainMs: number;
-  cut(): void;
-}
-
-const NO_DRAIN: Drain = { drainMs: 0, cut: () => {} };
-
 /** An open HTTP server. */
-export interface Listener {
+export interface Listener extends StoppableServer {
   readonly port: number;
-  /** From now on every response asks its client to close the connection. */
-  announceStop(): void;
-  /** Accepts no new connections, waits for running responses as `drain` says (not at all without it), then closes all connections. */
-  stop(drain?: Drain): Promise<void>;
 }
 
 /** Opens an HTTP server with limits on everything that a slow or hostile client could occupy. */
 export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
-  let isStopping = false;
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -58,42 +44,20 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     (request, response) => {
       options.observe(request, response);
       boundUnreadBody(request, response);
-      if (isStopping) response.setHeader("connection", "close");
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
       if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
       if (!options.exact(request, response)) app(request, response);
     },
   );
+  const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
   server.on("clientError", refuseUnreadable);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);
   });
-  return {
-    port: (server.address() as AddressInfo).port,
-    announceStop: () => {
-      isStopping = true;
-    },
-    stop: (drain = NO_DRAIN) => {
-      isStopping = true;
-      return stopServer(server, drain);
-    },
-  };
-}
-
-async function stopServer(server: Server, { drainMs, cut }: Drain): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  // Keep-alive connections become idle when their response ends: close them then.
-  const sweep = setInterval(() => server.closeIdleConnections(), 250);
-  const cutting = setTimeout(cut, drainMs);
-  const closing = setTimeout(() => server.closeAllConnections(), drainMs + CUT_MS);
-  await closed;
-  clearInterval(sweep);
-  clearTimeout(cutting);
-  clearTimeout(closing);
+  return { port: (server.address() as AddressInfo).port, ...stopping };
 }
 
 function refuse(response: ServerResponse, message: string): void {

@@ -7,11 +7,14 @@ import { writeGatewayConfig } from "../clients/conformance/gateway-config.ts";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { LONG_STREAM } from "../helpers/fake-upstream/scripts.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream/server.ts";
+import { freePort } from "../helpers/processes.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { expectConsistentLedger } from "./ledger-checks.ts";
 
 /** A stream of `drip` takes 5 s: one of which half has come fits into the two times together, a new one does not. */
 const [DRAIN_DELAY_MS, DRAIN_MS] = [1500, 2000];
+
+const RESTARTING = { message: expect.stringContaining("restarting") };
 
 let folder: string;
 let fake: FakeUpstream;
@@ -51,6 +54,25 @@ async function startStream() {
   return { read, ended };
 }
 
+const ASKED = { model: "oai-drip", max_tokens: 4000, stream: true };
+/** Streams of the other dialects. */
+const DIALECTS = {
+  "/v1/messages": { ...ASKED, messages: [{ role: "user", content: "Count." }] },
+  "/v1/responses": { ...ASKED, max_tokens: undefined, input: "Count." },
+};
+
+/** The frames of a stream, each of which names its event, when it has ended. */
+async function framesOf(path: keyof typeof DIALECTS): Promise<{ events: string[]; last: Record<string, unknown> }> {
+  const answer = await fetch(`${system.url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+    body: JSON.stringify(DIALECTS[path]),
+  });
+  const frames = (await answer.text()).split("\n\n").filter((frame) => frame.startsWith("event: "));
+  const [event = "", data = ""] = frames.at(-1)?.split("\n") ?? [];
+  return { events: [...frames.map((frame) => frame.split("\n")[0] ?? ""), event], last: JSON.parse(data.slice("data: ".length)) };
+}
+
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(10);
 }
@@ -59,7 +81,8 @@ test("an edge that is told to stop is not ready but serves, then lets streams en
   const first = await startStream();
   await until(() => first.read.text.length > LONG_STREAM.slice(0, 100).join("").length);
   const second = await startStream();
-  await until(() => second.read.text !== "");
+  const others = [framesOf("/v1/messages"), framesOf("/v1/responses")];
+  await until(() => second.read.text !== "" && fake.requests.length === 4);
   const [edge] = system.edges;
   const exited = edge?.stop("SIGTERM");
 
@@ -74,12 +97,44 @@ test("an edge that is told to stop is not ready but serves, then lets streams en
   expect([await first.ended, first.read.text, first.read.finish]).toEqual(["complete", LONG_STREAM.join(""), "stop"]);
   expect(await second.ended).toMatchObject({ code: "service_unavailable", message: expect.stringContaining("restarting") });
   expect(LONG_STREAM.join("").startsWith(second.read.text)).toBe(true);
+  const [message, response] = await Promise.all(others);
+  expect(message).toMatchObject({
+    events: expect.arrayContaining(["event: content_block_delta"]),
+    last: { type: "error", error: RESTARTING },
+  });
+  expect(response).toMatchObject({
+    events: expect.arrayContaining(["event: response.output_text.delta"]),
+    last: { type: "response.failed", response: { status: "failed", error: RESTARTING } },
+  });
   expect(await exited).toMatchObject({ code: 0 });
 
   await system.restartEdge(0);
   const { body } = await call(system.url, "GET", "/api/gw/logs", { token: tenant.token });
   const rows = (body.data as { model: string; status: string; usage: { output: number } }[]).filter(({ model }) => model === "oai-drip");
-  expect(rows.map(({ status }) => status).sort()).toEqual(["error", "success"]);
+  expect(rows.map(({ status }) => status).sort()).toEqual(["error", "error", "error", "success"]);
   for (const { usage } of rows) expect(usage.output).toBeGreaterThan(0);
   await expectConsistentLedger(system, tenant.token);
+});
+
+test("a control plane that is told to stop is not ready but answers, then ends its watches and exits at once; a second signal ends any process at once", async () => {
+  const metrics = `http://127.0.0.1:${await freePort()}`;
+  await system.restartControlPlane({ METRICS_PORT: new URL(metrics).port });
+  const probe = async (path: string) => (await fetch(`${metrics}${path}`)).status;
+  const answered = async () => (await call(system.url, "GET", "/api/auth/me", { token: tenant.token })).status;
+  await until(async () => (await answered()) === 200);
+  expect([await probe("/ready"), await probe("/healthz")]).toEqual([200, 200]);
+
+  const stopping = performance.now();
+  const exited = system.controlPlane.stop("SIGTERM");
+  await until(async () => (await probe("/ready")) === 503);
+  expect(await probe("/healthz")).toBe(200);
+  expect(await answered()).toBe(200);
+  expect(await exited).toMatchObject({ code: 0 });
+  // An edge watches; without the end of its watch the control plane would wait for the edge to lose patience.
+  expect(performance.now() - stopping).toBeLessThan(DRAIN_DELAY_MS + 4000);
+
+  const [edge] = system.edges;
+  process.kill(edge?.pid ?? 0, "SIGTERM");
+  await until(async () => (await fetch(`${system.url}/health/readiness`)).status === 503);
+  expect(await edge?.stop("SIGTERM")).toMatchObject({ code: 1 });
 });

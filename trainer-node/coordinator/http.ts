@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from "express";
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
+import type { ProcessState } from "../../common/metrics/serve-metrics.ts";
 import type { Random } from "../../common/random.ts";
 import { TrainerError } from "../errors.ts";
 import { requireAccess } from "../http/access.ts";
@@ -34,6 +35,10 @@ export interface CoordinatorHttpDeps {
   readonly participants: Pick<Participants, "capabilities">;
   /** Whether the coordinator gets work from the control plane. */
   health(): HealthReport;
+  /** Whether the coordinator is to get calls. */
+  state(): ProcessState;
+  /** Aborted when the coordinator stops: participants that wait for work ask again elsewhere. */
+  readonly stopping: AbortSignal;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -48,7 +53,7 @@ const REPLAY_BYTES_MAX = 64 * 1024;
  * participants.
  */
 export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
-  const { blobs, folder, self, clock, work, verify, replay, participants, health, logger, token } = deps;
+  const { blobs, folder, self, clock, work, verify, replay, participants, health, state, stopping, logger, token } = deps;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -56,6 +61,9 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   app.get("/health", (_request, response) => {
     const report = health();
     response.status(report.status === "ok" ? 200 : 503).json(report);
+  });
+  app.get("/ready", (_request, response) => {
+    response.status(state() === "ready" ? 200 : 503).json({ status: state() });
   });
   // The routes below give access to updates and models, so they require the token, or with TLS a certificate.
   app.use(requireAccess({ auth: "loopback", token, peers: ["edge", "trainer", "operator", "coordinator"] }));
@@ -76,7 +84,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   app.post("/v1/participants/look", probeParticipants(participants));
   app.use(parametersRoutes(blobs));
   app.use(initialRoutes(blobs));
-  app.use(joinedRoutes({ work, blobs }));
+  app.use(joinedRoutes({ work, blobs, stopping }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}.`);
   });

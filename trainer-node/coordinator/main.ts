@@ -2,14 +2,14 @@ import { systemClock as clock } from "../../common/clock.ts";
 import { openChannel } from "../../common/grpc/client.ts";
 import { newId } from "../../common/ids.ts";
 import { createLogger } from "../../common/logger.ts";
-import { serveProcessMetrics } from "../../common/metrics/serve-metrics.ts";
+import { type ProcessState, serveProcessMetrics } from "../../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../../common/peers/control-token.ts";
 import { trustOperator } from "../../common/peers/tls.ts";
-import { onShutdown, report, runMain } from "../../common/process.ts";
+import { drainTimes, onShutdown, report, runMain } from "../../common/process.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { TrainingServiceService } from "../../proto/gen/tributary/training/v1/training.ts";
 import { addBlobMetrics } from "../blobs/blob-metrics.ts";
-import { startServer } from "../server.ts";
+import { type RunningServer, startServer } from "../server.ts";
 import { createAggregation } from "./aggregation.ts";
 import { openBlobFolder } from "./blobs/blob-folder.ts";
 import { withCopies } from "./blobs/copies/copied-folder.ts";
@@ -29,7 +29,8 @@ import { createSecureTools } from "./secure/unmasking.ts";
 import { digestByFollowing } from "./updates/update-digest.ts";
 import { verifyFederation } from "./verify.ts";
 
-const STOP_GRACE_MS = 5000;
+/** How long a stopping coordinator keeps its federations, for results of participants that are on their way. */
+const RESULTS_MS = 5000;
 
 await runMain("tributary coordinator", async () => {
   const config = readCoordinatorConfig(process.env);
@@ -54,12 +55,16 @@ await runMain("tributary coordinator", async () => {
   const secure = createSecureTools({ call, blobs, logger });
   const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.coordinatorCallsMax };
   const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.coordinatorUnhealthyMs });
+  let state: ProcessState = "starting";
+  const stopping = new AbortController();
   const app = createCoordinatorApp({
     blobs,
     folder,
     self,
     work,
     health: health.check,
+    state: () => state,
+    stopping: stopping.signal,
     clock,
     random,
     logger,
@@ -71,12 +76,11 @@ await runMain("tributary coordinator", async () => {
   const server = await startServer(app, {
     host: config.host,
     port: config.coordinatorPort,
-    clock,
     tls: config.tls && { ...config.tls, clients: "required" },
   });
   const metrics = createCoordinatorMetrics({ clock });
   addBlobMetrics(metrics.registry, { folder: config.blobFolder, clock });
-  const metricsServer = await serveProcessMetrics(config, metrics.registry, "coordinator");
+  const metricsServer = await serveProcessMetrics(config, metrics.registry, { role: "coordinator", state: () => state });
   const coordinator = startCoordinator(deps, {
     client,
     metrics,
@@ -91,14 +95,32 @@ await runMain("tributary coordinator", async () => {
     everyMs: config.coordinatorSweepMs,
     ageMs: config.coordinatorBlobAgeMs,
   });
-  onShutdown(logger, async () => {
-    await server.stop(STOP_GRACE_MS);
-    await sweeping.stop();
-    await coordinator.stop();
+  const stop = async (cause: { isOrphan: boolean }) => {
+    state = "stopping";
+    await stopServing({ server, stopping, coordinator, sweeping }, drainTimes(config, cause));
     await Promise.all([aggregation.close(), secure.close(), nodes.close()]);
     channel.close();
     await metricsServer?.stop();
-  });
+  };
+  onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
+  state = "ready";
   logger.info({ port: server.port }, "ready");
   report({ type: "ready", port: server.port });
 });
+
+/** Answers running calls and releases the claims; results that arrive within RESULTS_MS still count. */
+async function stopServing(
+  { server, stopping, ...loops }: { server: RunningServer; stopping: AbortController } & Record<"coordinator" | "sweeping", Loop>,
+  { drainDelayMs, drainMs }: ReturnType<typeof drainTimes>,
+): Promise<void> {
+  server.announceStop();
+  await clock.sleep(drainDelayMs);
+  stopping.abort();
+  const answered = server.stop({ drainMs });
+  await Promise.race([answered, clock.sleep(RESULTS_MS)]);
+  await Promise.all([loops.coordinator.stop(), loops.sweeping.stop(), answered]);
+}
+
+interface Loop {
+  stop(): Promise<void>;
+}

@@ -57,8 +57,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
         const id = await answerJob(request, response, { operation, body, answerType, reservation }, deps);
         keyed?.finish({ type: "job", id });
       } else {
-        // A caller with an Idempotency-Key may disconnect and repeat the call, so the work continues.
-        const signal = keyed ? new AbortController().signal : clientLeft(response);
+        const signal = unwantedSignal(response, keyed, deps);
         const answer = await runCall(request, { operation, body, answerType, signal }, deps);
         signed?.requireSameBody();
         keyed?.finish({ type: "answer", answer, answerType });
@@ -67,7 +66,7 @@ function handleCall(operation: Operation, deps: TrainerDeps): RequestHandler {
       }
     } catch (thrown) {
       keyed?.fail();
-      throw thrown;
+      throw orDraining(thrown, deps);
     } finally {
       if (!handedOn) reservation.release();
     }
@@ -191,10 +190,23 @@ function bodyOptions(operation: Operation, { settings, registered }: TrainerDeps
 }
 
 function refuseDraining({ state }: TrainerDeps): void {
-  if (state() !== "draining") return;
-  throw new TrainerError("DRAINING", "The node is shutting down. Use another node, or try again later.", {
+  if (state() === "draining") throw drainingError();
+}
+
+function drainingError(): TrainerError {
+  return new TrainerError("DRAINING", "The node is shutting down. Use another node, or try again later.", {
     retryAfterSeconds: DRAINING_RETRY_SECONDS,
   });
+}
+
+/** Work that a stopping node ended is not the caller's failure, nor its own. */
+function orDraining(thrown: unknown, { cut }: TrainerDeps): unknown {
+  return cut?.aborted ? drainingError() : thrown;
+}
+
+/** A caller with an Idempotency-Key may disconnect and repeat the call, so the work continues; a stopping node ends any work. */
+function unwantedSignal(response: Response, keyed: IdempotentCall | undefined, { cut }: TrainerDeps): AbortSignal {
+  return AbortSignal.any([keyed ? undefined : clientLeft(response), cut].filter((signal) => signal !== undefined));
 }
 
 /** Aborts when the client disconnects before the answer, so that unneeded work stops. */

@@ -27,6 +27,7 @@ export function jobRoutes(deps: TrainerDeps): Router {
   router.get("/v1/jobs/:id/result", (request, response) => {
     const job = findJob(jobs, request);
     const { state } = job;
+    job.isFetched = state.status === "succeeded" || state.status === "failed";
     if (state.status === "succeeded") {
       sendAnswer(response, state.answer, state.type, deps);
       return;

@@ -22,6 +22,8 @@ export interface Job {
   state: JobState;
   progress: object | undefined;
   finishedMs: number | undefined;
+  /** The caller has got the result. */
+  isFetched: boolean;
   readonly listeners: Set<() => void>;
 }
 
@@ -32,6 +34,8 @@ export interface JobStore {
   find(id: string): Job | undefined;
   update(job: Job, change: { state?: JobState; progress?: object }): void;
   remove(job: Job): void;
+  /** Jobs that have not ended. */
+  active(): Job[];
   counts(): { active: number; finished: number };
 }
 
@@ -79,6 +83,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
         state: { status: "queued" },
         progress: undefined,
         finishedMs: undefined,
+        isFetched: false,
         listeners: new Set(),
       };
       jobs.set(job.id, job);
@@ -103,6 +108,7 @@ export function createJobStore(options: { clock: Clock; random: Random; limits: 
       for (const listener of job.listeners) listener();
     },
     remove: (job) => void jobs.delete(job.id),
+    active: () => [...jobs.values()].filter(isActive),
     counts: () => ({ active: jobs.size - finished().length, finished: finished().length }),
   };
 }

@@ -113,10 +113,11 @@ async function watch(deps: ControlDeps, request: WatchRequest, stream: ServerStr
         noPrimary: isWithoutPrimary,
       });
     });
-    const gone = AbortSignal.any([stream.signal, closed.signal]);
+    const gone = AbortSignal.any([stream.signal, closed.signal, deps.feed.stopping]);
     const stop = () => {
       stopFeed();
       forget();
+      if (deps.feed.stopping.aborted) stream.end();
     };
     if (gone.aborted) stop();
     else gone.addEventListener("abort", stop, { once: true });

@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 /** What an edge with this request receives, without heartbeats. */
-function watch(request: Partial<WatchRequest>): WatchResponse[] {
+function watch(request: Partial<WatchRequest>, { on = handlers, end = () => {} } = {}): WatchResponse[] {
   const received: WatchResponse[] = [];
   const stream: ServerStream<WatchResponse> = {
     signal: stopping.signal,
@@ -37,10 +37,10 @@ function watch(request: Partial<WatchRequest>): WatchResponse[] {
       return true;
     },
     drained: async () => {},
-    end: () => {},
+    end,
     fail: () => {},
   };
-  handlers.watch({ afterRevision: 0n, edgeId: "edge-1", place: undefined, withoutChanges: false, ...request }, stream);
+  on.watch({ afterRevision: 0n, edgeId: "edge-1", place: undefined, withoutChanges: false, ...request }, stream);
   return received;
 }
 
@@ -75,4 +75,21 @@ test("the answer to a key names the lanes that can have changes of its caller, a
   const moved = after.place?.revisions.filter((revision) => !before.place?.revisions.includes(revision));
   expect(moved?.map(Number)).toEqual(feed.place.revisions.filter((revision) => moved?.includes(BigInt(revision))));
   expect(moved).toHaveLength(1);
+});
+
+test("watches end when the control plane stops, with or without changes, also one that opens then", async () => {
+  const { store } = platform.deps;
+  const hub = new FeedHub({ store, clock: systemClock, logger: silentLogger });
+  await hub.start();
+  const on = accessHandlers({ ...platform.deps, clock: systemClock, feed: hub }, { hash: undefined, sha256: undefined });
+  const ended: string[] = [];
+  const received = watch({}, { on, end: () => void ended.push("changes") });
+  watch({ withoutChanges: true }, { on, end: () => void ended.push("no changes") });
+  await until(() => received.length === 1);
+  expect(ended).toEqual([]);
+  hub.stop();
+  expect(ended.toSorted()).toEqual(["changes", "no changes"]);
+  watch({ withoutChanges: true }, { on, end: () => void ended.push("late") });
+  await until(() => ended.length === 3);
+  expect(ended[2]).toBe("late");
 });

@@ -18,7 +18,9 @@ let folder: string;
 let blobs: BlobFolder;
 let work: JoinedWork;
 let server: RunningServer;
+let stopping: AbortController;
 beforeEach(async () => {
+  stopping = new AbortController();
   folder = mkdtempSync(join(tmpdir(), "tributary-blob-routes-"));
   blobs = openBlobFolder({ folder, bytesMax: 80, bytesMaxPerTenant: LIMIT });
   work = createJoinedWork({ clock });
@@ -27,11 +29,13 @@ beforeEach(async () => {
     ...{ blobs, folder: blobs, self: "co_1", work, clock, random, logger: silentLogger, token: undefined },
     ...{ verify: unused, replay: unused, participants: { capabilities: unused } },
     health: () => ({ status: "ok" }),
+    state: () => (stopping.signal.aborted ? "stopping" : "ready"),
+    stopping: stopping.signal,
   });
-  server = await startServer(app, { host: "127.0.0.1", port: 0, clock });
+  server = await startServer(app, { host: "127.0.0.1", port: 0 });
 });
 afterEach(async () => {
-  await server.stop(0);
+  await server.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -105,4 +109,14 @@ describe("a joined participant", () => {
     expect(await statusOf("POST", `/v1/tasks/fed_1/p1/${id}`, { headers: ANN, body: "y".repeat(60) })).toBe(413);
     await failure;
   });
+});
+
+test("a coordinator that stops is not ready but alive, and answers participants that wait for work, who then ask elsewhere", async () => {
+  expect([await statusOf("GET", "/ready"), await statusOf("GET", "/health")]).toEqual([200, 200]);
+  const asked = ask("GET", "/v1/tasks/fed_1/p1", { headers: ANN });
+  stopping.abort();
+  expect((await asked).status).toBe(204);
+  expect(await ask("GET", "/ready")).toEqual({ status: 503, text: JSON.stringify({ status: "stopping" }) });
+  expect(await statusOf("GET", "/health")).toBe(200);
+  expect(await statusOf("GET", "/v1/tasks/fed_1/p1", { headers: ANN })).toBe(204);
 });

@@ -16,13 +16,13 @@ const WAIT_MS = 20_000;
  * Routes on which joined participants ask for work, fetch the parameters that it names, and send results. Only the edge calls them, after
  * checking the join token.
  */
-export function joinedRoutes({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }): Router {
+export function joinedRoutes({ work, blobs, stopping }: { work: JoinedWork; blobs: BlobFolder; stopping: AbortSignal }): Router {
   const router = Router();
   router.get("/v1/tasks/:federation/:participant", async (request, response) => {
     const left = new AbortController();
     response.once("close", () => left.abort());
     const capabilities = capabilitiesInHeader(request.get(CAPABILITIES_HEADER) ?? "");
-    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: left.signal, capabilities });
+    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: AbortSignal.any([left.signal, stopping]), capabilities });
     if (task) response.json({ task });
     else response.status(204).end();
   });

@@ -48,9 +48,10 @@ async function startCoordinator(copiesOf: (folder: string) => BlobCopies): Promi
   const app = createCoordinatorApp({
     ...{ blobs, folder: own, self: folder, work: createJoinedWork({ clock }), clock, random, logger, token: undefined },
     ...{ verify: unused, replay: unused, participants: { capabilities: unused }, health: () => ({ status: "ok" }) },
+    ...{ state: () => "ready", stopping: new AbortController().signal },
   });
-  const server = await startServer(app, { host: "127.0.0.1", port: 0, clock });
-  stops.push(() => server.stop(0));
+  const server = await startServer(app, { host: "127.0.0.1", port: 0 });
+  stops.push(() => server.stop());
   return { own, blobs, url: `http://127.0.0.1:${server.port}` };
 }
 
