@@ -51,9 +51,7 @@ async function run(): Promise<void> {
     if (ending) process.exit(code === 0 ? 1 : code);
     ending = true;
     if (unshown !== undefined) console.log(firstRunLines(unshown));
-    console.log(
-      "stopping: edges, trainer and coordinator first, then the control plane. Running calls may end; a second Ctrl-C stops at once",
-    );
+    console.log("stopping: edges, then coordinator, trainer node and control plane. Running calls may end; a second Ctrl-C stops at once");
     await supervisor.stop();
     unlock();
     process.exit(code);
@@ -74,7 +72,10 @@ function configArgument(): { CONFIG?: string } {
   return values.config === undefined ? {} : { CONFIG: values.config };
 }
 
-function childSpecs(settings: RunSettings, environment: Environment): { control: ChildSpec; workers: ChildSpec[]; later: ChildSpec[] } {
+function childSpecs(
+  settings: RunSettings,
+  environment: Environment,
+): { control: ChildSpec; edges: ChildSpec[]; workers: ChildSpec[]; later: ChildSpec[] } {
   const coordinatorUrl = `http://${reachable(settings.coordinatorHost)}:${settings.coordinatorPort}`;
   // Generated at every start unless they are set, because only these processes need them.
   const coordinatorToken = environment["COORDINATOR_TOKEN"] || randomBytes(32).toString("hex");
@@ -121,10 +122,8 @@ function childSpecs(settings: RunSettings, environment: Environment): { control:
       nodeFlags: SERVICE_NODE_FLAGS,
       env: { ...env, ...metrics.controlPlane },
     },
-    workers: [
-      ...edges,
-      { name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env: { ...env, ...metrics.trainer } },
-    ],
+    edges,
+    workers: [{ name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env: { ...env, ...metrics.trainer } }],
     later: [
       {
         name: "coordinator",

@@ -16,12 +16,12 @@ import { createSupervisor, type FirstRun, type Supervisor } from "./supervisor.t
 /** A small test service: it logs its events to a shared file and behaves as its environment sets. */
 const FAKE_SERVICE = `
 import { appendFileSync } from "node:fs";
-const { NAME, EVENTS, EXIT_CODE, READY_AFTER_MS = "0", DEAF } = process.env;
+const { NAME, EVENTS, EXIT_CODE, READY_AFTER_MS = "0", STOP_AFTER_MS = "0", DEAF } = process.env;
 const note = (what) => appendFileSync(EVENTS, NAME + " " + what + "\\n");
 process.stderr.write(NAME + " writes a log line\\n");
 if (EXIT_CODE) process.exit(Number(EXIT_CODE));
 note("started");
-process.on("SIGTERM", () => { if (!DEAF) { note("stopped"); process.exit(0); } });
+process.on("SIGTERM", () => { if (!DEAF) setTimeout(() => { note("stopped"); process.exit(0); }, Number(STOP_AFTER_MS)); });
 process.on("disconnect", () => process.exit(0));
 setTimeout(() => { note("ready"); process.send({ type: "ready", port: 1 }); }, Number(READY_AFTER_MS));
 `;
@@ -52,18 +52,17 @@ const spec = (name: string, env: Record<string, string> = {}) => ({
 });
 
 function supervise(control: ReturnType<typeof spec>, workers: readonly ReturnType<typeof spec>[], stopMs = 5_000): Supervisor {
-  supervisor = createSupervisor({
-    control,
-    workers,
-    logFolder: join(folder, "logs"),
-    logToTerminal: false,
-    print: (line) => printed.push(line),
-    onFirstRun: (report) => firstRuns.push(report),
-    backOff: { firstMs: 20, maxMs: 80, resetAfterMs: 30_000 },
-    stopMs,
-  });
+  supervisor = createSupervisor({ control, workers, ...options(), stopMs });
   return supervisor;
 }
+
+const options = () => ({
+  logFolder: join(folder, "logs"),
+  logToTerminal: false,
+  print: (line: string) => printed.push(line),
+  onFirstRun: (report: FirstRun) => firstRuns.push(report),
+  backOff: { firstMs: 20, maxMs: 80, resetAfterMs: 30_000 },
+});
 
 const events = () => readFileSync(join(folder, "events"), "utf8").split("\n").filter(Boolean);
 
@@ -81,6 +80,23 @@ test("the control plane is ready before any worker starts, and is the last to st
   supervisor = undefined;
   expect(events().at(-1)).toBe("control stopped");
   expect(events().filter((event) => event.endsWith("stopped"))).toHaveLength(3);
+});
+
+test("edges stop first, then what started later, then the workers, then the control plane, each when the ones before have ended", async () => {
+  const slow = { STOP_AFTER_MS: "50" };
+  supervisor = createSupervisor({
+    control: spec("control"),
+    edges: [spec("edge-0", slow), spec("edge-1", slow)],
+    workers: [spec("trainer", slow)],
+    later: [spec("coordinator", slow)],
+    ...options(),
+  });
+  await supervisor.start();
+  await until(() => events().includes("coordinator ready"));
+  await supervisor.stop();
+  supervisor = undefined;
+  const stopped = events().flatMap((event) => (event.endsWith(" stopped") ? [event.replace(" stopped", "")] : []));
+  expect([stopped.slice(0, 2).toSorted(), ...stopped.slice(2)]).toEqual([["edge-0", "edge-1"], "coordinator", "trainer", "control"]);
 });
 
 test("a child ended by kill -9 is started again, each time a little later", async () => {

@@ -12,6 +12,8 @@ export type FirstRun = Extract<ProcessReport, { type: "first-run" }>;
 export interface SupervisorOptions {
   /** Started first and stopped last, because all others need it. */
   readonly control: ChildSpec;
+  /** Stopped first: their calls need all others. */
+  readonly edges?: readonly ChildSpec[];
   readonly workers: readonly ChildSpec[];
   /** Started once the others are ready; `start` does not wait for them, because no first call needs them. */
   readonly later?: readonly ChildSpec[];
@@ -29,7 +31,7 @@ export interface Supervisor {
   readonly failed: Promise<ChildFailure>;
   /** Resolves when all are ready. */
   start(): Promise<void>;
-  /** Stops the workers first, then the control plane, so that the last settlements reach it. */
+  /** Stops edges, then what was started later, then the workers, then the control plane: each still has what its last calls need. */
   stop(): Promise<void>;
 }
 
@@ -51,23 +53,23 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     });
   };
   const control = create(options.control);
+  const edges = (options.edges ?? []).map(create);
   const workers = options.workers.map(create);
   const later = (options.later ?? []).map(create);
   const stopCopying = options.logToTerminal ? copyToTerminal(logs) : () => {};
   let stopping = false;
   return {
-    children: [control, ...workers, ...later],
+    children: [control, ...edges, ...workers, ...later],
     failed,
     start: async () => {
       await control.start();
       // A signal may have arrived while the control plane was starting.
-      if (!stopping) await Promise.all(workers.map((worker) => worker.start()));
+      if (!stopping) await Promise.all([...edges, ...workers].map((child) => child.start()));
       if (!stopping) for (const child of later) void child.start();
     },
     stop: async () => {
       stopping = true;
-      await Promise.all([...later, ...workers].map((worker) => worker.stop()));
-      await control.stop();
+      for (const wave of [edges, later, workers, [control]]) await Promise.all(wave.map((child) => child.stop()));
       stopCopying();
       for (const log of logs) log.close();
     },
