@@ -6,7 +6,7 @@ import type { Migration } from "./migration.ts";
  * Divides the ledger into slots. No entry is rewritten, so the step takes as long for a million entries as for one. In a store of one slot
  * the chain goes on as that slot's chain. Otherwise it is closed: its head stays as it is, and every slot's chain begins with a hash over it.
  */
-export const ledgerSlots: Migration = { version: 2, name: "a ledger chain for each slot", up: divideLedger };
+export const ledgerSlots: Migration = { version: 2, readableBy: 2, name: "a ledger chain for each slot", up: divideLedger };
 
 /** The step itself, also for a store of one slot that is copied into a store of many. Changes nothing if it ran before. */
 export async function divideLedger(tx: Transaction): Promise<void> {

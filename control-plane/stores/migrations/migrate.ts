@@ -1,8 +1,10 @@
-import type { Store } from "../store.ts";
+import { ConfigError } from "../../../common/config.ts";
+import type { Store, Transaction } from "../store.ts";
 import { ledgerSlots } from "./0002-ledger-slots.ts";
 import type { Migration } from "./migration.ts";
 
 const STAMP = "schema";
+const READABLE_BY = "schema-readable-by";
 const FIRST_VERSION = 1;
 
 /** Every migration since the first version, in order. */
@@ -10,33 +12,40 @@ const MIGRATIONS: readonly Migration[] = [ledgerSlots];
 
 /**
  * Migrates the store to the newest version and stores that version; a new store only gets the version. A store of a newer release is
- * refused: writing to an unknown format could lose money.
+ * refused, unless its steps say that this release can run on it: writing to an unknown format could lose money.
  */
 export async function migrate(store: Store, migrations: readonly Migration[] = MIGRATIONS): Promise<{ from: number; to: number }> {
-  const newest = migrations.at(-1)?.version ?? FIRST_VERSION;
+  const last = migrations.at(-1);
+  const newest = last?.version ?? FIRST_VERSION;
   const stamp = await store.get("settings", STAMP);
   const isNew = !stamp && (await store.count("settings")) === 0;
   const from = stamp ? Number(stamp.value) : isNew ? newest : FIRST_VERSION;
-  if (from > newest) {
-    throw new Error(
+  const readableBy = Number((await store.get("settings", READABLE_BY))?.value ?? from);
+  if (Math.min(from, readableBy) > newest) {
+    throw new ConfigError([
       `the store has schema version ${from}; this release knows ${newest}. Start a release that is at least as new as the one that wrote it.`,
-    );
+    ]);
   }
-  if (!stamp) await stampVersion(store, from);
+  if (!stamp) await stampVersion(store, { version: from, readableBy: isNew && last ? last.readableBy : from });
   for (const migration of migrations) {
     if (migration.version <= from) continue;
     await store.transaction("every", async (tx) => {
       // Another control plane may have run this migration in between.
       if (Number((await tx.get("settings", STAMP))?.value) >= migration.version) return;
       await migration.up(tx);
-      await tx.put("settings", { id: STAMP, value: String(migration.version) });
+      await putVersion(tx, migration);
     });
   }
-  return { from, to: newest };
+  return { from, to: Math.max(from, newest) };
 }
 
-async function stampVersion(store: Store, version: number): Promise<void> {
+async function stampVersion(store: Store, stamp: Pick<Migration, "version" | "readableBy">): Promise<void> {
   await store.transaction("settings", async (tx) => {
-    if (!(await tx.get("settings", STAMP))) await tx.put("settings", { id: STAMP, value: String(version) });
+    if (!(await tx.get("settings", STAMP))) await putVersion(tx, stamp);
   });
+}
+
+async function putVersion(tx: Transaction, { version, readableBy }: Pick<Migration, "version" | "readableBy">): Promise<void> {
+  await tx.put("settings", { id: STAMP, value: String(version) });
+  await tx.put("settings", { id: READABLE_BY, value: String(readableBy) });
 }

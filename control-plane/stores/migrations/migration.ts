@@ -4,6 +4,11 @@ import type { Transaction } from "../store.ts";
 export interface Migration {
   /** The schema version after it. */
   version: number;
+  /**
+   * The oldest schema version whose releases can run on the store after it. A step that only adds names the version before it, so that control
+   * planes of two releases can run at once and the newer one can be taken back; a step that removes what that release needs names its own.
+   */
+  readableBy: number;
   name: string;
   up(tx: Transaction): Promise<void>;
 }
