@@ -4,9 +4,10 @@ import type { EdgeRuns } from "./assistants/edge-runs.ts";
 import { batchHandler } from "./batches/batch-work.ts";
 import type { WorkHandlers } from "./records/work.ts";
 import { createWorker, type Worker } from "./records/worker.ts";
+import { indexHandler } from "./vector-stores/index-work.ts";
 
 /** How many records of a kind one edge works on at once; each batch makes several concurrent calls. */
-const CONCURRENCY = { batch: 4, run: 512 };
+const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4 };
 
 /** What the worker shares with the routes. */
 export interface WorkParts {
@@ -16,7 +17,11 @@ export interface WorkParts {
 /** The background work of an edge, by kind of record. */
 function workHandlers(deps: EdgeDeps, inference: Inference, { runs }: WorkParts): WorkHandlers {
   const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
-  return { run: runs.handler, batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }) };
+  return {
+    run: runs.handler,
+    batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }),
+    vector_store_file: indexHandler({ ...deps, inference }),
+  };
 }
 
 export function startWork(deps: EdgeDeps, inference: Inference, parts: WorkParts): Worker {

@@ -4,7 +4,7 @@ import { admit } from "../../calls/inference/admit.ts";
 import { type ModelDirectory, mayUseModel } from "../../calls/inference/model-access.ts";
 import type { AssistantTool, ToolResources } from "../../schemas/stored/assistants.ts";
 import type { NewMessage } from "../../schemas/stored/threads.ts";
-import type { TeamFiles } from "./team-files.ts";
+import type { TeamFiles } from "../files/team-files.ts";
 
 /** Checks that a caller may use a model, as for a chat call: throws 404 for an unknown model and 403 for one that is not allowed. */
 export function requireModel(caller: Caller, model: string, routing: ModelDirectory): void {
@@ -30,7 +30,7 @@ export function requireToolResources(resources: ToolResources | null | undefined
   const { vector_store_ids: storeIds, vector_stores: stores } = resources?.file_search ?? {};
   if ((storeIds ?? []).length > 0 || (stores ?? []).length > 0) {
     throw unsupported(
-      "This gateway does not support vector stores. Attach files to messages with the tool file_search.",
+      "Assistants of this gateway search files that are attached to messages, with the tool file_search, not vector stores.",
       "tool_resources.file_search",
     );
   }

@@ -1,8 +1,8 @@
 import type { MessageObject, RunObject, SearchCall } from "../../schemas/stored/assistant-answers.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
+import type { TeamFiles } from "../files/team-files.ts";
 import { search } from "./search/bm25.ts";
 import { type Passage, passagesOf } from "./search/passages.ts";
-import type { TeamFiles } from "./team-files.ts";
 
 /** The files that a run may search, as a tool that the gateway itself executes. */
 export interface FileSearch {

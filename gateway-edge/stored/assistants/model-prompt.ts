@@ -2,12 +2,12 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { type ChatRequest, parseChatRequest } from "../../schemas/calls/chat.ts";
 import type { MessageObject } from "../../schemas/stored/assistant-answers.ts";
 import type { ChatMessage } from "../../upstream/providers/provider.ts";
+import { teamFiles } from "../files/team-files.ts";
 import type { RecordStore } from "../records/records.ts";
 import type { RunBody } from "./bodies.ts";
 import { type FileSearch, openFileSearch } from "./file-search.ts";
 import { fitMessages } from "./fit-messages.ts";
 import { chatFields, chatMessage, frameOf } from "./prompt.ts";
-import { teamFiles } from "./team-files.ts";
 
 /** What a prompt is made with. */
 export interface PromptDeps {

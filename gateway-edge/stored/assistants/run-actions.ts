@@ -5,14 +5,15 @@ import type { ModelDirectory } from "../../calls/inference/model-access.ts";
 import type { AssistantObject, RunObject, StepObject, ThreadObject } from "../../schemas/stored/assistant-answers.ts";
 import type { NewRun, ToolOutput } from "../../schemas/stored/runs.ts";
 import type { NewMessage, NewThread } from "../../schemas/stored/threads.ts";
+import { teamFiles } from "../files/team-files.ts";
 import { ownerOf, requireRecord } from "../records/own-record.ts";
 import type { RecordOf, RecordWrite } from "../records/records.ts";
+import { writeAgainstChange } from "../records/write-against-change.ts";
 import type { RunBody, ThreadBody } from "./bodies.ts";
 import { requireFiles, requireModel, requireToolResources, requireTools } from "./checks.ts";
 import { messageOf, newRunBody, runOf, threadOf } from "./objects.ts";
 import { ended, endedStep, isEnded, moved, wrongState } from "./run-states.ts";
-import { teamFiles } from "./team-files.ts";
-import { putThread, requireIdle, requireThread, type StoreDeps, writeAgainstChange } from "./thread-store.ts";
+import { putThread, requireIdle, requireThread, type StoreDeps } from "./thread-store.ts";
 import { createMessage } from "./turn-writes.ts";
 
 /** Starts runs on this edge; a run is leased from the commit that creates it. */

@@ -62,3 +62,19 @@ testCases("openai-node", {
 });
 
 testScript({ client: "openai-python", ids: ["G16"], command: python("g_files.py"), bench: () => bench });
+
+test("openai-node: a vector store is filled, polled, searched and deleted with the client's own helpers", async () => {
+  const { vectorStores } = client();
+  const store = await vectorStores.create({ name: "notes" });
+  const file = await toFile(Buffer.from("Oslo is the capital of Norway."), "north.txt");
+  const added = await vectorStores.files.uploadAndPoll(store.id, file, { pollIntervalMs: 100 });
+  expect(added).toMatchObject({ object: "vector_store.file", status: "completed", last_error: null, vector_store_id: store.id });
+  const found = await vectorStores.search(store.id, { query: "Oslo is the capital of Norway." });
+  expect(found.data).toMatchObject([{ file_id: added.id, filename: "north.txt", content: [{ text: "Oslo is the capital of Norway." }] }]);
+  const listed: string[] = [];
+  for await (const { id } of vectorStores.files.list(store.id)) listed.push(id);
+  expect(listed).toEqual([added.id]);
+  expect(await vectorStores.retrieve(store.id)).toMatchObject({ status: "completed", file_counts: { completed: 1, total: 1 } });
+  expect(await vectorStores.delete(store.id)).toMatchObject({ deleted: true });
+  await expect(vectorStores.retrieve(store.id)).rejects.toThrow(NotFoundError);
+});

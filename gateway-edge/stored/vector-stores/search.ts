@@ -1,0 +1,42 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Filter, SearchAnswer, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
+import { type EmbedDeps, embed } from "./embed.ts";
+import { decodeIndex, similarities, unit } from "./file-index.ts";
+import { passes } from "./filters.ts";
+import { filesOf, type StoredDeps } from "./stored-files.ts";
+
+export interface StoreQuery {
+  readonly queries: readonly string[];
+  readonly filter: Filter | undefined;
+  readonly limit: number;
+  readonly threshold: number;
+}
+
+type Found = SearchAnswer["data"][number];
+
+/** The chunks of a store that are nearest to any of the queries. Files are read one after the other, with turns for other calls in between. */
+export async function searchStore(
+  deps: StoredDeps & EmbedDeps,
+  { caller, store, signal }: { caller: Caller; store: VectorStoreObject; signal: AbortSignal },
+  { queries, filter, limit, threshold }: StoreQuery,
+): Promise<Found[]> {
+  const vectors = (await embed(deps, { caller, model: store.embedding_model, texts: queries, signal })).map(unit);
+  let best: Found[] = [];
+  for await (const { id, body } of filesOf(deps, caller.teamId, store.id)) {
+    const { file, filename } = body;
+    if (file.status !== "completed" || (filter && !passes(file.attributes, filter))) continue;
+    signal.throwIfAborted();
+    const content = await deps.records.getContent(caller.teamId, id);
+    if (!content) continue;
+    const index = decodeIndex(Buffer.concat(await Array.fromAsync(content)));
+    const scores = vectors.map((vector) => similarities(index, vector)).filter((each) => each !== undefined);
+    const found = index.texts.map((text, chunk) => {
+      const score = Math.max(0, ...scores.map((each) => each[chunk] ?? 0));
+      return { file_id: file.id, filename, score, attributes: file.attributes, content: [{ type: "text" as const, text }] };
+    });
+    best = [...best, ...found.filter(({ score }) => score >= threshold)].sort((one, other) => other.score - one.score).slice(0, limit);
+    await turn();
+  }
+  return best;
+}
