@@ -79,9 +79,9 @@ module.exports = {
     ),
     forbid(
       "common-is-a-leaf",
-      "common imports node, its libraries and the generated error codes; nothing of a room.",
+      "common imports node, its libraries, the generated error codes and the messages of OTLP; nothing of a room.",
       { path: "^common/", pathNot: TEST },
-      { path: OURS, pathNot: ["^common/", "^proto/gen/.*error"] },
+      { path: OURS, pathNot: ["^common/", "^proto/gen/.*error", "^proto/gen/opentelemetry/"] },
     ),
     ...roomRules,
     ...edgeRules,

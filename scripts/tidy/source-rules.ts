@@ -10,7 +10,9 @@ interface WordRule {
   readonly applies: (path: string) => boolean;
 }
 
-const isSource = (path: string) => /\.(ts|tsx|js|cjs|mjs|py|proto|sh)$/.test(path) && !path.includes("__fixtures__/");
+/** Files of others, which stay as they are. */
+const isForeign = (path: string) => path.includes("__fixtures__/") || path.startsWith("proto/opentelemetry/");
+const isSource = (path: string) => /\.(ts|tsx|js|cjs|mjs|py|proto|sh)$/.test(path) && !isForeign(path);
 const isScript = (path: string) => /\.(ts|tsx|js|cjs|mjs)$/.test(path);
 const isTest = (path: string) =>
   /\.test\.tsx?$|-(contract|fixtures?|harness)(-\w+)?\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
