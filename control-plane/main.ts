@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { systemClock as clock } from "../common/clock.ts";
+import { redactCredentials } from "../common/log-redaction.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
 import type { ProcessState } from "../common/metrics/serve-metrics.ts";
 import { acceptedTokens, presentedToken } from "../common/peers/control-token.ts";
@@ -88,7 +89,7 @@ await runMain("tributary control-plane", async () => {
     isCommonPassword: loadCommonPasswords(),
     tokens: createTokens(secrets, clock),
     receipts,
-    mailer: createMailer({ ...config.mail, logger }),
+    mailer: createMailer({ ...config.mail, logger: createLogger("control-plane", config.logLevel, undefined, redactCredentials) }),
     oidc: await openIssuer(config),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),
@@ -100,10 +101,9 @@ await runMain("tributary control-plane", async () => {
     edges,
     edgeReports: new EdgeReports(),
     gateway,
-    addressLimits: new AddressLimits(config),
-    loginAttempts: new LoginAttempts(),
-    logScans: new LogScans({ clock }),
-    ...{ backups: new Backups({ store, clock, config, secrets }), verifications: new Verifications() },
+    ...createLimits(config),
+    backups: new Backups({ store, clock, config, secrets }),
+    verifications: new Verifications(),
   };
   let state: ProcessState = "starting";
   const metrics = await startMetrics(deps, () => state);
@@ -146,6 +146,11 @@ async function stopServing(
   feed.stop();
   await stopped;
   await settler.idle();
+}
+
+/** What limits callers, in this process alone. */
+function createLimits(config: ControlConfig) {
+  return { addressLimits: new AddressLimits(config), loginAttempts: new LoginAttempts(), logScans: new LogScans({ clock }) };
 }
 
 function reload(gateway: GatewayConfigFile, logger: Logger): void {

@@ -19,5 +19,5 @@ export function errorLines(system: System): string[] {
   return system
     .logs()
     .split("\n")
-    .filter((line) => /"level":(50|60)/.test(line));
+    .filter((line) => /"level":"(error|fatal)"/.test(line));
 }

@@ -110,7 +110,7 @@ describe("S-16: line breaks in names", () => {
 });
 
 test("S-17: text of callers cannot end a log line or reach a terminal: every line of every process is one JSON object", async () => {
-  const hostile = 'x\n{"level":50,"msg":"forged"}\r\n\u001b[2J\u001b[31mred\u2028\u0085\u009b2J';
+  const hostile = 'x\n{"level":"error","msg":"forged"}\r\n\u001b[2J\u001b[31mred\u2028\u0085\u009b2J';
   const named = encodeURIComponent(hostile);
   const agent = { "user-agent": 'a "quoted" \\ agent' };
   await chat(system, tenant.key, hostile, { user: hostile, model: hostile });

@@ -34,7 +34,7 @@ describe("a coordinator that cannot reach the control plane", () => {
       .split("\n")
       .filter((line) => line.includes("no federation could be claimed"));
     expect(warnings).toHaveLength(1);
-    expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: 40, failures: 1, control: expect.stringContaining("127.0.0.1:") });
+    expect(JSON.parse(warnings[0] ?? "")).toMatchObject({ level: "warn", failures: 1, control: expect.stringContaining("127.0.0.1:") });
   });
 
   test("gives its errors the request id of the header: its own, or the caller's", async () => {
