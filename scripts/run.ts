@@ -39,6 +39,7 @@ async function run(): Promise<void> {
     ...childSpecs(settings, environment),
     logFolder: join(settings.dataDir, "logs"),
     logToTerminal: settings.logToTerminal,
+    rotation: { bytes: settings.logFileBytesMax, kept: settings.logFilesKept },
     stopMs: STOP_MS + settings.drainDelayMs + settings.drainMs,
     print: (line) => process.stderr.write(`${line}\n`),
     onFirstRun: (report) => {

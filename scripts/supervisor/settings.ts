@@ -16,6 +16,7 @@ import {
 import { isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
 import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
 import { secretSetting } from "../../common/secret-files.ts";
+import { ROTATION } from "./log-file.ts";
 
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
@@ -58,6 +59,12 @@ export const runSettings = {
     .describe("A LiteLLM `config.yaml` of models, providers and routing, such as `examples/litellm-config.yaml`."),
   METRICS_PORT: metricsSettings.METRICS_PORT,
   ...drainSettings,
+  LOG_FILE_BYTES_MAX: countSetting(ROTATION.bytes, { min: 1024, max: 1024 * 1024 * 1024 }).describe(
+    "Size at which `make run` puts a log file aside, while its process runs.",
+  ),
+  LOG_FILES_KEPT: countSetting(ROTATION.kept, { min: 1, max: 1000 }).describe(
+    "Log files of each process that are retained beside the current one; `.1` is the newest.",
+  ),
   LOG_TO_TERMINAL: flagSetting(false).describe("Whether `make run` shows the logs of all processes."),
 };
 

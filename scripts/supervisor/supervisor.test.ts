@@ -1,6 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -145,8 +156,8 @@ test("the delay doubles to its maximum and begins anew after a good run", () => 
 });
 
 test("a log file is private, appended to, and put aside when it is too large", () => {
-  const write = (text: string, rotateBytes?: number) => {
-    const log = openLogFile(join(folder, "logs"), "edge-0", rotateBytes);
+  const write = (text: string, bytes?: number) => {
+    const log = openLogFile(join(folder, "logs"), "edge-0", bytes === undefined ? undefined : { bytes, kept: 2 });
     writeFileSync(log.descriptor, text);
     const result = { tail: log.tail(2), mode: statSync(log.path).mode & 0o777 };
     log.close();
@@ -157,6 +168,30 @@ test("a log file is private, appended to, and put aside when it is too large", (
   write("five\n", 4);
   expect(readFileSync(join(folder, "logs/edge-0.log"), "utf8")).toBe("five\n");
   expect(readFileSync(join(folder, "logs/edge-0.log.1"), "utf8")).toBe("one\ntwo\nthree\nfour\n");
+});
+
+test("a log file is put aside while its process runs: it goes on writing to the same file, and only so many files stay", () => {
+  const log = openLogFile(join(folder, "logs"), "edge-0", { bytes: 8, kept: 2 });
+  // As a child has it: a descriptor of its own that appends.
+  const child = openSync(`/proc/self/fd/${log.descriptor}`, "a");
+  const shown: string[] = [];
+  for (const line of ["one\n", "two\n", "three\n", "four\n", "five five\n", "six\n"]) {
+    writeSync(child, line);
+    log.rotate();
+    shown.push(log.unread().toString());
+  }
+  const read = (ending = "") => readFileSync(join(folder, `logs/edge-0.log${ending}`), "utf8");
+  expect([read(".2"), read(".1"), read()]).toEqual(["one\ntwo\nthree\n", "four\nfive five\n", "six\n"]);
+  expect(shown.join("")).toBe("one\ntwo\nthree\nfour\nfive five\nsix\n");
+  expect(log.tail(1)).toEqual(["six"]);
+  for (let index = 0; index < 10; index++) {
+    writeSync(child, "a long line\n");
+    log.rotate();
+  }
+  expect(readdirSync(join(folder, "logs")).toSorted()).toEqual(["edge-0.log", "edge-0.log.1", "edge-0.log.2"]);
+  expect(statSync(join(folder, "logs/edge-0.log.1")).mode & 0o777).toBe(0o600);
+  closeSync(child);
+  log.close();
 });
 
 test("a data folder in use is refused; a lock left by a dead process is not in the way", async () => {

@@ -1,11 +1,12 @@
 import type { ProcessReport } from "../../common/process.ts";
 import { type BackOff, defaultBackOff } from "./back-off.ts";
 import { type Child, type ChildFailure, type ChildSpec, createChild } from "./child.ts";
-import { type LogFile, openLogFile } from "./log-file.ts";
+import { type LogFile, openLogFile, type Rotation } from "./log-file.ts";
 
 /** What a process needs to stop beside its time for running calls. */
 export const STOP_MS = 35_000;
 const TERMINAL_POLL_MS = 200;
+const ROTATE_POLL_MS = 1000;
 
 export type FirstRun = Extract<ProcessReport, { type: "first-run" }>;
 
@@ -19,6 +20,7 @@ export interface SupervisorOptions {
   readonly later?: readonly ChildSpec[];
   readonly logFolder: string;
   readonly logToTerminal: boolean;
+  readonly rotation?: Rotation;
   readonly print: (line: string) => void;
   readonly onFirstRun: (report: FirstRun) => void;
   readonly backOff?: BackOff;
@@ -39,7 +41,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { promise: failed, resolve: fail } = Promise.withResolvers<ChildFailure>();
   const logs: LogFile[] = [];
   const create = (spec: ChildSpec): Child => {
-    const log = openLogFile(options.logFolder, spec.name);
+    const log = openLogFile(options.logFolder, spec.name, options.rotation);
     logs.push(log);
     return createChild(spec, {
       backOff: options.backOff ?? defaultBackOff,
@@ -56,6 +58,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   const edges = (options.edges ?? []).map(create);
   const workers = options.workers.map(create);
   const later = (options.later ?? []).map(create);
+  const rotating = setInterval(() => {
+    for (const log of logs) log.rotate();
+  }, ROTATE_POLL_MS);
   const stopCopying = options.logToTerminal ? copyToTerminal(logs) : () => {};
   let stopping = false;
   return {
@@ -71,6 +76,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       stopping = true;
       for (const wave of [edges, later, workers, [control]]) await Promise.all(wave.map((child) => child.stop()));
       stopCopying();
+      clearInterval(rotating);
       for (const log of logs) log.close();
     },
   };
