@@ -3,7 +3,7 @@ import type { Clock } from "../../common/clock.ts";
 import { newId } from "../../common/ids.ts";
 import type { Random } from "../../common/random.ts";
 
-const SANE_ID = /^[A-Za-z0-9_-]{1,128}$/;
+const SANE_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Sets the `x-request-id` of an answer: the caller's if it is valid, a new one otherwise. */
 export function setRequestId(request: Request, response: Response, sources: { clock: Clock; random: Random }): string {

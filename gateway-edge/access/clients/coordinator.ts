@@ -42,6 +42,8 @@ export interface BlobStorage {
 interface CallOptions {
   deadlineMs: number;
   signal?: AbortSignal | undefined;
+  /** As for calls to the control plane; of it the coordinator gets the request id. */
+  metadata?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** The coordinator's HTTP API: operations that need the bytes of updates and models, which only the coordinator has. */
@@ -123,13 +125,18 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
   const ask = async (
     path: string,
-    { deadlineMs, signal }: CallOptions,
+    { deadlineMs, signal, metadata }: CallOptions,
     { method, body, tenant = "" }: { method: string; body?: object; tenant?: string },
   ) => {
     try {
       const answer = await send(coordinatorUrl + path, {
         method,
-        headers: { ...authorization, ...tenantHeader(tenant), ...(body ? { "content-type": "application/json" } : {}) },
+        headers: {
+          ...authorization,
+          ...requestHeader(metadata),
+          ...tenantHeader(tenant),
+          ...(body ? { "content-type": "application/json" } : {}),
+        },
         body: body ? JSON.stringify(body) : null,
         signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
       });
@@ -155,23 +162,32 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
       return answer.status === 200;
     },
-    parameters: async ({ sha256, format, ifNoneMatch, method }, { deadlineMs, signal }) => {
+    parameters: async ({ sha256, format, ifNoneMatch, method }, { deadlineMs, signal, metadata }) => {
       const query = format === undefined ? "" : `?format=${format}`;
       try {
         return await send(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}/parameters${query}`, {
           method,
-          headers: { ...authorization, ...(ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch }) },
+          headers: {
+            ...authorization,
+            ...requestHeader(metadata),
+            ...(ifNoneMatch === undefined ? {} : { "if-none-match": ifNoneMatch }),
+          },
           signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
         });
       } catch (cause) {
         throw unreachable(cause);
       }
     },
-    blob: async ({ sha256, tenant, method, body, bytes }, { deadlineMs, signal }) => {
+    blob: async ({ sha256, tenant, method, body, bytes }, { deadlineMs, signal, metadata }) => {
       try {
         return await send(`${coordinatorUrl}/v1/blobs/${encodeURIComponent(sha256)}`, {
           method,
-          headers: { ...authorization, ...tenantHeader(tenant), ...(bytes === undefined ? {} : { "content-length": bytes }) },
+          headers: {
+            ...authorization,
+            ...requestHeader(metadata),
+            ...tenantHeader(tenant),
+            ...(bytes === undefined ? {} : { "content-length": bytes }),
+          },
           ...(body ? { body, duplex: "half" } : {}),
           signal: AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]),
         } as RequestInit);
@@ -197,6 +213,11 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       return (JSON.parse(answer.text) as { cannot: { index: number; missing: Capability[] }[] }).cannot;
     },
   };
+}
+
+function requestHeader(metadata: CallOptions["metadata"]): Record<string, string> {
+  const requestId = metadata?.["x-request-id"];
+  return requestId ? { "x-request-id": requestId } : {};
 }
 
 const tenantHeader = (tenant: string): Record<string, string> => (tenant === "" ? {} : { "x-gw-tenant": tenant });

@@ -108,7 +108,7 @@ test("a call goes on with our key and without the client's, and comes back as it
   expect(request).toMatchObject({
     method: "POST",
     url: "/v1/chat/completions?a=1",
-    headers: { authorization: "Bearer up-openai", "openai-beta": "assistants=v2" },
+    headers: { authorization: "Bearer up-openai", "openai-beta": "assistants=v2", "x-request-id": response.headers.get("x-request-id") },
   });
   expect(JSON.parse(request?.body ?? "")).toEqual({ model: "openai-x", max_tokens: 50, messages: [] });
   expect(JSON.stringify(request?.headers)).not.toMatch(/x-gw|sk-|1\.2\.3\.4|c=d/);

@@ -67,7 +67,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       // From here on credit is reserved: every way out goes through exactly one settlement.
       try {
         const client = leaving(response);
-        const headers = headersTo(upstream, request.headers);
+        const headers = { ...headersTo(upstream, request.headers), "x-request-id": String(response.getHeader("x-request-id")) };
         const answer = await deps.send({ method: request.method, url: url.href, headers, body }, client).catch(unreachable);
         await proxiedCall.deliver(answer, { response, client });
       } catch (thrown) {

@@ -29,7 +29,7 @@ export function storageOperations({ control, config }: EdgeDeps): Operation[] {
           ...(await orElse(asked, AWAY, "it is shown as a place that does not answer")),
         });
         const places = await Promise.all([
-          look("coordinator", connectCoordinator(config).storage(tenant, { deadlineMs: LOOK_MS })),
+          look("coordinator", connectCoordinator(config).storage(tenant, call.read(LOOK_MS))),
           ...nodes.map((node) => look(node.id, nodeStorage(node, tenant))),
         ]);
         const sum = (of: "used" | "limit") => places.reduce((total, place) => total + (place[of] ?? 0), 0);

@@ -60,6 +60,7 @@ export interface Participants {
 
 /** Most bytes of a JSON answer: parameters in base64 and a few fields. */
 const JSON_BYTES_MAX = 512 * 1024 * 1024;
+const REQUEST_ID_CHARACTERS_MAX = 128;
 /** Node's own limit for all headers together is 16 KiB. */
 const HEADER_BYTES_MAX = 10_000;
 /** Bytes of an update written at a time; a socket delivers a quarter of it. */
@@ -163,6 +164,8 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
   const path = dialect === "call" ? "/call" : `${dialect === "octets" ? "/v1" : ""}/${operation}`;
   const headers = {
     accept,
+    // The node's log names the federation and the round.
+    "x-request-id": task.key.replace(/[^\w.-]/g, "-").slice(0, REQUEST_ID_CHARACTERS_MAX),
     ...(operation === "train" ? { "idempotency-key": task.key } : {}),
     ...(asOctets ? { "x-train-config": header } : {}),
   };

@@ -51,7 +51,7 @@ async function send(
   const found = await control.training.findParameters({ federationId, round, joinToken }, look);
   const { format } = validate(query, request.query, "query");
   const asked = { sha256: found.blob, format, ifNoneMatch: request.get("if-none-match"), method: request.method };
-  const answer = await connectHolder(config, found.holder).parameters(asked, { deadlineMs: DELIVERY_MS_MAX, signal: left.signal });
+  const answer = await connectHolder(config, found.holder).parameters(asked, { ...look, deadlineMs: DELIVERY_MS_MAX });
   if (answer.status !== 200 && answer.status !== 304) throw await refusal(answer, found.round);
   response.setHeader("cache-control", "private, no-cache");
   copyHeaders(answer, response, ["etag"]);

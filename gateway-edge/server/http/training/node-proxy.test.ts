@@ -8,6 +8,7 @@ import type { AppError } from "../../../../common/errors.ts";
 import { systemRandom } from "../../../../common/random.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../../../../common/training/call-signature.ts";
 import type { EdgeDeps } from "../../../deps.ts";
+import { requestId } from "../../middleware/request-id.ts";
 import { nodeProxy } from "./node-proxy.ts";
 
 interface Answer {
@@ -43,7 +44,7 @@ beforeAll(async () => {
   };
   const config = { allowPrivateNodes: true, jsonBodyBytesMax: BODY_BYTES_MAX };
   const deps = { control: { training: { getNode } }, config, clock: systemClock, random: systemRandom };
-  const app = express().use(nodeProxy(deps as unknown as EdgeDeps));
+  const app = express().use(requestId(deps), nodeProxy(deps as unknown as EdgeDeps));
   const statuses: Record<string, number> = { UNAUTHORIZED: 401, PAYLOAD_TOO_LARGE: 413 };
   app.use(((error: AppError, _request, response, _next) => {
     response.status(statuses[error.code] ?? 500).end(error.message);
@@ -85,6 +86,15 @@ test("a shared node receives the tenant and the forwarded prefix; the caller's o
   expect(call?.headers["x-gw-api-key"]).toBeUndefined();
 });
 
+test("the node gets the request id of the answer: the caller's own, or the one that the edge made", async () => {
+  const [own, refused] = [
+    await ask("/training/nodes/node_1/x", { ...KEY, "x-request-id": "mine-1" }),
+    await ask("/training/nodes/node_1/x", { ...KEY, "x-request-id": "no id" }),
+  ];
+  expect(received.map(({ headers }) => headers["x-request-id"])).toEqual(["mine-1", expect.stringMatching(/^req_/)]);
+  expect([own, refused].map(({ headers }) => headers.get("x-request-id"))).toEqual(received.map(({ headers }) => headers["x-request-id"]));
+});
+
 test("the node sees its own name as Host and no Origin, because it refuses other names and the pages of other origins", async () => {
   const call = await through("node_shared", { origin: urlOf(edge) });
   expect([call?.headers.host, call?.headers.origin]).toEqual([new URL(urlOf(node)).host, undefined]);
@@ -122,6 +132,7 @@ test("a page that a node answers with is a download in a sandbox, and nothing th
   expect(Object.fromEntries(page.headers)).toEqual({
     "content-security-policy": "sandbox; default-src 'none'",
     "x-content-type-options": "nosniff",
+    "x-request-id": expect.stringMatching(/^req_/),
     "content-type": "application/octet-stream",
     "content-disposition": "attachment",
     "x-powered-by": "Express",

@@ -6,6 +6,7 @@ import { createGuard, type Guard, guardedAgents, OPERATOR_GUARD } from "../../..
 import { sandboxAnswer } from "../../../calls/sandboxed-answer.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { callMetadata, userOrKeyHeader } from "../../middleware/authenticate-user.ts";
+import { requestIdOf } from "../../middleware/request-id.ts";
 import { createForward, type Forward } from "./forward.ts";
 import { restrictNodeAnswer } from "./node-answer.ts";
 import { type SignedNodeCall, signNodeCall } from "./sign-node-call.ts";
@@ -36,6 +37,8 @@ interface ProxyTarget {
   readonly prefix: string;
   /** The caller's organization, which a shared node uses to separate tenants. */
   readonly tenant: string | undefined;
+  /** The id that this edge gave the request, or accepted: the node's own log has it too. */
+  readonly requestId: string;
   /** Set if the node has a secret. */
   readonly signed: SignedNodeCall | undefined;
 }
@@ -79,7 +82,7 @@ export function nodeProxy({ control, config, clock, random }: Pick<EdgeDeps, "co
     const { token, secret } = node;
     const path = pathAtNode({ url, rest });
     const signed = secret === undefined ? undefined : await signNodeCall(request, { secret, path, tenant }, signing);
-    targets.set(request, { url, token, rest, prefix, tenant, signed });
+    targets.set(request, { url, token, rest, prefix, tenant, requestId: requestIdOf(response), signed });
     try {
       await (node.teamId === "" ? own : tenants)[url.protocol === "https:" ? "https:" : "http:"](request, response);
     } catch (error) {
@@ -90,9 +93,10 @@ export function nodeProxy({ control, config, clock, random }: Pick<EdgeDeps, "co
 }
 
 /** Replaces the caller's credentials by those of the node, and says for whom the call is made. */
-function authorizeCall(sent: ClientRequest, { token, prefix, tenant, signed }: ProxyTarget): void {
+function authorizeCall(sent: ClientRequest, { token, prefix, tenant, requestId, signed }: ProxyTarget): void {
   for (const name of STRIPPED_HEADERS) sent.removeHeader(name);
   sent.setHeader("x-forwarded-prefix", prefix);
+  if (requestId !== "") sent.setHeader("x-request-id", requestId);
   if (tenant !== undefined) sent.setHeader("x-gw-tenant", tenant);
   if (token !== undefined) sent.setHeader("authorization", `Bearer ${token}`);
   for (const [name, value] of Object.entries(signed?.headers ?? {})) sent.setHeader(name, value);

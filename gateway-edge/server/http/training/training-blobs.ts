@@ -27,6 +27,12 @@ const answer = z.object({ blob: z.object({ sha256: z.string(), bytes: z.int() })
 
 type Deps = Pick<EdgeDeps, "control" | "config">;
 
+interface Client {
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  readonly metadata: Record<string, string | undefined>;
+}
+
 /**
  * `/training/blobs/{sha256}`: parameters that an organization uploads to the coordinator, to publish them or to start a federation from
  * them. Other organizations do not see them.
@@ -41,11 +47,11 @@ export function trainingBlobs(deps: Deps): Router {
 }
 
 async function read(deps: Deps, request: Request, response: Response): Promise<void> {
-  const { sha256, caller, left } = await open(deps, request, response);
+  const { sha256, caller, client } = await open(deps, request, response);
   // Results of federations of earlier releases have no owner at the coordinator; the control plane knows them.
   const tenant = caller.isOperator || caller.isFederations ? "" : caller.organizationId;
   const method = request.method === "HEAD" ? "HEAD" : "GET";
-  const found = await ask(deps, { sha256, tenant, method }, left);
+  const found = await ask(deps, { sha256, tenant, method }, client);
   response.setHeader("content-type", "application/octet-stream");
   response.setHeader("cache-control", "private, no-cache");
   for (const name of ["etag", "content-length"]) response.setHeader(name, found.headers.get(name) ?? "");
@@ -55,10 +61,10 @@ async function read(deps: Deps, request: Request, response: Response): Promise<v
 }
 
 async function upload(deps: Deps, request: Request, response: Response): Promise<void> {
-  const { sha256, caller, left } = await open(deps, request, response);
+  const { sha256, caller, client } = await open(deps, request, response);
   const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   const call: BlobCall = { sha256, tenant: caller.organizationId, method: "PUT", body, bytes: request.get("content-length") };
-  const stored = await ask(deps, call, left);
+  const stored = await ask(deps, call, client);
   const { bytes } = (await stored.json()) as { bytes: number };
   response
     .status(stored.status)
@@ -67,12 +73,12 @@ async function upload(deps: Deps, request: Request, response: Response): Promise
 }
 
 async function remove(deps: Deps, request: Request, response: Response): Promise<void> {
-  const { sha256, caller, left } = await open(deps, request, response);
+  const { sha256, caller, client } = await open(deps, request, response);
   if (caller.publishedAs !== "") {
     const message = `The model ${caller.publishedAs} was published with these parameters, so they stay.`;
     throw new AppError("RECORD_CHANGED", message, { details: [{ path: "params.sha256", message: "is in use" }] });
   }
-  await ask(deps, { sha256, tenant: caller.organizationId, method: "DELETE" }, left);
+  await ask(deps, { sha256, tenant: caller.organizationId, method: "DELETE" }, client);
   response.status(204).end();
 }
 
@@ -82,12 +88,12 @@ async function open({ control }: Deps, request: Request, response: Response) {
   const metadata = callMetadata(request, response, userOrKeyHeader(request));
   const { sha256 } = validate(params, request.params, "params");
   const caller = await control.training.findBlob({ blob: sha256 }, { deadlineMs: LOOK_MS, metadata, signal: left.signal });
-  return { sha256, caller, left: left.signal };
+  return { sha256, caller, client: { signal: left.signal, metadata } };
 }
 
 /** The coordinator's answer, if it is a success. */
-async function ask({ config }: Deps, call: BlobCall, signal: AbortSignal): Promise<globalThis.Response> {
-  const answered = await connectCoordinator(config).blob(call, { deadlineMs: TRANSFER_MS_MAX, signal });
+async function ask({ config }: Deps, call: BlobCall, client: Client): Promise<globalThis.Response> {
+  const answered = await connectCoordinator(config).blob(call, { deadlineMs: TRANSFER_MS_MAX, ...client });
   if (answered.ok) return answered;
   const text = await answered.text();
   if (answered.status === 404) throw new AppError("NOT_FOUND", `Your organization has no blob ${call.sha256}.`);

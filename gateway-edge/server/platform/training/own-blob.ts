@@ -17,7 +17,7 @@ export async function requireOwnBlob({ control, config }: EdgeDeps, given: strin
   const caller = await control.training.findBlob({ blob }, call.read());
   if (caller.isFederations) return;
   const tenant = caller.isOperator ? "" : caller.organizationId;
-  const looks = [connectCoordinator(config).hasBlob(blob, { deadlineMs: LOOK_MS, tenant }), ...nodeLooks(caller, { blob, tenant })];
+  const looks = [connectCoordinator(config).hasBlob(blob, { ...call.read(LOOK_MS), tenant }), ...nodeLooks(caller, { blob, tenant })];
   const results = await Promise.allSettled(looks);
   if (results.some((result) => result.status === "fulfilled" && result.value)) return;
   const message = `Your organization has no blob ${blob}. Upload it first: PUT /training/blobs/${blob}.`;
