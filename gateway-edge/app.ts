@@ -9,7 +9,6 @@ import { federationParameters, parametersDescriptions } from "./server/http/trai
 import { joinedDescriptions, joinedParticipants } from "./server/http/training/joined-participants.ts";
 import { nodeProxy } from "./server/http/training/node-proxy.ts";
 import { blobDescriptions, trainingBlobs } from "./server/http/training/training-blobs.ts";
-import { accessLog } from "./server/middleware/access-log.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./server/middleware/error-response.ts";
 import { allowOnly, operationRouter } from "./server/middleware/operation.ts";
 import { requestId } from "./server/middleware/request-id.ts";
@@ -47,7 +46,7 @@ export function createApp(deps: EdgeDeps, parts: AppParts): Express {
   configure(app, deps);
   if (deps.config.corsOrigins.length > 0) app.use(crossOrigin(deps.config.corsOrigins));
   app.use(parts.inferenceRoutes);
-  app.use(requestId(deps), accessLog(deps), securityHeaders);
+  app.use(requestId(deps), securityHeaders);
   app.use(healthRoutes(deps, parts));
   app.use(consoleRoutes(deps));
   app.use(platformRoutes(deps, parts));

@@ -16,6 +16,7 @@ import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
 import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
 import { secretSetting } from "../common/secret-files.ts";
+import { accessLogSetting } from "./server/middleware/access-log.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
 /** The settings of an edge; docs/settings.md is printed from them. */
@@ -81,6 +82,7 @@ export const edgeSettings = {
     .default("process")
     .describe("Whether an edge's journal survives only a killed process (`process`) or a power cut too (`disk`)."),
   LOG_LEVEL: logLevelSetting,
+  ACCESS_LOG: accessLogSetting,
   ALLOW_PRIVATE_NODES: developerFlag,
   ALLOW_PRIVATE_UPSTREAMS: developerFlag,
 };

@@ -19,6 +19,7 @@ import type { EdgeDeps } from "./deps.ts";
 import { queuedBytes } from "./server/http/calls/sse-writer.ts";
 import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./server/http/routes.ts";
 import { listen } from "./server/listen.ts";
+import { createAccessLog } from "./server/middleware/access-log.ts";
 import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
 import { createEdgeRuns } from "./stored/assistants/edge-runs.ts";
 import { createRpcRecords } from "./stored/records/rpc-records.ts";
@@ -35,8 +36,10 @@ await runMain("tributary edge", async () => {
     config.tls || isLoopbackHost(address.replace(/:\d+$/, "")) ? connectControlPlane(address, proof) : undefined;
   const records = createRpcRecords(control.records);
   const openCalls = new OpenCalls();
-  const deps: EdgeDeps = { config, control, connectPlane, records, clock: systemClock, random: systemRandom, logger, openCalls };
-  const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex });
+  const sources = { clock: systemClock, random: systemRandom, logger };
+  const accessLog = createAccessLog(config.accessLog, sources);
+  const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex, accessLog });
+  const deps: EdgeDeps = { config, control, connectPlane, records, ...sources, openCalls };
   // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
   // Waits until the catalog is loaded from the control plane.

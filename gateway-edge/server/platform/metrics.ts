@@ -5,6 +5,7 @@ import { addCounter, addGauge, addHistogram, addProcessMetrics, type Sample } fr
 import type { CallSlot } from "../../calls/call-counts.ts";
 import type { JournalFigures } from "../../credit/journal/journal.ts";
 import type { LeaseFigures } from "../../credit/lease-book.ts";
+import type { AccessLog } from "../middleware/access-log.ts";
 import { addCallMetrics } from "./call-metrics.ts";
 import { RequestCounts } from "./request-counts.ts";
 
@@ -12,11 +13,18 @@ import { RequestCounts } from "./request-counts.ts";
 export interface Metrics {
   /** For metrics of other parts of the edge. */
   readonly registry: Registry;
-  /** Counts a request when its response ends, under the route's template and never under its path. */
+  /** Counts a request when its response ends, under the route's template and never under its path, and writes its line in the log. */
   observe(request: IncomingMessage, response: ServerResponse): void;
 }
 
-export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: number }): Metrics {
+interface MetricsDeps {
+  readonly clock: Clock;
+  readonly edgeIndex: number;
+  /** Absent: requests are not logged. */
+  readonly accessLog?: AccessLog | undefined;
+}
+
+export function createMetrics({ clock, edgeIndex, accessLog }: MetricsDeps): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ edge: String(edgeIndex) });
   addProcessMetrics(registry, "edge");
@@ -33,6 +41,10 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
     help: "Time from the request's headers to the end of its response, by family of routes.",
     read: () => [...requests.seconds].map(([family, buckets]) => ({ labels: { family }, buckets })),
   });
+  if (accessLog) {
+    const help = "Requests without a line in the log, because of ACCESS_LOG.";
+    addCounter(registry, { name: "tributary_access_lines_left_out_total", help, read: () => accessLog.leftOut() });
+  }
   return {
     registry,
     observe: (request, response) => {
@@ -40,7 +52,9 @@ export function createMetrics({ clock, edgeIndex }: { clock: Clock; edgeIndex: n
       response.on("close", () => {
         const status = response.writableFinished ? response.statusCode : 499;
         const { method } = request;
-        requests.count({ route: routeOf(request, response), method }, status, (clock.monotonicMs() - startedMs) / 1000);
+        const [route, durationMs] = [routeOf(request, response), clock.monotonicMs() - startedMs];
+        requests.count({ route, method }, status, durationMs / 1000);
+        accessLog?.answered(request, response, { status, durationMs, route });
       });
     },
   };
