@@ -20,6 +20,7 @@ import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
 import { secretSetting } from "../common/secret-files.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
+import { traceSettings } from "../common/tracing/trace-settings.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
@@ -31,6 +32,7 @@ export const controlSettings = {
   ...tlsSettings,
   ...metricsSettings,
   ...drainSettings,
+  ...traceSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: z
     .string()

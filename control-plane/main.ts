@@ -7,12 +7,14 @@ import { acceptedTokens, presentedToken } from "../common/peers/control-token.ts
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { slotOf } from "../common/slots.ts";
+import { openExporter } from "../common/tracing/open-exporter.ts";
 import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, placeOf, readControlConfig, withFileMasterKey } from "./config.ts";
 import { Leases } from "./credit/leases.ts";
 import { Reservations } from "./credit/reservations.ts";
+import { SettlementSpans } from "./credit/settlement-spans.ts";
 import { Settler } from "./credit/settler.ts";
 import { loadCommonPasswords } from "./crypto/common-passwords.ts";
 import { openKeyring } from "./crypto/open-keyring.ts";
@@ -54,6 +56,8 @@ import { createWebhookSender } from "./webhooks/send-webhook.ts";
 const BOOTSTRAP_AGAIN_MS = 200;
 /** Shorter than callers wait for an answer. */
 const HAND_OVER_MS = 2_000;
+/** Time for the last spans of traces. */
+const EXPORT_MS = 3_000;
 
 // The composition root: the only place where ports of the control plane get their adapters.
 await runMain("tributary control-plane", async () => {
@@ -77,6 +81,7 @@ await runMain("tributary control-plane", async () => {
   const slots = await startSlots({ store, clock, logger, self }, fence);
   const reservations = createReservations(store, slots, { config, logger });
   const edges = new Edges(clock);
+  const exporter = await openExporter(config, { clock, logger, role: "control-plane" });
   const deps: ControlDeps = {
     config,
     instance: self.id,
@@ -97,6 +102,7 @@ await runMain("tributary control-plane", async () => {
     slots,
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
     settler: new Settler({ store, reservations, clock, logger }),
+    settlementSpans: exporter && new SettlementSpans({ sink: exporter, clock, random }),
     feed: new FeedHub({ store, clock, logger }),
     edges,
     edgeReports: new EdgeReports(),
@@ -106,7 +112,7 @@ await runMain("tributary control-plane", async () => {
     verifications: new Verifications(),
   };
   let state: ProcessState = "starting";
-  const metrics = await startMetrics(deps, () => state);
+  const metrics = await startMetrics(deps, { state: () => state, exporter });
   const firstRun = await fillStore(deps);
   await deps.feed.start();
   const forwarder = createForwarder({ slots, clock, proof: config.tls ? { tls: config.tls } : { token: presentedToken(config, random) } });
@@ -123,7 +129,7 @@ await runMain("tributary control-plane", async () => {
     await stopServing(deps, { server, times: drainTimes(config, cause) });
     forwarder.close();
     await stopJobs();
-    await Promise.all([store.close(), metrics?.stop()]);
+    await Promise.all([store.close(), metrics?.stop(), exporter?.stop(EXPORT_MS)]);
   };
   onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });
   state = "ready";

@@ -2,6 +2,8 @@ import { Counter, Histogram, Registry } from "prom-client";
 import type { Clock } from "../common/clock.ts";
 import { addCounter, addGauge, byLabel } from "../common/metrics/read-metrics.ts";
 import { type MetricsServer, type ProcessState, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
+import { addSpanFigures } from "../common/tracing/open-exporter.ts";
+import type { SpanExporter } from "../common/tracing/span-exporter.ts";
 import type { Backups } from "./backup/backups.ts";
 import type { ControlConfig } from "./config.ts";
 import type { Leases } from "./credit/leases.ts";
@@ -30,11 +32,15 @@ export interface ControlFigures {
 const TRANSACTION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Serves the metrics and probes of the control plane if METRICS_PORT is set; without it nothing is measured. */
-export async function startMetrics(deps: ControlDeps, state: () => ProcessState): Promise<MetricsServer | undefined> {
+export async function startMetrics(
+  deps: ControlDeps,
+  { state, exporter }: { state: () => ProcessState; exporter: SpanExporter | undefined },
+): Promise<MetricsServer | undefined> {
   const { config, clock, store } = deps;
   if (config.metricsPort === undefined) return undefined;
   const registry = new Registry();
   addControlFigures(registry, deps);
+  if (exporter) addSpanFigures(registry, exporter);
   measureTransactions(store, { registry, clock, name: config.mongo ? "mongodb" : "embedded" });
   return serveProcessMetrics(config, registry, { role: "control-plane", state });
 }

@@ -16,6 +16,7 @@ import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
 import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
 import { secretSetting } from "../common/secret-files.ts";
+import { traceSettings } from "../common/tracing/trace-settings.ts";
 import { accessLogSetting } from "./server/middleware/access-log.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
@@ -36,6 +37,7 @@ export const edgeSettings = {
     .describe("`gateway` takes API keys in every header that OpenAI's and Anthropic's clients use, `hosted` in `x-gw-api-key` only."),
   ...controlClientSettings,
   ...metricsSettings,
+  ...traceSettings,
   COORDINATOR_URL: z
     .url({ protocol: /^https?$/, error: "must be an http or https address" })
     .default("http://127.0.0.1:5100")

@@ -3,6 +3,7 @@ import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
 import type { ControlPlane } from "./access/clients/control-plane.ts";
 import type { OpenCalls } from "./calls/open-calls.ts";
+import type { Tracing } from "./calls/tracing/tracing.ts";
 import type { EdgeConfig } from "./config.ts";
 import type { RecordStore } from "./stored/records/records.ts";
 
@@ -18,4 +19,6 @@ export interface EdgeDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly openCalls: OpenCalls;
+  /** Absent: calls are not traced. */
+  readonly tracing?: Tracing | undefined;
 }

@@ -14,6 +14,7 @@ import { createApp } from "./app.ts";
 import { createInference } from "./calls/create.ts";
 import { OpenCalls } from "./calls/open-calls.ts";
 import { vocabularyOf } from "./calls/tokens/token-counter.ts";
+import { openTracing } from "./calls/tracing/open-tracing.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
 import { queuedBytes } from "./server/http/calls/sse-writer.ts";
@@ -39,7 +40,8 @@ await runMain("tributary edge", async () => {
   const sources = { clock: systemClock, random: systemRandom, logger };
   const accessLog = createAccessLog(config.accessLog, sources);
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex, accessLog });
-  const deps: EdgeDeps = { config, control, connectPlane, records, ...sources, openCalls };
+  const traces = await openTracing(config, { ...sources, registry: metrics.registry });
+  const deps: EdgeDeps = { config, control, connectPlane, records, ...sources, openCalls, tracing: traces?.tracing };
   // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
   // Waits until the catalog is loaded from the control plane.
@@ -95,6 +97,7 @@ await runMain("tributary edge", async () => {
     // After the last answer, so that its usage is settled before the connection to the control plane closes.
     await inference.stop();
     control.close();
+    await traces?.stop();
     await metricsServer?.stop();
   };
   onShutdown(logger, stop, { drainMs: config.drainDelayMs + config.drainMs });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { secretSetting } from "../secret-files.ts";
 import { SAMPLERS } from "./sampler.ts";
 
 /** How a process exports traces: OpenTelemetry's own settings. */
@@ -8,11 +9,13 @@ export const traceSettings = {
     .transform((url) => url.replace(/(?<!\/)\/+$/, ""))
     .optional()
     .describe("Address of an OTLP/HTTP receiver, to which traces of calls are sent (`/v1/traces` is appended). Unset, nothing is traced."),
-  OTEL_EXPORTER_OTLP_HEADERS: z
-    .string()
-    .transform((text, context) => readHeaders(text) ?? invalidHeaders(context))
-    .optional()
-    .describe("Headers of every export, as `name=value` separated by commas, percent-encoded: the credential of the receiver."),
+  OTEL_EXPORTER_OTLP_HEADERS: secretSetting(
+    z
+      .string()
+      .transform((text, context) => readHeaders(text) ?? invalidHeaders(context))
+      .optional()
+      .describe("Headers of every export, as `name=value` separated by commas, percent-encoded: the credential of the receiver."),
+  ),
   OTEL_EXPORTER_OTLP_PROTOCOL: z
     .enum(["http/protobuf"], "must be http/protobuf; the receiver's port for it is usually 4318")
     .default("http/protobuf")

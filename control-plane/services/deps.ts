@@ -5,6 +5,7 @@ import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
 import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
+import type { SettlementSpans } from "../credit/settlement-spans.ts";
 import type { Settler } from "../credit/settler.ts";
 import type { IsCommonPassword } from "../crypto/common-passwords.ts";
 import type { Passwords } from "../crypto/passwords.ts";
@@ -66,6 +67,8 @@ export interface ControlDeps {
   readonly leases: Leases;
   /** Settles reported calls in batches. */
   readonly settler: Settler;
+  /** Traces settlements; absent: nothing is traced. */
+  readonly settlementSpans?: SettlementSpans | undefined;
   /** Sends changes to edges. */
   readonly feed: FeedHub;
   /** Connected edges, which can be flushed. */

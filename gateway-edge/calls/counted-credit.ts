@@ -1,7 +1,8 @@
 import type { Credit } from "../credit/credit.ts";
 import type { CallCounts } from "./call-counts.ts";
+import type { Tracing } from "./tracing/tracing.ts";
 
-/** Credit that counts how calls end. */
+/** Credit that counts and traces how calls end. */
 export interface CountedCredit extends Credit {
   /** Whether this call ended lately with an error that its row tells. */
   hasFailed(callId: string): boolean;
@@ -9,7 +10,7 @@ export interface CountedCredit extends Credit {
 
 const FAILED_KEPT = 1000;
 
-export function counted(credit: Credit, counts: Pick<CallCounts, "count">): CountedCredit {
+export function counted(credit: Credit, counts: Pick<CallCounts, "count">, tracing?: Tracing): CountedCredit {
   const failed = new Set<string>();
   const fail = (callId: string) => {
     failed.add(callId);
@@ -20,6 +21,7 @@ export function counted(credit: Credit, counts: Pick<CallCounts, "count">): Coun
     settle: (log) => {
       counts.count(log);
       if (log.status === "error") fail(log.callId);
+      tracing?.settling(log);
       return credit.settle(log);
     },
     grow: (input, more) => credit.grow(input, more),

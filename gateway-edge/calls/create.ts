@@ -79,7 +79,7 @@ const FLUSHED_MS = 1000;
 
 /** Wires the inference half; resolves when the first catalog is loaded and the feed is watched. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
-  const { config, control, clock, random, logger } = deps;
+  const { config, control, clock, random, logger, tracing } = deps;
   const { access } = control;
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
@@ -91,7 +91,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
   const http = networkHttp(deps, guard);
   const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
-  const runDeps = { routing, credit, providers, send, clock, logger, dropParams: () => routing.settings().dropParams };
+  const runDeps = { routing, credit, providers, send, clock, logger, tracing, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
   const { guardrails } = layers;
   const passThrough = createPassThrough({ ...runDeps, guardrails, ...limitsIn(config) });
@@ -198,7 +198,7 @@ async function openPlanes(deps: EdgeDeps, { edgeId, counts, given }: { edgeId: s
     void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, ...asked });
   };
   const planes = createPlanes({ ...deps, connect: deps.connectPlane, edgeId, flush });
-  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)), counts);
+  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)), counts, deps.tracing);
   return { planes, credit, flush };
 }
 

@@ -43,7 +43,8 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
     async settle(request) {
       for (const organizationId of organizationsOf(request)) requireOwner(deps, organizationId);
       const rows = request.settlements.flatMap(({ log }) => (log ? [usageRow(log)] : []));
-      const { settled, repeated, refused } = await deps.settler.settle(rows, leaseReport(request));
+      const settling = deps.settler.settle(rows, leaseReport(request));
+      const { settled, repeated, refused } = await (deps.settlementSpans?.around(request.settlements, settling) ?? settling);
       if (refused.length > 0)
         throw new AppError("ALREADY_EXISTS", `These calls were settled before with other content: ${refused.join(", ")}.`);
       return { settled: BigInt(settled), repeatedBefore: BigInt(repeated) };

@@ -23,6 +23,9 @@ export interface AttemptInput<Answer> {
   readonly signal: AbortSignal;
   readonly maxOutputTokens: number;
   readonly dropParams: boolean;
+  /** Sent to the upstream, so that both sides can find the call. */
+  readonly requestId?: string | undefined;
+  readonly traceparent?: string | undefined;
 }
 
 interface Open {
@@ -59,8 +62,8 @@ export interface FailedOpening {
 
 /** Sends one request to one deployment. An error is an outcome, not an exception. */
 export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput<Answer>): Promise<OpenAttempt<Answer> | FailedOpening> {
-  const { job, attempt, signal, maxOutputTokens, dropParams } = input;
-  const connection = new AttemptConnection(deps, { attempt, signal, uploaded: job.uploaded });
+  const { job, attempt, maxOutputTokens, dropParams } = input;
+  const connection = new AttemptConnection(deps, input);
   let upstreamStatus: number | undefined;
   try {
     const provider = providerOf(deps, input);
@@ -135,6 +138,8 @@ const CLOSED = Object.assign(new Error("the connection was closed"), { name: "Ab
 
 /** The upstream side of an attempt: aborted when the client disconnects, at a timeout, or when the rest is not needed. */
 class AttemptConnection implements ConnectionWait {
+  readonly requestId: string | undefined;
+  readonly traceparent: string | undefined;
   readonly #clock: Clock;
   readonly #waitMsMax: number;
   readonly #abort = new AbortController();
@@ -151,8 +156,16 @@ class AttemptConnection implements ConnectionWait {
 
   constructor(
     { clock }: AttemptDeps,
-    { attempt, signal, uploaded }: { attempt: Attempt; signal: AbortSignal; uploaded: Promise<void> | undefined },
+    {
+      attempt,
+      signal,
+      job: { uploaded },
+      requestId,
+      traceparent,
+    }: Pick<AttemptInput<unknown>, "attempt" | "signal" | "requestId" | "traceparent"> & { job: Pick<Job<unknown>, "uploaded"> },
   ) {
+    this.requestId = requestId;
+    this.traceparent = traceparent;
     this.#clock = clock;
     this.#waitMsMax = attempt.timeouts.totalMs;
     this.#client = signal;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
-import { AppError, asAppError, type RateState } from "../../../common/errors.ts";
+import { type AppError, asAppError, type RateState } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit, ReserveInput } from "../../credit/credit.ts";
@@ -7,12 +7,16 @@ import { totalTokens } from "../../credit/pricing/usage.ts";
 import type { BytesPart, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { RouteRun, Router } from "../../upstream/routing/route.ts";
 import { endedBy, ShutdownError } from "../open-calls.ts";
+import type { CallTrace } from "../tracing/call-trace.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
+import { exhausted } from "./exhausted.ts";
 import type { Job, JobAnswer } from "./job.ts";
 import { createMeter, type Meter } from "./meter.ts";
 import { OutputLimit } from "./output-limit.ts";
 import { type CallPlan, outputAt, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { reserveInput } from "./reserve-input.ts";
 import { alternativesOf, type CallRouting, routeRequest } from "./route-request.ts";
 import { isGrowingStream, isInTokens, ShortCredit } from "./short-credit.ts";
 import { StreamBounds } from "./stream-bounds.ts";
@@ -25,10 +29,14 @@ export interface InferenceDeps extends PlanDeps {
   readonly send: Send;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Absent: calls are not traced. */
+  readonly tracing?: Tracing | undefined;
 }
 
 export interface InferenceCall<Answer> {
   readonly callId: string;
+  /** The id of the client's request, by which the upstream names the call too; absent: the call's own id. */
+  readonly requestId?: string | undefined;
   /** The key of the background work that makes this call: of all calls with one key, also those of a dead edge, one is billed. */
   readonly onceFor?: string | undefined;
   readonly endpoint: string;
@@ -93,20 +101,6 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   }
 }
 
-function reserveInput<Answer>(
-  deps: InferenceDeps,
-  { call, plan, meter }: { call: InferenceCall<Answer>; plan: CallPlan; meter: Meter },
-): ReserveInput {
-  const { job, caller } = call;
-  const model = deps.routing.groupOf(job.model, caller)?.configuredName ?? job.model;
-  return {
-    intent: meter.intent(plan.reserve),
-    model,
-    tokens: plan.inputTokens,
-    isLimited: caller.isLimited || plan.isLimited,
-  };
-}
-
 interface RunningParts<Answer> {
   readonly call: InferenceCall<Answer>;
   readonly plan: CallPlan;
@@ -123,6 +117,7 @@ class RunningCall<Answer> {
   readonly #call: InferenceCall<Answer>;
   readonly #meter: Meter;
   readonly #route: RouteRun;
+  readonly #trace: CallTrace | undefined;
   #open: OpenAttempt<Answer> | undefined;
   #settled = false;
 
@@ -133,6 +128,7 @@ class RunningCall<Answer> {
     this.#call = call;
     this.#meter = meter;
     this.#route = deps.routing.start(routeRequest(deps, call, plan));
+    this.#trace = deps.tracing?.callOf(call);
   }
 
   async run(): Promise<InferenceResult<Answer>> {
@@ -153,8 +149,10 @@ class RunningCall<Answer> {
       const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
       const { counter } = open.provider;
       const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens: mostOutput(open.attempt.deployment) }) : undefined;
-      return { type: "stream", head, contentType: open.contentType, parts: this.#deliver(open, new StreamBounds({ limit, short })) };
+      const parts = this.#deliver(open, new StreamBounds({ limit, short }));
+      return { type: "stream", head, contentType: open.contentType, parts: this.#trace?.observed(parts) ?? parts };
     }
+    this.#trace?.answered(open.answer.answer);
     const reviewed = this.#reviewed(open.answer);
     const answer = reviewed instanceof Promise ? await reviewed : reviewed;
     return { type: "answer", head, answer, bill: await this.#settle({ status: "success" }) };
@@ -175,32 +173,26 @@ class RunningCall<Answer> {
 
   /** Makes attempts as the router says until one has something to show. Nothing is visible to the client before that. */
   async #openFirst(mostOutput: (deployment: Deployment) => number): Promise<OpenAttempt<Answer>> {
-    const { job, signal, routing } = this.#call;
+    const { job, signal, routing, callId, requestId = callId } = this.#call;
     for (;;) {
       signal.throwIfAborted();
       const next = this.#route.next(signal);
       const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
-      if (!attempt) throw this.#exhausted();
+      if (!attempt) throw exhausted(this.#route, job.model);
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
       const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
       this.#meter.attempting();
-      const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams });
+      const traceparent = this.#trace?.attempting(attempt.deployment, job);
+      const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams, requestId, traceparent });
       // A wait for the gateway's own connection pool counts as the gateway's time.
       this.#waitedSince(sinceMs + opened.queuedMs);
       if (opened.type !== "failed") return opened;
       this.#meter.attemptFailed(attempt, opened);
+      this.#trace?.attemptFailed(opened);
       if (signal.aborted) this.#route.cancelled(attempt);
       else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
     }
-  }
-
-  #exhausted(): AppError {
-    const { lastError, retries, fallbacks } = this.#route;
-    if (!lastError) return new AppError("UPSTREAM_UNAVAILABLE", `No provider of the model ${this.#call.job.model} can be reached.`);
-    if (retries + fallbacks === 0) return lastError;
-    const { code, message, internal, details, param, retryAfterSeconds } = lastError;
-    return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
   }
 
   /** Meters a whole answer and passes it to `review`. */

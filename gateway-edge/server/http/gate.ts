@@ -64,6 +64,7 @@ export function assignCallId(deps: EdgeDeps, request: Request, response: Respons
   response.locals["callId"] = callId;
   response.locals["route"] = "refused";
   response.setHeader("x-gw-call-id", callId);
+  if (deps.tracing) response.locals["traceId"] = deps.tracing.begin(callId, request, response);
   response.setHeader("x-content-type-options", "nosniff");
 }
 

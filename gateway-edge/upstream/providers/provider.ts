@@ -294,8 +294,14 @@ export interface UpstreamFailure {
   readonly body: unknown;
 }
 
+/** The ids by which an upstream can find a call: its headers `x-request-id` and `traceparent`, unless the request has its own. */
+export interface CallIds {
+  readonly requestId?: string | undefined;
+  readonly traceparent?: string | undefined;
+}
+
 /** Notified while a call waits for a free connection of the pool. That time is the gateway's, not the upstream's. */
-export interface ConnectionWait {
+export interface ConnectionWait extends CallIds {
   queued(): void;
   /** The call has its connection: the upstream's time starts. */
   started(): void;

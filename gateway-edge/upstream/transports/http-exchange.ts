@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Deadline, Deadlines } from "../../../common/deadlines.ts";
-import type { ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
+import type { CallIds, ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
 import { connectionLimitReached } from "./connection-wait.ts";
 import type { CallControl, CallHandler } from "./http1/connection.ts";
 
@@ -67,6 +67,11 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   /** Rejects with the network error, or the reason of the abort. */
   get response(): Promise<UpstreamResponse> {
     return this.#response.promise;
+  }
+
+  /** The ids that the request is sent with. */
+  get callIds(): CallIds | undefined {
+    return this.#wait;
   }
 
   /** The whole body in one piece if it has arrived, as a short answer does with its head. */

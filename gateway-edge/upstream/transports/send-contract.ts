@@ -49,6 +49,19 @@ export function sendContract(transport: TransportName): void {
     );
   });
 
+  test("the ids of a call are sent with it, unless the request has its own", async () => {
+    const { url } = await serve((request, response) => {
+      const { "x-request-id": id, traceparent } = request.headers;
+      response.end(JSON.stringify([id, traceparent]));
+    });
+    const ids = { requestId: "req_1", traceparent: "00-1-2-01", queued: () => {}, started: () => {} };
+    const sent = async (headers: Record<string, string>, wait = ids) =>
+      JSON.parse(await text((await send(post(url, { headers }), open(), wait)).body));
+    expect(await sent({})).toEqual(["req_1", "00-1-2-01"]);
+    expect(await sent({ "x-request-id": "own", traceparent: "own" })).toEqual(["own", "own"]);
+    expect(await sent({}, { ...ids, traceparent: undefined } as unknown as typeof ids)).toEqual(["req_1", null]);
+  });
+
   test("bytes arrive while the upstream is still writing, and a form is written while it is read", async () => {
     let release = () => {};
     const released = new Promise<void>((resolve) => {

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { defined } from "../../../common/defined.ts";
 import { guardedConnector } from "../../../common/outbound-undici.ts";
-import type { UpstreamRequest } from "../providers/provider.ts";
+import type { CallIds, UpstreamRequest } from "../providers/provider.ts";
 import type { Address } from "./address.ts";
 import { isSetByTransport } from "./connection-headers.ts";
 import type { Transport, TransportOptions } from "./transport.ts";
@@ -29,7 +30,7 @@ export function createUndiciTransport({ connectMs, connectionsMax, originsMax, g
   return {
     dispatch: (address, request, exchange) => {
       if (isProxied) guardFor(address.origin).checkHost(address.host);
-      const options = dispatchOptions(address, request);
+      const options = dispatchOptions(address, request, exchange.callIds);
       exchange.upload = options.body instanceof Readable ? options.body : undefined;
       agent.dispatch(options, exchange);
     },
@@ -37,14 +38,19 @@ export function createUndiciTransport({ connectMs, connectionsMax, originsMax, g
   };
 }
 
-function dispatchOptions({ origin, path }: Address, { method = "POST", headers, body }: UpstreamRequest): Dispatcher.DispatchOptions {
+function dispatchOptions(
+  { origin, path }: Address,
+  { method = "POST", headers, body }: UpstreamRequest,
+  ids: CallIds | undefined,
+): Dispatcher.DispatchOptions {
+  const named = defined({ "x-request-id": ids?.requestId, traceparent: ids?.traceparent });
   const passedOn = Object.fromEntries(Object.entries(headers).filter(([name]) => !isSetByTransport(name.toLowerCase())));
   const content = typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
   return {
     origin,
     path,
     method: method as Dispatcher.HttpMethod,
-    headers: { ...passedOn, "accept-encoding": "identity" },
+    headers: { ...named, ...passedOn, "accept-encoding": "identity" },
     body: method === "GET" || (!(content instanceof Readable) && content.length === 0 && method !== "POST") ? null : content,
   };
 }

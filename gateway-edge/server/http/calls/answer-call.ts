@@ -11,6 +11,7 @@ import type { OpenCalls } from "../../../calls/open-calls.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
 import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
+import { requestIdOf } from "../../middleware/request-id.ts";
 import { callHeaders } from "./call-headers.ts";
 import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
 import { sendBytes } from "./send-bytes.ts";
@@ -83,7 +84,8 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
   const early = job.stream ? newWriter() : undefined;
   try {
     const [signal, { status: errorStatus }] = [clientLeft(response, deps.openCalls), exchange.errors];
-    const call = { callId, endpoint, caller, job, routing, signal, errorStatus, client: early };
+    const requestId = requestIdOf(response);
+    const call = { callId, requestId, endpoint, caller, job, routing, signal, errorStatus, client: early };
     const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
     if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
     else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { UpstreamRequest } from "../../providers/provider.ts";
+import type { CallIds, UpstreamRequest } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
 import { isSetByTransport } from "../connection-headers.ts";
 
@@ -22,10 +22,14 @@ const NAMES_MAX = 256;
 const names = new Map<string, boolean>();
 
 /** Throws UPSTREAM_UNAVAILABLE for a header that HTTP cannot express. */
-export function serializeRequest({ path, authority }: Address, { method = "POST", headers, body }: UpstreamRequest): Message {
+export function serializeRequest(
+  { path, authority }: Address,
+  { method = "POST", headers, body }: UpstreamRequest,
+  ids: CallIds | undefined,
+): Message {
   const isHead = method === "HEAD";
   const { fields, host, isAscii } = serializeHeaders(headers, authority);
-  const start = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n${fields}`;
+  const start = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\n${idFields(headers, ids)}${fields}`;
   const encoded = (head: string) => (isAscii ? head : Buffer.from(head, "latin1"));
   if (method === "GET" || (BODILESS.has(method) && isEmpty(body))) return { head: encoded(`${start}\r\n`), isHead };
   if (typeof body === "string" && isAscii) return { head: `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, isHead };
@@ -48,6 +52,14 @@ function serializeHeaders(headers: UpstreamRequest["headers"], authority: string
     else if (name.toLowerCase() === "host") host = value;
   }
   return { fields, host, isAscii };
+}
+
+/** Ids are plain ASCII: those of callers are checked when they arrive. */
+function idFields(headers: UpstreamRequest["headers"], ids: CallIds | undefined): string {
+  if (ids === undefined) return "";
+  const { requestId, traceparent } = ids;
+  const request = requestId === undefined || headers["x-request-id"] !== undefined ? "" : `x-request-id: ${requestId}\r\n`;
+  return traceparent === undefined || headers["traceparent"] !== undefined ? request : `${request}traceparent: ${traceparent}\r\n`;
 }
 
 function isEmpty(body: UpstreamRequest["body"]): boolean {

@@ -7,7 +7,8 @@ import { serializeRequest } from "./request.ts";
 export function createHttp1Transport(options: TransportOptions & { readonly clock: Clock }): Transport {
   const pool = new ConnectionPool(options);
   return {
-    dispatch: (address, request, exchange) => pool.dispatch(address, { message: serializeRequest(address, request), handler: exchange }),
+    dispatch: (address, request, exchange) =>
+      pool.dispatch(address, { message: serializeRequest(address, request, exchange.callIds), handler: exchange }),
     waits: () => pool.waits(),
   };
 }
