@@ -6,14 +6,14 @@ import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { endOfFeed } from "../stores/feed-lanes.ts";
 import { collect } from "../stores/page.ts";
-import { isOwn, scopeOf, scopesOf } from "../stores/scopes.ts";
-import type { Range, Store } from "../stores/store.ts";
+import type { Transaction } from "../stores/store.ts";
 import { Deliverer } from "../webhooks/deliver.ts";
 import { expandNotices } from "../webhooks/expand-notices.ts";
 import { anchorHeads } from "../writes/anchors.ts";
 import { appendChange } from "../writes/feed.ts";
 import { backUpWhenDue } from "./back-up.ts";
 import { deliverOutbox } from "./deliver-outbox.ts";
+import { removeExpired, removeWhile } from "./remove-expired.ts";
 import { removeOldRecords } from "./remove-records.ts";
 
 type Deps = Pick<
@@ -23,8 +23,6 @@ type Deps = Pick<
 
 /** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
 type Job = (now: number, deps: Deps) => Promise<void>;
-
-const BATCH = 500;
 
 /** Starts the recurring jobs of the control plane. Returns the function that stops them. */
 export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" | "leave">): () => Promise<void> {
@@ -105,45 +103,11 @@ const anchorLedger: Job = async (_now, { store, clock }) => {
   if (store.owns(ANCHOR_SLOT)) await anchorHeads(store, () => clock.now());
 };
 
-const EXPIRING = [
-  "sessions",
-  "idempotency",
-  "passwordResets",
-  "emailVerifications",
-  "finishedSignIns",
-  "paidWork",
-  "leases",
-  "payments",
-  "paymentEvents",
-  "deliveries",
-] as const;
-
-const removeExpired: Job = async (now, { store }) => {
-  for (const collection of EXPIRING) await removeWhile(store, collection, { index: "byExpiry", before: now });
-};
-
 /** Retains the newest rows of each lane. An edge that was away for longer has to resync. */
 const pruneFeed: Job = async (_now, { store, config }) => {
   for (const newest of (await endOfFeed(store)).revisions) {
     const [from, before] = [revisionOf(laneOf(newest), 0), newest - config.feedRowsKept + 1];
-    if (before > from) await removeWhile(store, "feed", { from, before });
+    const remove = (tx: Transaction, id: number) => tx.remove("feed", id);
+    if (before > from) await removeWhile(store, { collection: "feed", range: { from, before }, remove });
   }
 };
-
-// Small transactions, so that removals never delay a settlement for long.
-async function removeWhile<Name extends (typeof EXPIRING)[number] | "feed">(
-  store: Store,
-  collection: Name,
-  range: Range<Name>,
-): Promise<void> {
-  for (;;) {
-    const records = await collect(store.scan(collection, { ...range, limit: BATCH }));
-    // Records of a slot are removed by its owner.
-    const own = records.filter((record) => isOwn(store, scopeOf(collection, record, store.slots)));
-    if (own.length === 0) return;
-    await store.transaction(scopesOf(collection, own, store.slots), async (tx) => {
-      for (const { id } of own) await tx.remove(collection, id);
-    });
-    if (records.length < BATCH) return;
-  }
-}
