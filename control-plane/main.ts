@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { systemClock as clock } from "../common/clock.ts";
+import { openChannel, type Proof } from "../common/grpc/client.ts";
 import { redactCredentials } from "../common/log-redaction.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
 import type { ProcessState } from "../common/metrics/serve-metrics.ts";
@@ -115,7 +116,7 @@ await runMain("tributary control-plane", async () => {
   const metrics = await startMetrics(deps, { state: () => state, exporter });
   const firstRun = await fillStore(deps);
   await deps.feed.start();
-  const forwarder = createForwarder({ slots, clock, proof: config.tls ? { tls: config.tls } : { token: presentedToken(config, random) } });
+  const forwarder = createForwarder({ slots, clock, open: (address) => openChannel(address, proofOf(config)) });
   const server = await startServer(deps, {
     master: await masterKeyOf(deps),
     admit: config.tls ? admitByCertificate(createRefusals(deps)) : admitByToken(acceptedTokens(config, random)),
@@ -157,6 +158,11 @@ async function stopServing(
 /** What limits callers, in this process alone. */
 function createLimits(config: ControlConfig) {
   return { addressLimits: new AddressLimits(config), loginAttempts: new LoginAttempts(), logScans: new LogScans({ clock }) };
+}
+
+/** How this control plane proves itself to others. */
+function proofOf(config: ControlConfig): Proof {
+  return config.tls ? { tls: config.tls } : { token: presentedToken(config, random) };
 }
 
 function reload(gateway: GatewayConfigFile, logger: Logger): void {

@@ -44,7 +44,7 @@ async function openPlane(place: number, owners: readonly number[], addresses: st
       return owner === undefined || owner < 0 ? undefined : { ...planeOf(owner), epoch: 1 };
     },
   };
-  const { elsewhere, close } = createForwarder({ slots, clock: systemClock, proof: {} });
+  const { elsewhere, close } = createForwarder({ slots, clock: systemClock, open: openChannel });
   const server: Server = createGrpcServer();
   const ledger = {
     getBalance: async (_request, context) => {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
-import { type CallOptions, type Channel, openChannel, type Proof } from "../../common/grpc/client.ts";
+import type { CallOptions, Channel } from "../../common/grpc/client.ts";
 import { isUnsent } from "../../common/grpc/fail-over.ts";
 import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
 import { orElse } from "../../common/ignore.ts";
@@ -26,18 +26,20 @@ const ANSWER_MS = 50;
 export interface ForwardDeps {
   readonly slots: Slots;
   readonly clock: Clock;
-  /** How this control plane proves itself to others. */
-  readonly proof: Proof;
+  /** Opens a channel to the control plane at an address, on which this one proves itself. */
+  readonly open: (address: string) => PlaneChannel;
 }
+
+type PlaneChannel = Pick<Channel, "service" | "close">;
 
 /** Sends a call to the control plane at an address, in the name of who made it. */
 type Send = (address: string, call: Omit<UnansweredCall, "here" | "remainingMs">, deadlineMs: number) => Promise<unknown>;
 
 /** Answers calls for slots of others at their owner: one hop, and while nobody owns the slot it waits. */
-export function createForwarder({ slots, clock, proof }: ForwardDeps): { elsewhere: Elsewhere; close(): void } {
-  const channels = new Map<string, Channel>();
-  const channelTo = (address: string): Channel => {
-    const channel = channels.get(address) ?? openChannel(address, proof);
+export function createForwarder({ slots, clock, open }: ForwardDeps): { elsewhere: Elsewhere; close(): void } {
+  const channels = new Map<string, PlaneChannel>();
+  const channelTo = (address: string): PlaneChannel => {
+    const channel = channels.get(address) ?? open(address);
     channels.set(address, channel);
     return channel;
   };
@@ -95,7 +97,7 @@ export function createForwarder({ slots, clock, proof }: ForwardDeps): { elsewhe
 const OWN_HEADERS: ReadonlySet<string> = new Set([CONTROL_TOKEN_KEY, FORWARDED_KEY, "user-agent", "content-type", "te", "host"]);
 
 async function callAt(
-  channel: Channel,
+  channel: PlaneChannel,
   { method, request, context, authContext }: Parameters<Send>[1],
   deadlineMs: number,
 ): Promise<unknown> {
