@@ -8,3 +8,11 @@ import { crc32 } from "node:zlib";
 export function slotOf(organizationId: string, slots: number): number {
   return slots === 1 ? 0 : crc32(organizationId) % slots;
 }
+
+/**
+ * The name of a model or user whose limits several organizations share. The slot of this name is the slot that counts them, as if it were an
+ * organization.
+ */
+export function limitName({ kind, id }: { readonly kind: string; readonly id: string }): string {
+  return `${kind}:${id}`;
+}

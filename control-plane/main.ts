@@ -5,6 +5,7 @@ import { redactCredentials } from "../common/log-redaction.ts";
 import { createLogger, type Logger } from "../common/logger.ts";
 import type { ProcessState } from "../common/metrics/serve-metrics.ts";
 import { acceptedTokens, presentedToken } from "../common/peers/control-token.ts";
+import { peerUri } from "../common/peers/peer.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { slotOf } from "../common/slots.ts";
@@ -13,10 +14,13 @@ import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, placeOf, readControlConfig, withFileMasterKey } from "./config.ts";
+import { CountedCalls } from "./credit/counted-calls.ts";
 import { Leases } from "./credit/leases.ts";
+import { RateLimiter } from "./credit/rate-limiter.ts";
 import { Reservations } from "./credit/reservations.ts";
 import { SettlementSpans } from "./credit/settlement-spans.ts";
 import { Settler } from "./credit/settler.ts";
+import { SharedLimits } from "./credit/shared-limits.ts";
 import { loadCommonPasswords } from "./crypto/common-passwords.ts";
 import { openKeyring } from "./crypto/open-keyring.ts";
 import { createPasswords } from "./crypto/passwords.ts";
@@ -38,13 +42,14 @@ import { startMetrics } from "./metrics.ts";
 import type { OidcIssuer } from "./oidc/issuer.ts";
 import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
-import { createForwarder } from "./peers/forward.ts";
+import { createForwarder, type Forwarder } from "./peers/forward.ts";
 import { createRefusals } from "./peers/refusals.ts";
 import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { Verifications } from "./proof/verifications.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
+import { createLimitOwners } from "./services/rates/limit-owners.ts";
 import { LogScans } from "./services/usage/log-scans.ts";
 import { requireOwner } from "./slots/require-owner.ts";
 import type { Slots } from "./slots/slots.ts";
@@ -80,7 +85,13 @@ await runMain("tributary control-plane", async () => {
   const receipts = createReceiptSigner(secrets);
   const self = { id: random.bytes(16).toString("hex"), address: config.advertise };
   const slots = await startSlots({ store, clock, logger, self }, fence);
-  const reservations = createReservations(store, slots, { config, logger });
+  const forwarder = createForwarder({
+    slots,
+    clock,
+    open: (address) => openChannel(address, proofOf(config)),
+    name: config.tls && peerUri(config.tls.peer),
+  });
+  const held = createReservations(store, { slots, forwarder, config, logger });
   const edges = new Edges(clock);
   const exporter = await openExporter(config, { clock, logger, role: "control-plane" });
   const deps: ControlDeps = {
@@ -99,10 +110,10 @@ await runMain("tributary control-plane", async () => {
     oidc: await openIssuer(config),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),
-    reservations,
+    ...held,
     slots,
-    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
-    settler: new Settler({ store, reservations, clock, logger }),
+    leases: new Leases({ store, clock, policy: config.creditPolicy, ...held, caughtUp: () => edges.caughtUp() }),
+    settler: new Settler({ store, ...held, clock, logger }),
     settlementSpans: exporter && new SettlementSpans({ sink: exporter, clock, random }),
     feed: new FeedHub({ store, clock, logger }),
     edges,
@@ -116,7 +127,6 @@ await runMain("tributary control-plane", async () => {
   const metrics = await startMetrics(deps, { state: () => state, exporter });
   const firstRun = await fillStore(deps);
   await deps.feed.start();
-  const forwarder = createForwarder({ slots, clock, open: (address) => openChannel(address, proofOf(config)) });
   const server = await startServer(deps, {
     master: await masterKeyOf(deps),
     admit: config.tls ? admitByCertificate(createRefusals(deps)) : admitByToken(acceptedTokens(config, random)),
@@ -173,17 +183,24 @@ function reload(gateway: GatewayConfigFile, logger: Logger): void {
     );
 }
 
-/** Reservations of the organizations that this control plane owns. */
-function createReservations(store: Store, slots: Slots, { config, logger }: { config: ControlConfig; logger: Logger }): Reservations {
+/** Reservations of the organizations that this control plane owns, and the limits that it counts for others. */
+function createReservations(
+  store: Store,
+  { slots, forwarder, config, logger }: { slots: Slots; forwarder: Forwarder; config: ControlConfig; logger: Logger },
+): Pick<ControlDeps, "reservations" | "counted"> {
+  const rates = new RateLimiter(clock);
+  const counted = new CountedCalls(rates, clock);
   const reservations = new Reservations({
     reader: store,
     clock,
     requireOwner: (organizationId) => requireOwner({ slots }, organizationId),
     policy: config.creditPolicy,
     budgets: { mode: config.budgetMode, logger },
+    rates,
+    shared: new SharedLimits(createLimitOwners({ slots, forwarder, counted }), clock),
   });
   slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
-  return reservations;
+  return { reservations, counted };
 }
 
 /** Writes what every start finds or leaves in the store. */

@@ -14,6 +14,7 @@ import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
 import { OrganizationsServiceService } from "../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
+import { RatesServiceService } from "../proto/gen/tributary/rates/v1/rates.ts";
 import { RecordsServiceService } from "../proto/gen/tributary/records/v1/records.ts";
 import { SystemServiceService } from "../proto/gen/tributary/system/v1/system.ts";
 import { TeamsServiceService } from "../proto/gen/tributary/teams/v1/teams.ts";
@@ -30,6 +31,7 @@ import { keysHandlers } from "./services/keys/service.ts";
 import { ledgerHandlers } from "./services/ledger/service.ts";
 import { organizationsHandlers } from "./services/organizations/service.ts";
 import { proofHandlers } from "./services/proof/service.ts";
+import { ratesHandlers } from "./services/rates/service.ts";
 import { recordsHandlers } from "./services/records/service.ts";
 import { systemHandlers } from "./services/system/service.ts";
 import { teamsHandlers } from "./services/teams/service.ts";
@@ -48,6 +50,7 @@ const SERVICES = [
   "ledger",
   "organizations",
   "proof",
+  "rates",
   "records",
   "system",
   "teams",
@@ -79,6 +82,7 @@ export async function startServer(
   addService(server, LedgerServiceService, ledgerHandlers(deps), admitted);
   addService(server, OrganizationsServiceService, organizationsHandlers(deps), admitted);
   addService(server, ProofServiceService, proofHandlers(deps), admitted);
+  addService(server, RatesServiceService, ratesHandlers(deps), admitted);
   addService(server, RecordsServiceService, recordsHandlers(deps), admitted);
   addService(server, SystemServiceService, systemHandlers(deps), admitted);
   addService(server, TeamsServiceService, teamsHandlers(deps), admitted);

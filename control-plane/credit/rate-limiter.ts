@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
+import { limitName as nameOf } from "../../common/slots.ts";
 import { RateWindow } from "../domain/rate-window.ts";
 import type { RateLimits } from "../domain/records.ts";
 
@@ -16,7 +17,7 @@ interface Minute {
 }
 
 /** One limit as a call meets it: whether the call fits now, and what remains after it. */
-interface Reading {
+export interface Reading {
   readonly unit: "requests" | "tokens" | "parallel";
   readonly subject: RateSubject["kind"];
   readonly most: number;
@@ -57,10 +58,10 @@ export class RateLimiter {
 
   /**
    * Checks a call against the limits of all its subjects; takes nothing. Throws RATE_LIMIT_EXCEEDED for the limit with the longest wait,
-   * so that a client that retries after it is not refused by another limit.
+   * so that a client that retries after it is not refused by another limit. `others` are limits that another control plane counts.
    */
-  check(subjects: readonly RateSubject[], tokens: number): RateState {
-    const readings = subjects.flatMap((subject) => this.#read(subject, tokens));
+  check(subjects: readonly RateSubject[], tokens: number, others: readonly Reading[] = []): RateState {
+    const readings = [...this.readings(subjects, tokens), ...others];
     const rate = tightest(readings);
     const refusing = readings.reduce<Reading | undefined>(
       (worst, reading) => (reading.waitSeconds > (worst?.waitSeconds ?? 0) ? reading : worst),
@@ -70,15 +71,31 @@ export class RateLimiter {
     return rate;
   }
 
+  /** Every limit of the subjects as a call would meet it now. */
+  readings(subjects: readonly RateSubject[], tokens: number): Reading[] {
+    return subjects.flatMap((subject) => this.#read(subject, tokens));
+  }
+
   /**
    * Grants a slice of all limits of the subjects for an edge to spend by itself within a second. The slice counts at once, under the last
    * second in which it may be spent, so that no minute exceeds its limit whenever edges spend it. Returns undefined if too little remains
-   * or parallel calls are limited; each call is then reserved by itself.
+   * or parallel calls are limited; each call is then reserved by itself. `elsewhere` is what other control planes allow.
    */
-  permit(callId: string, subjects: readonly RateSubject[], asked: { requests: number; tokens: number }): RatePermit | undefined {
+  permit(
+    callId: string,
+    subjects: readonly RateSubject[],
+    asked: { requests: number; tokens: number },
+    elsewhere?: RatePermit,
+  ): RatePermit | undefined {
     if (subjects.some(({ limits }) => limits.maxParallelRequests !== undefined)) return undefined;
-    const requests = Math.min(asked.requests, ...subjects.map((subject) => this.#share(subject, "requests", subject.limits.rpm)));
-    const tokens = Math.min(...subjects.map((subject) => this.#share(subject, "tokens", subject.limits.tpm)));
+    const requests = Math.min(
+      elsewhere?.requests ?? asked.requests,
+      ...subjects.map((subject) => this.#share(subject, "requests", subject.limits.rpm)),
+    );
+    const tokens = Math.min(
+      elsewhere?.tokens ?? Number.POSITIVE_INFINITY,
+      ...subjects.map((subject) => this.#share(subject, "tokens", subject.limits.tpm)),
+    );
     if (requests < PERMIT_REQUESTS_MIN || tokens < 1) return undefined;
     const counted = { requests, tokens: Math.min(asked.tokens, tokens) };
     const now = this.#clock.monotonicMs();
@@ -106,14 +123,28 @@ export class RateLimiter {
   /** Counts an admitted call. `end` with the same subjects ends it. */
   begin(subjects: readonly RateSubject[], tokens: number): void {
     const now = this.#clock.monotonicMs();
+    // Running calls are counted for every subject, so that a limit set later applies at once. Windows exist only for limited subjects.
+    this.resume(subjects);
     for (const subject of subjects) {
-      const name = nameOf(subject);
-      // Running calls are counted for every subject, so that a limit set later applies at once. Windows exist only for limited subjects.
-      this.#running.set(name, (this.#running.get(name) ?? 0) + 1);
       if (!isCounted(subject)) continue;
-      const minute = this.#minuteOf(name);
+      const minute = this.#minuteOf(nameOf(subject));
       minute.requests.add(1, now);
       minute.tokens.add(tokens, now);
+    }
+  }
+
+  /** Counts calls as running, and not as requests of a minute. */
+  resume(subjects: readonly RateSubject[]): void {
+    for (const subject of subjects) this.#running.set(nameOf(subject), (this.#running.get(nameOf(subject)) ?? 0) + 1);
+  }
+
+  /** Takes a call that began at a time out of the minute: it was not made. */
+  withdraw(subjects: readonly RateSubject[], { tokens, beganMs }: { tokens: number; beganMs: number }): void {
+    const now = this.#clock.monotonicMs();
+    for (const subject of subjects) {
+      const minute = this.#minutes.get(nameOf(subject));
+      minute?.requests.takeBack(1, Math.floor(beganMs / 1000), now);
+      minute?.tokens.takeBack(tokens, Math.floor(beganMs / 1000), now);
     }
   }
 
@@ -173,10 +204,6 @@ export class RateLimiter {
 
 function isCounted({ limits }: RateSubject): boolean {
   return limits.rpm !== undefined || limits.tpm !== undefined;
-}
-
-function nameOf({ kind, id }: RateSubject): string {
-  return `${kind}:${id}`;
 }
 
 /** For each unit the limit with the least remaining, over all subjects. */

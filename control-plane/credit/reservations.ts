@@ -2,16 +2,16 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { teamBlocked } from "../../common/team-blocked.ts";
-import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, spentOf } from "../domain/budgets.ts";
 import { organizationAccount } from "../domain/ledger.ts";
-import { rateLimitsOf } from "../domain/rate-limits.ts";
-import type { Model, RateLimits, Team } from "../domain/records.ts";
+import type { Model, Team } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
+import { budgetNames, type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
 import { RateLimiter, type RatePermit, type RateSubject } from "./rate-limiter.ts";
+import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
 
 /** A call that asks for credit. */
 export interface ReserveInput {
@@ -40,7 +40,9 @@ export interface Reserved {
 
 interface Reservation extends ReserveInput {
   amount: bigint;
+  /** Those that are counted here. */
   subjects: readonly RateSubject[];
+  elsewhere: CountedElsewhere | undefined;
   budgets: readonly string[];
   expiresAt: number;
 }
@@ -65,6 +67,17 @@ export interface ReservationsOptions {
   readonly budgets?: Pick<BudgetOptions, "mode" | "logger">;
   /** Throws if another control plane owns the organization: its reservations are there. */
   readonly requireOwner?: (organizationId: string) => void;
+  /** Counts the calls of this control plane's organizations; its own if absent. */
+  readonly rates?: RateLimiter;
+  /** Limits that other control planes count; absent: there is one control plane. */
+  readonly shared?: SharedLimits;
+}
+
+/** What a reservation is decided by. */
+interface CallState extends Omit<CallSubjects, "budgets"> {
+  readonly elsewhere: CountedElsewhere | undefined;
+  readonly budgets: readonly BudgetState[];
+  readonly balance: bigint;
 }
 
 /**
@@ -80,6 +93,7 @@ export class Reservations {
   readonly #byOrganization = new Map<string, bigint>();
   readonly #budgets: BudgetLimiter;
   readonly #rates: RateLimiter;
+  readonly #shared: SharedLimits | undefined;
   /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
   readonly #leasing = new Map<string, bigint>();
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
@@ -90,26 +104,54 @@ export class Reservations {
     this.#reader = options.reader;
     this.#clock = options.clock;
     this.#policy = options.policy;
-    this.#rates = new RateLimiter(options.clock);
+    this.#rates = options.rates ?? new RateLimiter(options.clock);
+    this.#shared = options.shared;
     this.#budgets = new BudgetLimiter({ clock: options.clock, mode: "enforce", logger: silentLogger, ...options.budgets });
   }
 
   /** Reserves a call's worst case, or all that is left if the policy allows it. */
   async reserve(input: ReserveInput): Promise<Reserved> {
-    const { team, subjects, budgets, balance } = await this.#read(input);
-    // Nothing below awaits: the checked state is the state that is reserved from, and a refusal takes nothing.
+    const model = await this.#reader.find("models", "byName", [input.model]);
+    let releases = this.#releases;
+    const [found, first] = await Promise.all([readSubjects(this.#reader, input, model), this.#readCredit(input, model)]);
+    const divided = input.isGrowth ? undefined : this.#shared?.divide(found.subjects);
+    const elsewhere = divided?.elsewhere && (await this.#shared?.count(countedCall(input, found), divided.elsewhere));
+    try {
+      let credit = first;
+      // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
+      while (releases !== this.#releases) {
+        releases = this.#releases;
+        credit = await this.#readCredit(input, model);
+      }
+      const { balance, budgetsOf } = credit;
+      return this.#reserveNow(input, {
+        ...found,
+        subjects: divided?.here ?? found.subjects,
+        elsewhere,
+        balance,
+        budgets: budgetsOf(found.budgets),
+      });
+    } catch (refused) {
+      elsewhere?.withdraw();
+      throw refused;
+    }
+  }
+
+  /** Nothing here awaits: the checked state is the state that is reserved from, and a refusal takes nothing. */
+  #reserveNow(input: ReserveInput, state: CallState): Reserved {
+    const { team, subjects, elsewhere, budgets } = state;
     this.#requireOwner(input.organizationId);
     refuseBlocked(team);
-    if (input.isGrowth) return this.#grow(input, { budgets, balance });
+    if (input.isGrowth) return this.#grow(input, state);
     // The same call again, after a lost answer: its reservation is replaced, not doubled.
     const before = this.#byCall.get(input.callId);
-    this.release(input.callId);
+    if (before) this.#drop(before);
     try {
-      const rate = this.#rates.check(subjects, input.tokens);
-      const amount = input.worstCase > 0n ? this.#affordable(input, { balance, budgets }) : 0n;
+      const rate = this.#rates.check(subjects, input.tokens, elsewhere?.readings);
+      const amount = input.worstCase > 0n ? this.#affordable(input, state) : 0n;
       const names = budgets.map(({ kind, id }) => budgetName(kind, id));
-      this.#hold({ ...input, amount, subjects, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
-      return { reserved: amount, rate, permit: this.#permit(input, { subjects, budgets }) };
+      this.#hold({ ...input, amount, subjects, elsewhere, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
+      return { reserved: amount, rate, permit: this.#permit(input, state) };
     } catch (refused) {
       // The call may be running: its earlier reservation stays.
       if (before) this.#hold(before);
@@ -120,17 +162,14 @@ export class Reservations {
   /** Returns the unused part of the permit that came with a call. */
   takeBack(callId: string, unused: { requests: number; tokens: number }): void {
     this.#rates.takeBack(callId, unused);
+    this.#shared?.takeBack(callId, unused);
   }
 
   release(callId: string): void {
     const reservation = this.#byCall.get(callId);
     if (!reservation) return;
-    this.#byCall.delete(callId);
-    this.#releases++;
-    const { organizationId, budgets, amount, subjects } = reservation;
-    add(this.#byOrganization, organizationId, -amount);
-    this.#budgets.end(budgets, amount);
-    this.#rates.end(subjects);
+    this.#drop(reservation);
+    reservation.elsewhere?.end();
   }
 
   /** Forgets reservations of organizations that another control plane owns by now. Rate windows stay: the calls in them were made. */
@@ -163,6 +202,7 @@ export class Reservations {
     const dead = [...this.#byCall.values()].filter((reservation) => reservation.expiresAt <= now);
     for (const { callId } of dead) this.release(callId);
     this.#rates.prune();
+    this.#shared?.prune();
     return dead.length;
   }
 
@@ -171,7 +211,14 @@ export class Reservations {
     const amount = this.#affordable(input, state);
     const known = this.#byCall.get(input.callId);
     const names = known?.budgets ?? state.budgets.map(({ kind, id }) => budgetName(kind, id));
-    const before = known ?? { ...input, amount: 0n, subjects: [], budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS };
+    const before = known ?? {
+      ...input,
+      amount: 0n,
+      subjects: [],
+      elsewhere: undefined,
+      budgets: names,
+      expiresAt: this.#clock.monotonicMs() + LIFE_MS,
+    };
     this.#byCall.set(input.callId, { ...before, amount: before.amount + amount });
     add(this.#byOrganization, input.organizationId, amount);
     this.#budgets.begin(names, amount);
@@ -179,25 +226,12 @@ export class Reservations {
   }
 
   /** Grants no permit under a budget: what a call may spend then depends on every other call. */
-  #permit(
-    { callId, ahead }: ReserveInput,
-    { subjects, budgets }: { subjects: readonly RateSubject[]; budgets: readonly BudgetState[] },
-  ): RatePermit | undefined {
-    if (!ahead || budgets.some(({ budget: { maxBudget } }) => maxBudget !== undefined)) return undefined;
-    return this.#rates.permit(callId, subjects, ahead);
-  }
-
-  async #read(input: ReserveInput) {
-    const model = await this.#reader.find("models", "byName", [input.model]);
-    let releases = this.#releases;
-    const [subjects, first] = await Promise.all([this.#readSubjects(input, model), this.#readCredit(input, model)]);
-    let credit = first;
-    // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
-    while (releases !== this.#releases) {
-      releases = this.#releases;
-      credit = await this.#readCredit(input, model);
-    }
-    return { team: subjects.team, subjects: subjects.subjects, balance: credit.balance, budgets: credit.budgetsOf(subjects.budgets) };
+  #permit({ callId, ahead }: ReserveInput, { subjects, elsewhere, budgets }: CallState): RatePermit | undefined {
+    if (!ahead || isBudgeted(budgets)) return undefined;
+    if (!elsewhere) return this.#rates.permit(callId, subjects, ahead);
+    const permit = elsewhere.permit && this.#rates.permit(callId, subjects, ahead, elsewhere.permit);
+    elsewhere.grant(permit);
+    return permit;
   }
 
   async #readCredit(input: ReserveInput, model: Model | undefined) {
@@ -219,30 +253,6 @@ export class Reservations {
     return { balance: (account?.balance ?? 0n) - leased, budgetsOf };
   }
 
-  async #readSubjects({ keyId, teamId, organizationId, userId, model: modelName }: ReserveInput, model: Model | undefined) {
-    const [key, team, organization, user] = await Promise.all([
-      this.#reader.get("keys", keyId),
-      this.#reader.get("teams", teamId),
-      this.#reader.get("organizations", organizationId),
-      userId === undefined ? undefined : this.#reader.get("users", userId),
-    ]);
-    const subjects: RateSubject[] = [
-      subject("key", keyId, key),
-      subject("team", teamId, team),
-      subject("organization", organizationId, organization),
-      ...(userId === undefined ? [] : [subject("user", String(userId), user)]),
-      subject("model", modelName, model),
-    ];
-    const budgets = [
-      budget("key", keyId, key),
-      budget("team", teamId, team),
-      budget("organization", organizationId, organization),
-      ...(userId === undefined ? [] : [budget("user", String(userId), user)]),
-      ...(model ? [budget("model", model.id, model)] : []),
-    ];
-    return { team, subjects, budgets };
-  }
-
   #affordable(input: ReserveInput, state: { balance: bigint; budgets: readonly BudgetState[] }): bigint {
     const available = state.balance - this.#takenOf(input.organizationId);
     if (available <= 0n) {
@@ -260,6 +270,14 @@ export class Reservations {
     return this.reservedOf(organizationId) + (this.#leasing.get(organizationId) ?? 0n);
   }
 
+  #drop({ callId, organizationId, budgets, amount, subjects }: Reservation): void {
+    this.#byCall.delete(callId);
+    this.#releases++;
+    add(this.#byOrganization, organizationId, -amount);
+    this.#budgets.end(budgets, amount);
+    this.#rates.end(subjects);
+  }
+
   #hold(reservation: Reservation): void {
     const { callId, organizationId, budgets, amount, subjects, tokens } = reservation;
     this.#byCall.set(callId, reservation);
@@ -273,24 +291,6 @@ function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
   const sum = (sums.get(name) ?? 0n) + amount;
   if (sum > 0n) sums.set(name, sum);
   else sums.delete(name);
-}
-
-function subject(kind: RateSubject["kind"], id: string, record: RateLimits | undefined): RateSubject {
-  return { kind, id, limits: rateLimitsOf(record ?? {}) };
-}
-
-function budget(kind: BudgetKind, id: string, record: Budget | undefined): Omit<BudgetState, "spend"> {
-  return { kind, id, budget: record ?? {} };
-}
-
-function budgetNames({ keyId, teamId, organizationId, userId }: ReserveInput, model: Model | undefined): string[] {
-  return [
-    budgetName("key", keyId),
-    budgetName("team", teamId),
-    budgetName("organization", organizationId),
-    ...(userId === undefined ? [] : [budgetName("user", userId)]),
-    ...(model ? [budgetName("model", model.id)] : []),
-  ];
 }
 
 function refuseBlocked(team: Team | undefined): void {

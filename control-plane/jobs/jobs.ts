@@ -18,7 +18,18 @@ import { removeOldRecords } from "./remove-records.ts";
 
 type Deps = Pick<
   ControlDeps,
-  "store" | "clock" | "random" | "logger" | "reservations" | "config" | "gateway" | "secrets" | "mailer" | "sendWebhook" | "backups"
+  | "store"
+  | "clock"
+  | "random"
+  | "logger"
+  | "reservations"
+  | "counted"
+  | "config"
+  | "gateway"
+  | "secrets"
+  | "mailer"
+  | "sendWebhook"
+  | "backups"
 >;
 
 /** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
@@ -47,6 +58,7 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
     every(1000, anchorLedger, deps, stop.signal),
     every(1000, deliverOutbox, deps, stop.signal),
     every(10_000, async () => void deps.reservations.expire(), deps, stop.signal),
+    every(10_000, async () => deps.counted.expire(), deps, stop.signal),
     every(
       ROTATION_STEP_MS,
       async function rotateRootSecret(now) {

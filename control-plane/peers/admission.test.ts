@@ -5,6 +5,7 @@ import { everyMethod } from "../../common/grpc/every-method-fixture.ts";
 import type { IncomingCall } from "../../common/grpc/server.ts";
 import { peerOf, peerUri, ROLES } from "../../common/peers/peer.ts";
 import { AccessServiceService } from "../../proto/gen/tributary/access/v1/access.ts";
+import { RatesServiceService } from "../../proto/gen/tributary/rates/v1/rates.ts";
 import { SystemServiceService } from "../../proto/gen/tributary/system/v1/system.ts";
 import { openPlatform, type Platform } from "../services/platform-fixture.ts";
 import { collect } from "../stores/page.ts";
@@ -14,6 +15,7 @@ import { rolesOf } from "./roles.ts";
 
 const { lease, settle, reserve, reserveMany, watch, flushed } = AccessServiceService;
 const { reportEdge } = SystemServiceService;
+const { countCalls } = RatesServiceService;
 
 /** A call with a certificate of our authority that has these alternative names. */
 const callOf = (subjectaltname: string | undefined): IncomingCall => ({
@@ -35,10 +37,12 @@ const audited = async () =>
     .filter(({ action }) => action === "peer.refused")
     .map(({ target, details }) => ({ target, ...JSON.parse(details) }));
 
-test("every method of every service has its roles, and none is for trainers or other control planes", async () => {
+test("every method of every service has its roles; none is for trainers, and only the limits of others are for control planes alone", async () => {
   for (const { path } of await everyMethod()) {
     expect([path, rolesOf(path).length > 0]).toEqual([path, true]);
-    expect(rolesOf(path).filter((role) => role === "trainer" || role === "control-plane")).toEqual([]);
+    const isForPlanes = path.startsWith("/tributary.rates.v1.RatesService/");
+    if (isForPlanes) expect(rolesOf(path)).toEqual(["control-plane"]);
+    else expect(rolesOf(path).filter((role) => role === "trainer" || role === "control-plane")).toEqual([]);
   }
   expect(rolesOf("/tributary.access.v1.AccessService/Unknown")).toEqual([]);
 });
@@ -115,6 +119,9 @@ test("a control plane forwards a call as the edge that made it, and only as that
   expect(await admit(lease.path, forwarded(plane, "tributary://edge/edge-2"), own)).toMatchObject({ code: "FORBIDDEN" });
   expect(await admit(lease.path, forwarded(plane, "tributary://coordinator/c"), own)).toMatchObject({ code: "FORBIDDEN" });
   expect(await admit(lease.path, forwarded(plane, ""), own)).toMatchObject({ code: "UNAUTHORIZED" });
+  // In its own name it asks for limits that the other one counts, and an edge does not.
+  expect(admit(countCalls.path, forwarded(plane, "tributary://control-plane/cp-2"), {})).toBeUndefined();
+  expect(await admit(countCalls.path, EDGE_1, {})).toMatchObject({ code: "FORBIDDEN" });
   // Without a caller to name, another control plane may do nothing.
   expect(await admit(lease.path, callOf(plane), own)).toMatchObject({ code: "FORBIDDEN" });
   expect(await admit(lease.path, forwarded("URI:tributary://edge/edge-2", "tributary://edge/edge-1"), own)).toMatchObject({

@@ -10,7 +10,7 @@ import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger
 import { NotOwner } from "../domain/not-owner.ts";
 import { requireOwner } from "../slots/require-owner.ts";
 import { allSlots, type Slots } from "../slots/slots.ts";
-import { createForwarder } from "./forward.ts";
+import { createForwarder, type Forwarder } from "./forward.ts";
 
 const COUNT = 2;
 /** One organization of each slot. */
@@ -23,6 +23,7 @@ interface TestPlane {
   readonly address: string;
   readonly seen: Record<string, string>[];
   readonly settled: string[][];
+  readonly ask: Forwarder["ask"];
   close(): void;
 }
 
@@ -44,7 +45,7 @@ async function openPlane(place: number, owners: readonly number[], addresses: st
       return owner === undefined || owner < 0 ? undefined : { ...planeOf(owner), epoch: 1 };
     },
   };
-  const { elsewhere, close } = createForwarder({ slots, clock: systemClock, open: openChannel });
+  const { elsewhere, ask, close } = createForwarder({ slots, clock: systemClock, open: openChannel });
   const server: Server = createGrpcServer();
   const ledger = {
     getBalance: async (_request, context) => {
@@ -72,6 +73,7 @@ async function openPlane(place: number, owners: readonly number[], addresses: st
     address: `127.0.0.1:${port}`,
     seen,
     settled,
+    ask,
     close: () => {
       close();
       server.forceShutdown();
@@ -141,6 +143,21 @@ test("a report about organizations of several owners is divided, and its answer 
   expect(answer).toEqual({ settled: 3n, repeatedBefore: 0n });
   expect(first.settled).toEqual([[zero]]);
   expect(second.settled).toEqual([[one, one]]);
+});
+
+test("a plane asks the owner of a slot by itself, answers if it is the owner, and waits while nobody is", async () => {
+  const addresses: string[] = [];
+  const owners = [0, -1];
+  const first = await openPlane(0, owners, addresses);
+  const second = await openPlane(1, owners, addresses);
+  const returns = [{ organizationId: ORGANIZATIONS[1], generation: 1n, released: 0n }];
+  const request = { settlements: [], edgeId: "edge-1", returns, endedEdges: [] };
+  const call = { method: AccessServiceService.settle, request, here: async () => "here" };
+  expect(await first.ask(0, call)).toBe("here");
+  const answer = first.ask(1, call);
+  owners[1] = 1;
+  expect(await answer).toEqual({ settled: 1n, repeatedBefore: 0n });
+  expect(second.settled).toEqual([[ORGANIZATIONS[1]]]);
 });
 
 test("the error that users see names no slot", () => {

@@ -2,7 +2,7 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, asAppError } from "../../common/errors.ts";
 import type { CallOptions, Channel } from "../../common/grpc/client.ts";
 import { isUnsent } from "../../common/grpc/fail-over.ts";
-import type { Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
+import type { CallContext, Elsewhere, UnansweredCall } from "../../common/grpc/server.ts";
 import { orElse } from "../../common/ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../../common/peers/control-token.ts";
 import { peerOf, peerUri } from "../../common/peers/peer.ts";
@@ -28,15 +28,33 @@ export interface ForwardDeps {
   readonly clock: Clock;
   /** Opens a channel to the control plane at an address, on which this one proves itself. */
   readonly open: (address: string) => PlaneChannel;
+  /** The name in this control plane's certificate; absent where processes present a token. */
+  readonly name?: string | undefined;
 }
 
 type PlaneChannel = Pick<Channel, "service" | "close">;
 
-/** Sends a call to the control plane at an address, in the name of who made it. */
-type Send = (address: string, call: Omit<UnansweredCall, "here" | "remainingMs">, deadlineMs: number) => Promise<unknown>;
+/** A call that the owner of a slot has to answer, in the name of who made it. */
+interface OwnersCall extends Omit<UnansweredCall, "authContext"> {
+  /** The certificate's name of who made it; empty where processes present a token. */
+  readonly from: string;
+}
+
+/** Sends a call to the control plane at an address. */
+type Send = (address: string, call: Omit<OwnersCall, "here" | "remainingMs">, deadlineMs: number) => Promise<unknown>;
+
+/** A call that this control plane makes itself. `here` answers it if this one owns the slot by now. */
+type OwnCall = Pick<OwnersCall, "method" | "request" | "here">;
+
+export interface Forwarder {
+  readonly elsewhere: Elsewhere;
+  /** Asks the owner of a slot. Throws UNAVAILABLE if nobody owns it in time. */
+  ask(slot: number, call: OwnCall): Promise<unknown>;
+  close(): void;
+}
 
 /** Answers calls for slots of others at their owner: one hop, and while nobody owns the slot it waits. */
-export function createForwarder({ slots, clock, open }: ForwardDeps): { elsewhere: Elsewhere; close(): void } {
+export function createForwarder({ slots, clock, open, name = "" }: ForwardDeps): Forwarder {
   const channels = new Map<string, PlaneChannel>();
   const channelTo = (address: string): PlaneChannel => {
     const channel = channels.get(address) ?? open(address);
@@ -45,14 +63,14 @@ export function createForwarder({ slots, clock, open }: ForwardDeps): { elsewher
   };
   const send: Send = (address, call, deadlineMs) => callAt(channelTo(address), call, deadlineMs);
 
-  const sendOrRun = (slot: number, call: UnansweredCall, deadlineMs: number): Promise<unknown> | undefined => {
+  const sendOrRun = (slot: number, call: OwnersCall, deadlineMs: number): Promise<unknown> | undefined => {
     if (slots.isOwned(slot)) return call.here(call.request);
     const owner = slots.ownerOf(slot);
     return owner && send(owner.address, call, deadlineMs);
   };
 
   /** The answer, or the slot that still has to be found. */
-  const attempt = async (slot: number, call: UnansweredCall, deadlineMs: number): Promise<{ answer: unknown } | { slot: number }> => {
+  const attempt = async (slot: number, call: OwnersCall, deadlineMs: number): Promise<{ answer: unknown } | { slot: number }> => {
     try {
       const answer = sendOrRun(slot, call, deadlineMs);
       return answer ? { answer: await answer } : { slot };
@@ -63,7 +81,7 @@ export function createForwarder({ slots, clock, open }: ForwardDeps): { elsewher
     }
   };
 
-  const answerElsewhere = async (first: number, call: UnansweredCall): Promise<unknown> => {
+  const answerElsewhere = async (first: number, call: OwnersCall): Promise<unknown> => {
     const endMs = clock.monotonicMs() + Math.min(WAIT_MS, call.remainingMs) - ANSWER_MS;
     for (let slot = first; ; ) {
       const deadlineMs = endMs - clock.monotonicMs();
@@ -79,13 +97,26 @@ export function createForwarder({ slots, clock, open }: ForwardDeps): { elsewher
   const keyOf = (slot: number) => (slots.isOwned(slot) ? slots.self.id : (slots.ownerOf(slot)?.id ?? `slot ${slot}`));
 
   return {
-    elsewhere: (thrown, call) => {
+    elsewhere: (thrown, unanswered) => {
       if (!(thrown instanceof NotOwner)) return undefined;
+      const { authContext, ...rest } = unanswered;
+      const peer = peerOf(authContext.sslPeerCertificate?.subjectaltname);
+      const call: OwnersCall = { ...rest, from: peer === undefined ? "" : peerUri(peer) };
       // One hop: the plane that forwarded it looks for the owner again.
       if (call.context.metadata[FORWARDED_KEY] !== undefined) return Promise.reject(movedOn(thrown));
       const parts = partsOf(call, (organizationId) => keyOf(slotOf(organizationId, slots.count)));
       if (parts === undefined) return answerElsewhere(thrown.slot, call);
       return parts.answer((request, organizationId) => answerElsewhere(slotOf(organizationId, slots.count), { ...call, request }));
+    },
+    ask: async (slot, call) => {
+      const context: CallContext = { metadata: {}, signal: new AbortController().signal, setHeader: () => {} };
+      try {
+        return await answerElsewhere(slot, { ...call, from: name, context, remainingMs: WAIT_MS });
+      } catch (thrown) {
+        // Not as NotOwner: that would send the call that asks to this owner too.
+        if (!(thrown instanceof NotOwner)) throw thrown;
+        throw new AppError("UNAVAILABLE", thrown.message, { internal: thrown.internal, retryAfterSeconds: 1 });
+      }
     },
     close: () => {
       for (const channel of channels.values()) channel.close();
@@ -98,16 +129,15 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([CONTROL_TOKEN_KEY, FORWARDED_K
 
 async function callAt(
   channel: PlaneChannel,
-  { method, request, context, authContext }: Parameters<Send>[1],
+  { method, request, context, from }: Parameters<Send>[1],
   deadlineMs: number,
 ): Promise<unknown> {
   const given = Object.entries(context.metadata).filter(([name]) => !OWN_HEADERS.has(name) && !name.startsWith("grpc-"));
-  const peer = peerOf(authContext.sslPeerCertificate?.subjectaltname);
   const { call } = channel.service({ call: method }) as unknown as { call(request: unknown, options: CallOptions): Promise<unknown> };
   return call(request, {
     deadlineMs,
     signal: context.signal,
-    metadata: { ...Object.fromEntries(given), [FORWARDED_KEY]: peer === undefined ? "" : peerUri(peer) },
+    metadata: { ...Object.fromEntries(given), [FORWARDED_KEY]: from },
     onHeader: (header) => {
       for (const [name, value] of Object.entries(header)) if (!OWN_HEADERS.has(name)) context.setHeader(name, value);
     },

@@ -7,6 +7,7 @@ import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { OrganizationsServiceService } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../../proto/gen/tributary/proof/v1/proof.ts";
+import { RatesServiceService } from "../../proto/gen/tributary/rates/v1/rates.ts";
 import { RecordsServiceService } from "../../proto/gen/tributary/records/v1/records.ts";
 import { SystemServiceService } from "../../proto/gen/tributary/system/v1/system.ts";
 import { TeamsServiceService } from "../../proto/gen/tributary/teams/v1/teams.ts";
@@ -29,6 +30,7 @@ const SERVICES: readonly (readonly [Methods, Roles])[] = [
   // Provider keys, credit and tenants' records are for edges alone: an operator has the platform API.
   [AccessServiceService, EDGE],
   [RecordsServiceService, EDGE],
+  [RatesServiceService, ["control-plane"]],
   [AuditServiceService, PEOPLE],
   [CatalogServiceService, PEOPLE],
   [IdentityServiceService, PEOPLE],

@@ -3,6 +3,7 @@ import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
 import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
+import type { CountedCalls } from "../credit/counted-calls.ts";
 import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { SettlementSpans } from "../credit/settlement-spans.ts";
@@ -61,6 +62,8 @@ export interface ControlDeps {
   readonly payments: Payments | undefined;
   /** Credit and rate limits held by calls that are reserved one by one. */
   readonly reservations: Reservations;
+  /** Calls of other control planes' organizations, under limits that this control plane counts. */
+  readonly counted: CountedCalls;
   /** Which slots this control plane owns, and who owns the others. */
   readonly slots: Slots;
   /** Leases of credit to edges. */

@@ -6,7 +6,9 @@ import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { Backups } from "../backup/backups.ts";
 import { readControlConfig } from "../config.ts";
+import { CountedCalls } from "../credit/counted-calls.ts";
 import { Leases } from "../credit/leases.ts";
+import { RateLimiter } from "../credit/rate-limiter.ts";
 import { Reservations } from "../credit/reservations.ts";
 import { Settler } from "../credit/settler.ts";
 import { createReceiptSigner } from "../crypto/receipt-signer.ts";
@@ -121,7 +123,8 @@ function createDeps(given: {
   const { store, clock, mails } = given;
   const config = readControlConfig({ SIGNUP_GRANT_NANO_USD: "1000", ...given.environment });
   const secrets = deriveSecrets(Buffer.alloc(32, 1), systemRandom);
-  const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy });
+  const rates = new RateLimiter(clock);
+  const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy, rates });
   const edges = new Edges(clock);
   return {
     config,
@@ -149,6 +152,7 @@ function createDeps(given: {
     sendWebhook: async () => ({ kind: "answered", status: 200 }),
     payments: undefined,
     reservations,
+    counted: new CountedCalls(rates, clock),
     slots: allSlots({ count: store.slots, self: { id: "test", address: "127.0.0.1:4100" } }),
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
     settler: new Settler({ store, reservations, clock, logger: silentLogger }),

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { systemClock } from "../../common/clock.ts";
 import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { limitName, slotOf } from "../../common/slots.ts";
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../helpers/mongod.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
@@ -105,6 +106,52 @@ test("60 requests a minute are 60, over both planes and both edges", async () =>
     expect(countsOf(answers)).toEqual({ "200": 60, "429": 30 });
   }
 }, 60_000);
+
+/** The owner of the slot of a name, as the store has it. */
+async function ownerOf(name: string): Promise<string> {
+  const order = client?.db("planes").collection<{ _id: string; owner?: string | null }>("transactionOrder");
+  return (await order?.findOne({ _id: `slot:${slotOf(name, 256)}` }))?.owner ?? "";
+}
+
+/** The first name with each owner. */
+async function byOwner<Named>(named: readonly Named[], nameOf: (one: Named) => string): Promise<Map<string, Named>> {
+  const found = new Map<string, Named>();
+  for (const one of named.toReversed()) found.set(await ownerOf(nameOf(one)), one);
+  return found;
+}
+
+test("40 requests a minute of a model are 40 for organizations of both planes together, whichever plane counts them", async () => {
+  if (!set) return;
+  const callers = await byOwner(
+    await Promise.all(Array.from({ length: 12 }, (_, index) => newTenant(at(index), { creditNano: 1_000_000_000 }))),
+    ({ organizationId }) => organizationId,
+  );
+  const names = Array.from({ length: 40 }, (_, index) => `scarce-${index}`);
+  const models = await byOwner(names, (id) => limitName({ kind: "model", id }));
+  expect([callers.size, models.size]).toEqual([2, 2]);
+  const token = await adminToken(at(0));
+  const keys = [...callers.values()].map(({ key }) => key);
+  for (const name of models.values()) {
+    const pricing = { unit: "token", input: 1_000_000, output: 1_000_000 };
+    const body = { name, provider: "echo", inferenceModelId: "echo", rpm: 40, pricing };
+    expect((await call(at(0).url, "POST", "/api/admin/models", { token, body })).status).toBe(201);
+    const answers: Answer[] = [];
+    for (let wave = 0; wave < 5; wave++) {
+      const calls = Array.from({ length: 16 }, (_, index) => knownChat(at(index), keys[(index >> 1) % 2] ?? "", name));
+      answers.push(...(await Promise.all(calls)));
+    }
+    expect(countsOf(answers)).toEqual({ "200": 40, "429": 40 });
+  }
+}, 60_000);
+
+/** An edge that has not heard of a new model answers that there is none. */
+async function knownChat(edge: { url: string }, key: string, model: string): Promise<Answer> {
+  for (;;) {
+    const answer = await chat(edge, key, "a", { model, max_tokens: 5 });
+    if (answer.status !== 404) return answer;
+    await systemClock.sleep(50);
+  }
+}
 
 /** Like a client that comes again after a 503: on a busy machine a new key may not be looked up in time. */
 async function patientChat(edge: { url: string }, key: string, content: string): Promise<Answer> {
