@@ -69,7 +69,7 @@ bench-store: generate ## settlement and paging figures of both stores
 bench-money: generate ## what the journal costs a call, how fast both stores settle, and how many RPCs a call makes
 	node scripts/bench-money.ts
 
-cluster: generate ## all roles on loopback addresses with mutual TLS; each is killed, stopped and terminated under load, and so is the store's primary
+cluster: generate ## all roles on loopback addresses with mutual TLS; each is killed, stopped, terminated and restarted in turn under load, and the store's primary is struck
 	node scripts/cluster.ts
 
 fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary

@@ -17,8 +17,8 @@ export interface Member {
   readonly address: string;
   /** Replaced when it starts again. */
   process: ServiceProcess;
-  /** Starts it again at the same address with the same folder. */
-  start(): Promise<void>;
+  /** Starts it again at the same address with the same folder, also from the code of another release. */
+  start(code?: { root: string | undefined }): Promise<void>;
   /** Removes its folder, as when its host is lost. The process must have ended. */
   loseDisk(): void;
 }
@@ -33,6 +33,8 @@ export interface ClusterOptions {
   /** Content of the gateway's configuration file. */
   readonly config?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Folder of the code that the members run first; this repository if absent. */
+  readonly root?: string | undefined;
 }
 
 export interface Cluster {
@@ -67,7 +69,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   };
   try {
     for (const plan of await planOf(options, { folder, uri: store.uri })) {
-      const members = plan.map(memberOf);
+      const members = plan.map((planned) => memberOf(planned, options));
       started.push(...members);
       await Promise.all(members.map(({ process }) => process.ready));
     }
@@ -163,22 +165,29 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
       member("edge", index, {
         entry: "gateway-edge/main.ts",
         port: edgePort,
-        env: { ...tls(`edge-${index}`), ...control, ...coordinator, HOST: host, PORT: String(edgePort), DRAIN_MS: "20000" },
+        env: {
+          ...tls(`edge-${index}`),
+          ...control,
+          ...coordinator,
+          HOST: host,
+          PORT: String(edgePort),
+          DRAIN_MS: options.env?.["DRAIN_MS"] ?? "20000",
+        },
       }),
     ),
   ];
 }
 
-function memberOf({ role, index, address, entry, folder, env }: Planned): Member {
+function memberOf({ role, index, address, entry, folder, env }: Planned, { root: firstRoot }: Pick<ClusterOptions, "root">): Member {
   const nodeFlags = role === "control plane" || role === "edge" ? SERVICE_NODE_FLAGS : HARDENING_FLAGS;
-  const launch = () => startProcess({ entry, name: `${role} ${index}`, env, nodeFlags });
+  const launch = (root: string | undefined) => startProcess({ entry, name: `${role} ${index}`, env, nodeFlags, root });
   return {
     role,
     index,
     address,
-    process: launch(),
-    async start() {
-      this.process = launch();
+    process: launch(firstRoot),
+    async start(code) {
+      this.process = launch(code?.root);
       await this.process.ready;
     },
     loseDisk: () => rmSync(folder, { recursive: true, force: true }),

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { resolve } from "node:path";
 import type { ProcessReport } from "../../common/process.ts";
 
-const root = resolve(import.meta.dirname, "../..");
+const ownRoot = resolve(import.meta.dirname, "../..");
 const READY_MAX_MS = 30_000;
 const STOP_MAX_MS = 35_000;
 
@@ -24,8 +24,8 @@ export interface ServiceProcess {
   readonly stdout: string;
   readonly stderr: string;
   readonly exited: Promise<ProcessExit>;
-  /** Sends a signal (by default SIGTERM) and waits for the exit; kills the process after 35 s. */
-  stop(signal?: NodeJS.Signals): Promise<ProcessExit>;
+  /** Sends a signal (by default SIGTERM) and waits for the exit; kills the process after `maxMs`, by default 35 s. */
+  stop(signal?: NodeJS.Signals, maxMs?: number): Promise<ProcessExit>;
   /** Kills the process like a power cut, and waits for its exit. */
   kill9(): Promise<ProcessExit>;
 }
@@ -37,12 +37,14 @@ export interface StartOptions {
   readonly name: string;
   /** Prefix of the command, such as a wrapper that changes the environment and then executes it. */
   readonly launcher?: readonly string[] | undefined;
+  /** Folder of the code; this repository if absent. */
+  readonly root?: string | undefined;
   /** Node flags. */
   readonly nodeFlags?: readonly string[] | undefined;
 }
 
 /** Starts a service as in production: a separate process, from source. Only PATH and folders are inherited. */
-export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }: StartOptions): ServiceProcess {
+export function startProcess({ entry, env, name, launcher = [], nodeFlags = [], root = ownRoot }: StartOptions): ServiceProcess {
   const [command = process.execPath, ...words] = [...launcher, process.execPath, ...nodeFlags, resolve(root, entry)];
   const child = spawn(command, words, {
     cwd: root,
@@ -63,8 +65,8 @@ export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }
   // "close" instead of "exit", because all output has arrived by then.
   const exited = once(child, "close").then(([code, signal]) => ({ code, signal }) as ProcessExit);
   const ready = firstReady(child, exited, () => `${name}: ${texts.stderr.slice(-2_000)}`);
-  const end = (signal: NodeJS.Signals) => {
-    const lastResort = setTimeout(() => child.kill("SIGKILL"), STOP_MAX_MS);
+  const end = (signal: NodeJS.Signals, maxMs = STOP_MAX_MS) => {
+    const lastResort = setTimeout(() => child.kill("SIGKILL"), maxMs);
     child.kill(signal);
     return exited.finally(() => clearTimeout(lastResort));
   };
@@ -80,7 +82,7 @@ export function startProcess({ entry, env, name, launcher = [], nodeFlags = [] }
     get stderr() {
       return texts.stderr;
     },
-    stop: (signal = "SIGTERM") => end(signal),
+    stop: (signal = "SIGTERM", maxMs) => end(signal, maxMs),
     kill9: () => end("SIGKILL"),
   };
 }
