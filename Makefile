@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-recordings check bench-store bench-smoke bench-training bench-money cluster fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money cluster fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ test: generate console ## every test, on the embedded store and on a real MongoD
 
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)
+
+test-ml: generate ## Python participants with heavy packages: an unmodified Flower app of scikit-learn in a federation
+	node scripts/test-ml.ts $(ARGS)
 
 test-recordings: generate ## recorded answers of real providers behind the gateway, by chat, messages and responses: RECORDINGS=<folder>
 	RECORDINGS="$(abspath $(RECORDINGS))" node scripts/test.ts test/recordings $(ARGS)

@@ -20,15 +20,16 @@ export async function startTrainer(env: Readonly<Record<string, string>> = {}): 
   return { url: `http://127.0.0.1:${port}`, process };
 }
 
-const FROM_SOURCE = { python: process.env["TEST_PYTHON"] ?? "python3", env: { PYTHONPATH: resolve(root, "sdk/python/src") } };
-
 /** A participant of the Python SDK, which needs only the standard library; by default from source, else as it is installed. */
 export async function startPythonParticipant(
-  installed: { python: string; env?: Record<string, string> } = FROM_SOURCE,
+  given: { program?: readonly string[]; python?: string; cwd?: string; env?: Readonly<Record<string, string>>; isInstalled?: true } = {},
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const port = await freePort();
-  const child = spawn(installed.python, [resolve(root, "test/helpers/python-participant.py")], {
-    env: { PATH: process.env["PATH"], ...installed.env, TRAINER_PORT: String(port) },
+  const { program = [resolve(root, "test/helpers/python-participant.py")], python = process.env["TEST_PYTHON"] ?? "python3", cwd } = given;
+  const source = given.isInstalled ? {} : { PYTHONPATH: resolve(root, "sdk/python/src") };
+  const child = spawn(python, program, {
+    env: { PATH: process.env["PATH"], ...source, TRAINER_PORT: String(port), ...given.env },
+    ...(cwd === undefined ? {} : { cwd }),
     stdio: ["ignore", "ignore", "pipe"],
   });
   process.once("exit", () => child.kill("SIGKILL"));

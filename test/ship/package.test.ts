@@ -117,7 +117,7 @@ if (python === undefined) {
     const own = join(venv, "bin/python");
     await run(python, ["-m", "venv", "--without-pip", venv]);
     await run(python, ["-m", "pip", "--python", own, "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel]);
-    const participant = await startPythonParticipant({ python: own });
+    const participant = await startPythonParticipant({ python: own, isInstalled: true });
     try {
       const tenant = await newTenant({ url }, { name: "wheel", creditNano: 1_000_000_000 });
       const body = { name: "wheel", rounds: 2, task: { name: "own" }, participants: [{ url: participant.url }] };

@@ -1,9 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { adminToken, call, newTenant, type Tenant } from "../../helpers/api.ts";
-import { federationWhen, startTrainer } from "../../helpers/federations.ts";
+import { federationWhen, startPythonParticipant, startTrainer } from "../../helpers/federations.ts";
 import { type System, startSystem } from "../../helpers/system.ts";
 
 const task = {
@@ -30,6 +30,9 @@ afterAll(async () => {
 
 const ask = (method: string, path: string, body?: unknown, token: string = tenant.token) =>
   call(system.url, method, `/training/federations${path}`, { token, ...(body === undefined ? {} : { body }) });
+
+const LOOK_MS = 50;
+const pause = () => new Promise((resolve) => setTimeout(resolve, LOOK_MS));
 
 async function create(more: object = {}): Promise<string> {
   const answer = await ask("POST", "", { task, rounds: 3, participants: nodes.map(({ url }) => ({ url })), ...more });
@@ -368,6 +371,27 @@ test("whoever has the join link of an open federation takes part, until it is fu
     ]);
   }
   expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
+});
+
+test("a Python participant joins by a link, shows its progress, and trains once though the coordinator is killed meanwhile", async () => {
+  const created = await ask("POST", "", { task: "own", rounds: 1, enrollment: "open", eval: { mode: "none" } });
+  const { federation, joinLink } = created.body;
+  const marks = join(system.folder, "python");
+  mkdirSync(marks);
+  const python = await startPythonParticipant({
+    program: [join(import.meta.dirname, "../../helpers/python-joined.py")],
+    env: { TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: marks, MARKS: marks },
+  });
+  const participants = async () => (await ask("GET", `/${federation.id}/rounds`)).body.data[0]?.participants ?? [];
+  while ((await participants())[0]?.progress !== 0.5) await pause();
+  expect(await participants()).toMatchObject([{ participantId: "p1", state: "selected" }]);
+  await system.killCoordinator();
+  writeFileSync(join(marks, "finish"), "");
+  const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: 50_000 });
+  await python.stop();
+  expect(done).toMatchObject({ state: "completed", head: { round: 1 } });
+  expect(await participants()).toMatchObject([{ participantId: "p1", state: "accepted", samples: 3 }]);
+  expect(readFileSync(join(marks, "trained"), "utf8")).toBe("p1 1\n");
 });
 
 test("a committed round is published with its lineage, by a key too, and rolled back to the version before", async () => {
