@@ -85,12 +85,7 @@ await runMain("tributary control-plane", async () => {
   const receipts = createReceiptSigner(secrets);
   const self = { id: random.bytes(16).toString("hex"), address: config.advertise };
   const slots = await startSlots({ store, clock, logger, self }, fence);
-  const forwarder = createForwarder({
-    slots,
-    clock,
-    open: (address) => openChannel(address, proofOf(config)),
-    name: config.tls && peerUri(config.tls.peer),
-  });
+  const forwarder = forwarderOf(config, slots);
   const held = createReservations(store, { slots, forwarder, config, logger });
   const edges = new Edges(clock);
   const exporter = await openExporter(config, { clock, logger, role: "control-plane" });
@@ -102,10 +97,7 @@ await runMain("tributary control-plane", async () => {
     random,
     logger,
     secrets,
-    passwords: createPasswords(random),
-    isCommonPassword: loadCommonPasswords(),
-    tokens: createTokens(secrets, clock),
-    receipts,
+    ...{ passwords: createPasswords(random), isCommonPassword: loadCommonPasswords(), tokens: createTokens(secrets, clock), receipts },
     mailer: createMailer({ ...config.mail, logger: createLogger("control-plane", config.logLevel, undefined, redactCredentials) }),
     oidc: await openIssuer(config),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
@@ -170,9 +162,11 @@ function createLimits(config: ControlConfig) {
   return { addressLimits: new AddressLimits(config), loginAttempts: new LoginAttempts(), logScans: new LogScans({ clock }) };
 }
 
-/** How this control plane proves itself to others. */
-function proofOf(config: ControlConfig): Proof {
-  return config.tls ? { tls: config.tls } : { token: presentedToken(config, random) };
+/** Sends calls for slots of other control planes to them, to which this one proves itself by its certificate or the token. */
+function forwarderOf(config: ControlConfig, slots: Slots): Forwarder {
+  const proof: Proof = config.tls ? { tls: config.tls } : { token: presentedToken(config, random) };
+  const name = config.tls && peerUri(config.tls.peer);
+  return createForwarder({ slots, clock, open: (address) => openChannel(address, proof), name });
 }
 
 function reload(gateway: GatewayConfigFile, logger: Logger): void {
