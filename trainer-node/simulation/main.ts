@@ -11,7 +11,10 @@ import { simulate } from "./simulate.ts";
 const BAR_COLUMNS = 40;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean" }, clients: { type: "string" }, rounds: { type: "string" }, strategy: { type: "string" } },
+  options: {
+    json: { type: "boolean" },
+    ...{ clients: { type: "string" }, rounds: { type: "string" }, strategy: { type: "string" }, python: { type: "string" } },
+  },
 });
 
 try {
@@ -49,11 +52,12 @@ async function main(): Promise<void> {
 
 /** Command line options take precedence over the file. */
 function named(): Record<string, unknown> {
-  const { clients, rounds, strategy } = values;
+  const { clients, rounds, strategy, python } = values;
   return {
     ...(clients === undefined ? {} : { clients: Number(clients) }),
     ...(rounds === undefined ? {} : { rounds: Number(rounds) }),
     ...(strategy === undefined ? {} : { strategy }),
+    ...(python === undefined ? {} : { python }),
   };
 }
 

@@ -20,8 +20,10 @@ const simulation = z.object({
       work: z.enum(["partial", "dropped"], "must be partial or dropped"),
     })
     .optional(),
-  /** A module of registered functions, as in a node's TRAINER_FUNCTIONS. */
+  /** A module of registered functions, as in a node's TRAINER_FUNCTIONS, or a Python file (`.py`) that registers functions of the SDK. */
   functions: z.string().min(1).optional(),
+  /** The Python that runs such a file. */
+  python: z.string().min(1).default("python3"),
 });
 
 /** A simulation has no stored models to start from. */
@@ -35,8 +37,8 @@ export interface SimulationOptions extends z.infer<typeof simulation> {
 
 /** Reads a federation's settings and the simulation's own. Throws one error with every problem. */
 export function readSimulation(value: unknown): SimulationOptions {
-  const { clients, threads, stragglers, functions, ...settings } = Object(value) as Record<string, unknown>;
-  const own = simulation.safeParse({ clients, threads, stragglers, functions });
+  const { clients, threads, stragglers, functions, python, ...settings } = Object(value) as Record<string, unknown>;
+  const own = simulation.safeParse({ clients, threads, stragglers, functions, python });
   const federation = federationSettings.refine(isStartHere, START_HERE).safeParse(settings);
   const problems = [...(own.error?.issues ?? []), ...(federation.error?.issues ?? [])];
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { createLogger } from "../../common/logger.ts";
 import { firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -61,6 +62,46 @@ test("virtual clients add the noise that dp local asks for, and its epsilon is c
   expect(rounds[0]?.participants.every(({ state }) => state === "accepted")).toBe(true);
   expect(rounds[0]?.epsilon).toBeGreaterThan(0);
 }, 30_000);
+
+describe("Python functions", () => {
+  const functions = join(import.meta.dirname, "python/__fixtures__/functions.py");
+  const own = { clients: 20, rounds: 3, fraction: 0.5, threads: 2, functions, eval: { mode: "sites" } };
+  const parts = { partition: { scheme: "iid" } };
+
+  test("train and evaluate run in processes, get their part, round and id, and leave the records of any simulation", async () => {
+    const rounds = await run({ ...own, task: { name: "own", config: { step: 2 }, dataset: parts } });
+    expect(rounds.map(({ participants }) => participants.filter(({ state }) => state === "accepted").length)).toEqual([10, 10, 10]);
+    for (const { round, participants } of rounds) {
+      // The function returns its part's number, and the id and the round that it was told, as metrics.
+      for (const { participantId, samples, metrics } of participants)
+        expect([Number(samples), metrics["id"], metrics["round"]]).toEqual([
+          Number(participantId.slice(1)),
+          Number(participantId.slice(1)),
+          round,
+        ]);
+    }
+    expect(rounds.map(({ accuracy }) => accuracy?.toFixed(4))).toEqual(["0.0200", "0.0400", "0.0600"]);
+    const links = rounds.map(({ record, recordHash }) => ({ record: JSON.parse(record) as RoundRecord, hash: recordHash }));
+    expect(firstBrokenLink(links)).toBeUndefined();
+    const again = await run({ ...own, threads: 1, task: { name: "own", config: { step: 2 }, dataset: parts } });
+    expect(again.at(-1)?.recordHash).toBe(rounds.at(-1)?.recordHash);
+  }, 60_000);
+
+  test("an exception, a function that ends its process and a missing Python are reasons, not silence", async () => {
+    const failing = (config: object, more: object = {}) =>
+      run({ ...own, rounds: 1, task: { name: "own", config, dataset: parts }, ...more });
+    await expect(failing({ fail: "raise" })).rejects.toThrow("ValueError: as the test wants");
+    await expect(failing({ fail: "exit" })).rejects.toThrow(/the Python process of .*functions\.py ended \(3\)/);
+    await expect(failing({}, { python: "/no/such/python" })).rejects.toThrow("/no/such/python cannot be started");
+  }, 60_000);
+
+  test("the update of a client is clipped and noised around its function", async () => {
+    const dp = { mode: "local", clipNorm: 0.5, noiseMultiplier: 1, delta: 1e-5 };
+    const [round] = await run({ ...own, rounds: 1, dp, task: { name: "own", config: { step: 2 }, dataset: parts } });
+    expect(round?.epsilon).toBeGreaterThan(0);
+    expect(round?.participants.every(({ metrics }) => metrics["noise_deviation"] === 0.5)).toBe(true);
+  }, 60_000);
+});
 
 test("what a simulation cannot be is said by its field, all at once", () => {
   expect(() => readSimulation({ task: "softmax", clients: 0, stragglers: { share: 1, work: "some" }, rounds: 0 })).toThrow(

@@ -1,26 +1,20 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
-import { CAPABILITIES } from "../../common/training/capabilities.ts";
 import type { Participant, Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { createAggregation } from "../coordinator/aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "../coordinator/blobs/blob-folder.ts";
 import type { FederationRun } from "../coordinator/deps.ts";
 import { runFederation } from "../coordinator/run-federation.ts";
-import { createPool } from "../pool/pool.ts";
 import { createMemoryControl } from "./memory-control.ts";
+import { openClients } from "./open-clients.ts";
 import type { SimulationOptions } from "./options.ts";
-import { stragglersOf } from "./stragglers.ts";
-import { createVirtualClients } from "./virtual-clients.ts";
 
 const BLOB_BYTES_MAX = 16 * 1024 ** 3;
-const TASK_MS_MAX = 3_600_000;
-const HEAP_MB = 2048;
 const RECORD_BYTES = 64 * 1024 * 1024;
 
 /** How a simulation reports and stops. */
@@ -32,22 +26,14 @@ export interface SimulationHooks {
 
 /**
  * Runs a federation of virtual clients in this process. Selection, deadlines, strategies, evaluation and records are the coordinator's.
- * Only the participants are threads, and the control plane's state is in memory. Updates are on disk until their round is committed, so
+ * Only the participants are threads or Python processes, and the control plane's state is in memory. Updates are on disk until their round is committed, so
  * memory does not grow with the number of clients.
  */
 export async function simulate(options: SimulationOptions, { logger, signal, onRound }: SimulationHooks): Promise<readonly Round[]> {
-  const { settings, clients, threads, functions } = options;
+  const { settings, clients, threads } = options;
   const folder = mkdtempSync(join(tmpdir(), "tributary-simulation-"));
   const blobs = openBlobFolder({ folder, bytesMax: BLOB_BYTES_MAX, durable: false });
-  const functionsUrl = functions === undefined ? undefined : pathToFileURL(resolve(functions)).href;
-  const pool = createPool({
-    threads,
-    queueMax: clients,
-    taskTimeoutMs: TASK_MS_MAX,
-    workerHeapMb: HEAP_MB,
-    workerData: { fallback: undefined, blobFolder: folder, functionsUrl },
-    logger,
-  });
+  const virtual = openClients(options, { blobs, logger });
   const aggregation = createAggregation({ blobs, recordBytes: RECORD_BYTES, logger });
   const participants = Array.from({ length: clients }, (_, index) => virtualParticipant(`p${index + 1}`));
   const memory = createMemoryControl({
@@ -59,10 +45,9 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
       await forgetUpdates(blobs, round);
     },
   });
-  const able = CAPABILITIES.filter((name) => name !== "mask" && (name !== "steps" || functions === undefined));
   const run: FederationRun = {
     deps: {
-      participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),
+      participants: virtual.participants,
       aggregation,
       blobs,
       clock,
@@ -81,7 +66,7 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
     await runFederation(run, { isRoundOpen: false });
     return memory.rounds;
   } finally {
-    await Promise.all([pool.close(), aggregation.close()]);
+    await Promise.all([virtual.close(), aggregation.close()]);
     rmSync(folder, { recursive: true, force: true });
   }
 }

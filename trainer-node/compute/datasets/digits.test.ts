@@ -85,4 +85,28 @@ describe("partitions", () => {
     expect(largestShare(0.1)).toBeGreaterThan(largestShare(100) + 0.1);
     expect(parts({ scheme: "dirichlet", of: 5, seed: 1, alpha: 1e-4 }).reduce((sum, part) => sum + part.rows, 0)).toBe(1797);
   });
+
+  test.each([
+    { of: 10, alpha: 0.1, seed: 1 },
+    { of: 50, alpha: 0.01, seed: 2 },
+    { of: 300, alpha: 0.1, seed: 3 },
+  ])("no Dirichlet part is empty with $of parts and alpha $alpha, and every row belongs to one part", ({ of: parties, ...settings }) => {
+    const rows = Array.from({ length: parties }, (_, index) =>
+      partitionRows(digits, { scheme: "dirichlet", index, of: parties, ...settings }),
+    );
+    expect(Math.min(...rows.map(({ length }) => length))).toBeGreaterThan(0);
+    expect(rows.flatMap((part) => Array.from(part)).toSorted((left, right) => left - right)).toEqual(
+      Array.from({ length: digits.rows }, (_, row) => row),
+    );
+  });
+
+  test("more Dirichlet parts than rows leave some without any", () => {
+    const few = { rows: 3, classes: 2, labels: Int32Array.of(0, 1, 0) };
+    const sizes = Array.from(
+      { length: 5 },
+      (_, index) => partitionRows(few, { scheme: "dirichlet", index, of: 5, seed: 1, alpha: 0.5 }).length,
+    );
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(3);
+    expect(Math.max(...sizes)).toBe(1);
+  });
 });

@@ -53,19 +53,45 @@ function twoShards(dataset: Classed, shuffled: Int32Array, { index, of }: Partit
   return both;
 }
 
-/** Each class is divided by its own Dirichlet draw. Every part makes the same draws and takes its share of each. */
+/**
+ * Each class is divided by its own Dirichlet draw. Every part makes the same draws and takes its share of each. A part without any row, as
+ * small alphas give, gets one of the largest part, because a participant without rows could not train.
+ */
 function dirichletShare(dataset: Classed, shuffled: Int32Array, { index, of, alpha }: Partition, random: SeededRandom): Int32Array {
-  const taken: number[] = [];
-  for (let label = 0; label < dataset.classes; label++) {
+  const classes = Array.from({ length: dataset.classes }, (_, label) => {
     const rows = shuffled.filter((row) => dataset.labels[row] === label);
-    const shares = dirichlet(alpha, of, random);
-    let before = 0;
-    for (let part = 0; part < index; part++) before += shares[part] as number;
-    // The last part ends at the last row, independent of rounding, so that every row belongs to a part.
-    const after = index === of - 1 ? 1 : before + (shares[index] as number);
-    const start = Math.min(rows.length, Math.round(before * rows.length));
-    const end = Math.min(rows.length, Math.round(after * rows.length));
-    for (const row of rows.subarray(start, end)) taken.push(row);
+    return { rows, ends: endsOf(dirichlet(alpha, of, random), rows.length) };
+  });
+  const rowsOf = (part: number): number[] =>
+    classes.flatMap(({ rows, ends }) => Array.from(rows.subarray(part === 0 ? 0 : ends[part - 1], ends[part])));
+  const sizes = Array.from({ length: of }, (_, part) =>
+    classes.reduce((sum, { ends }) => sum + (ends[part] as number) - (part === 0 ? 0 : (ends[part - 1] as number)), 0),
+  );
+  const donors = donorsOf(sizes, dataset.rows);
+  const donor = donors.get(index);
+  if (donor !== undefined) return Int32Array.of(rowsOf(donor.part)[donor.row] as number);
+  return Int32Array.from(rowsOf(index).slice(0, sizes[index]));
+}
+
+/** Where each part ends in the rows of one class. The last one ends at the last row, independent of rounding, so that no row is lost. */
+function endsOf(shares: ArrayLike<number>, rows: number): number[] {
+  let before = 0;
+  return Array.from(shares, (share, part) => {
+    before += share;
+    return part === shares.length - 1 ? rows : Math.min(rows, Math.round(before * rows));
+  });
+}
+
+/** For each empty part, the row that it gets: the last one of the part that is the largest by then. Shrinks the sizes of those. */
+function donorsOf(sizes: number[], rows: number): Map<number, { part: number; row: number }> {
+  const donors = new Map<number, { part: number; row: number }>();
+  const empty = sizes.flatMap((size, part) => (size === 0 ? [part] : []));
+  // With fewer rows than parts some stay empty.
+  for (const part of empty.slice(0, Math.max(0, rows - (sizes.length - empty.length)))) {
+    const largest = sizes.indexOf(sizes.reduce((most, size) => Math.max(most, size), 0));
+    const row = (sizes[largest] as number) - 1;
+    sizes[largest] = row;
+    donors.set(part, { part: largest, row });
   }
-  return Int32Array.from(taken);
+  return donors;
 }

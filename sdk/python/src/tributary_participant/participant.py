@@ -82,6 +82,13 @@ def _log_to_stderr() -> None:
 
 
 _default = Participant()
+
+
+def default_functions() -> Functions:
+    """The functions that the package's own register_train, register_evaluate and register_aggregate have registered."""
+    return _default._functions
+
+
 register_train: Callable[[Function], Function] = _default.register_train
 register_evaluate: Callable[[Function], Function] = _default.register_evaluate
 register_aggregate: Callable[[Function], Function] = _default.register_aggregate

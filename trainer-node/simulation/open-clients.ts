@@ -1,0 +1,58 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Logger } from "../../common/logger.ts";
+import { systemRandom as random } from "../../common/random.ts";
+import { CAPABILITIES } from "../../common/training/capabilities.ts";
+import type { BlobFolder } from "../coordinator/blobs/blob-folder.ts";
+import type { Participants } from "../coordinator/participants/participants.ts";
+import { createPool } from "../pool/pool.ts";
+import type { SimulationOptions } from "./options.ts";
+import { createPythonClients } from "./python/python-clients.ts";
+import { createPythonPool } from "./python/python-pool.ts";
+import { stragglersOf } from "./stragglers.ts";
+import { createVirtualClients } from "./virtual-clients.ts";
+
+const TASK_MS_MAX = 3_600_000;
+const HEAP_MB = 2048;
+
+/** The virtual clients of a simulation, and what computes for them. */
+export interface OpenClients {
+  readonly participants: Participants;
+  close(): Promise<void>;
+}
+
+interface ClientTools {
+  readonly blobs: BlobFolder;
+  readonly logger: Logger;
+}
+
+/** Clients with Python functions are calls in processes; all others are calls in threads of this process. */
+export function openClients(options: SimulationOptions, tools: ClientTools): OpenClients {
+  return options.functions?.endsWith(".py") ? pythonClients(options, options.functions, tools) : threadClients(options, tools);
+}
+
+function pythonClients(options: SimulationOptions, file: string, { blobs }: ClientTools): OpenClients {
+  const pool = createPythonPool({ python: options.python, file, processes: options.threads });
+  return {
+    participants: createPythonClients({ pool, blobs, partialWork: stragglersOf(options) }),
+    close: async () => pool.close(),
+  };
+}
+
+function threadClients(options: SimulationOptions, { blobs, logger }: ClientTools): OpenClients {
+  const { clients, threads, functions } = options;
+  const functionsUrl = functions === undefined ? undefined : pathToFileURL(resolve(functions)).href;
+  const pool = createPool({
+    threads,
+    queueMax: clients,
+    taskTimeoutMs: TASK_MS_MAX,
+    workerHeapMb: HEAP_MB,
+    workerData: { fallback: undefined, blobFolder: blobs.folder, functionsUrl },
+    logger,
+  });
+  const able = CAPABILITIES.filter((name) => name !== "mask" && (name !== "steps" || functions === undefined));
+  return {
+    participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),
+    close: () => pool.close(),
+  };
+}

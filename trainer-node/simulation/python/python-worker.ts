@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { resolve } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { type Frame, readFrames } from "./frames.ts";
+
+const SDK = resolve(import.meta.dirname, "../../../sdk/python/src");
+/** Each process computes on one core; libraries that start a thread for each core would only get into each other's way. */
+const ONE_CORE = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", MKL_NUM_THREADS: "1" };
+
+/** A Python process with the functions of one file. It runs one call at a time. */
+export interface PythonWorker {
+  ask(header: object): Promise<Frame>;
+  kill(): void;
+}
+
+/** Starts the process; it loads the file before it takes the first call. */
+export function startPythonWorker({ python, file }: { python: string; file: string }): PythonWorker {
+  const path = [SDK, process.env["PYTHONPATH"]].filter((folder) => folder !== undefined).join(":");
+  const child = spawn(python, ["-m", "tributary_participant.worker", resolve(file)], {
+    env: { ...ONE_CORE, ...process.env, PYTHONPATH: path },
+    stdio: ["pipe", "pipe", "inherit"],
+  }) as ChildProcess & { stdin: Writable; stdout: Readable };
+  let waiting: { resolve(frame: Frame): void; reject(error: Error): void } | undefined;
+  let ended: Error | undefined;
+  const onFrame = (frame: Frame): void => {
+    waiting?.resolve(frame);
+    waiting = undefined;
+  };
+  const end = (error: Error): void => {
+    ended ??= error;
+    waiting?.reject(error);
+    waiting = undefined;
+  };
+  child.stdout.on("data", readFrames(onFrame));
+  child.once("error", (cause) => end(new Error(`${python} cannot be started: ${cause.message}`)));
+  child.once("close", (code, signal) => end(new Error(`the Python process of ${file} ended (${signal ?? code}); its errors are above`)));
+  // The reason of a broken pipe comes with the end of the process.
+  child.stdin.on("error", () => {});
+  return {
+    ask: (header) =>
+      new Promise((fulfill, reject) => {
+        if (ended) return reject(ended);
+        waiting = { resolve: fulfill, reject };
+        const text = Buffer.from(JSON.stringify(header));
+        const length = Buffer.alloc(4);
+        length.writeUInt32LE(text.byteLength);
+        child.stdin.write(Buffer.concat([length, text]));
+      }),
+    kill: () => void child.kill("SIGKILL"),
+  };
+}
