@@ -11,8 +11,8 @@ from typing import Any
 import client_app
 import numpy as np
 import pytest
+from counting_client import CountingClient, seen
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
-from flwr.client import NumPyClient
 from flwr.clientapp import ClientApp
 
 from tributary_participant import RunningParticipant
@@ -59,17 +59,8 @@ def test_an_unchanged_numpy_client_of_scikit_learn_trains_and_evaluates() -> Non
 
 
 def test_config_and_round_reach_fit_and_a_client_may_be_given_without_an_app() -> None:
-    seen: list[dict[str, Any]] = []
-
-    class Client(NumPyClient):
-        def get_parameters(self, config: dict[str, Any]) -> list[Any]:
-            return [np.zeros(2), np.float32(3)]
-
-        def fit(self, parameters: list[Any], config: dict[str, Any]) -> tuple[list[Any], int, dict[str, Any]]:
-            seen.append(config)
-            return [np.asarray(array) + 1 for array in parameters], 7, {"loss": 0.5, "note": "text"}
-
-    with participant_of(Client()).start(port=0) as running:
+    seen.clear()
+    with participant_of(CountingClient()).start(port=0) as running:
         answer = _call(running, "train", None, config={"lr": 0.1, "layers": [1, 2]}, round_id="fed_1/3")
         assert answer["status"] == 200, answer
         assert seen == [{"lr": 0.1, "server_round": 3}]

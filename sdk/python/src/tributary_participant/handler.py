@@ -16,6 +16,7 @@ from .access import is_owner, refuse_web_pages, require_access
 from .answer import write_json, write_octets
 from .body import has_body, read_body, refuse_malformed_headers
 from .call_fields import operation_of
+from .call_headers import JSON, OCTETS, body_type, idempotency_key, wants_octets
 from .errors import ParticipantError
 from .json_text import parse_object
 from .metrics import CONTENT_TYPE
@@ -30,15 +31,12 @@ from .timed_call import ClientLeft
 if TYPE_CHECKING:
     from .server import ParticipantServer
 
-_JSON = "application/json"
-_OCTETS = "application/octet-stream"
 _REQUEST_LINE_BYTES_MAX = 65_536
 _WRITE_BYTES = 1024 * 1024
 # How long a client may go on sending a refused body. If its connection were closed at once, the client would lose the answer.
 _LINGER_SECONDS = 10.0
 _LINGER_BYTES = 65_536
 _LEFT_STATUS = 499
-_KEY_CHARACTERS_MAX = 255
 _PROGRESS_HEADER = "X-Progress"
 _SANE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _logger = logging.getLogger("tributary_participant")
@@ -159,30 +157,30 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         node.refuse_draining()
         if name != "call":
             node.functions.find(name)
-        body_type = _body_type(self.headers)
+        sent_as = body_type(self.headers)
         reservation = Reservation(node.budget)
         try:
-            fields = self._read_fields(name, body_type, reservation)
+            fields = self._read_fields(name, sent_as, reservation)
             operation = operation_of(fields) if name == "call" else name
-            as_octets = self._wants_octets()
+            as_octets = wants_octets(self.headers)
             if as_octets and operation == "evaluate":
                 raise ParticipantError("VALIDATION_ERROR", "The answer has no parameters, so it cannot be octets. Accept application/json.")
-            key = self._idempotency_key(operation)
+            key = idempotency_key(self.headers, operation, self._body_sha256)
             caller = self._caller(is_kept=key is not None)
             answer, is_earlier = node.run_once(key, lambda: node.run_call(operation, fields, caller, reservation=reservation))
         finally:
             reservation.release()
         if as_octets:
             pieces, head = write_octets(answer)
-            headers = {"Content-Type": _OCTETS, "X-Result": head}
+            headers = {"Content-Type": OCTETS, "X-Result": head}
         else:
-            pieces, headers = write_json(answer), {"Content-Type": _JSON}
+            pieces, headers = write_json(answer), {"Content-Type": JSON}
         if is_earlier:
             headers["Idempotent-Replayed"] = "true"
         node.metrics.count_bytes("out", sum(map(len, pieces)))
         self._send(200, pieces, headers)
 
-    def _read_fields(self, name: str, body_type: str, reservation: Reservation) -> dict[str, Any]:
+    def _read_fields(self, name: str, sent_as: str, reservation: Reservation) -> dict[str, Any]:
         body = read_body(
             self.rfile,
             self.headers,
@@ -195,27 +193,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         if "idempotency-key" in self.headers:
             self._body_sha256 = hashlib.sha256(body).hexdigest()
         self.server.node.metrics.count_bytes("in", len(body))
-        if body_type == _OCTETS:
+        if sent_as == OCTETS:
             return read_octets(body, operation=name, config=self.headers.get("x-train-config"))
         return parse_object(body)
-
-    def _wants_octets(self) -> bool:
-        for accepted in self.headers.get("accept", "").split(","):
-            media_type = _media_type(accepted)
-            if media_type in (_JSON, _OCTETS):
-                return media_type == _OCTETS
-        return False
-
-    def _idempotency_key(self, operation: str) -> tuple[str, str] | None:
-        """The caller's key within its organization, and what tells the same call from another."""
-        given = self.headers.get("idempotency-key")
-        if given is None:
-            return None
-        if not 0 < len(given) <= _KEY_CHARACTERS_MAX:
-            message = f"Idempotency-Key must have 1 to {_KEY_CHARACTERS_MAX} characters."
-            raise ParticipantError("VALIDATION_ERROR", message, details={"field": "Idempotency-Key"})
-        parts = (operation, self._body_sha256, self.headers.get("content-type", ""), self.headers.get("x-train-config", ""))
-        return f"{self.headers.get('x-gw-tenant', '')}\n{given}", json.dumps(parts)
 
     def _caller(self, *, is_kept: bool) -> Caller:
         """A caller with an Idempotency-Key may disconnect and repeat the call, so its work continues without it."""
@@ -273,7 +253,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
 
     def _send_json(self, status: int, value: dict[str, Any], headers: dict[str, str] | None = None) -> None:
         text = json.dumps(value, separators=(",", ":"))
-        self._send(status, [text.encode("ascii")], {"Content-Type": _JSON, **(headers or {})})
+        self._send(status, [text.encode("ascii")], {"Content-Type": JSON, **(headers or {})})
 
     def _send(self, status: int, pieces: list[bytes], headers: dict[str, str]) -> None:
         if self._unread:
@@ -310,19 +290,6 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             return
 
 
-def _body_type(headers: Any) -> str:
-    """JSON unless Content-Type is one of the binary types."""
-    encoding = headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity"):
-        message = f"Content-Encoding {encoding[:50]} is not supported; send the body uncompressed."
-        raise ParticipantError("UNSUPPORTED_PARAMETERS", message)
-    media_type = _media_type(headers.get("content-type", ""))
-    if media_type.startswith("multipart/") or media_type.endswith("msgpack"):
-        message = f"Content-Type {media_type[:50]} is not supported; send JSON or octets."
-        raise ParticipantError("UNSUPPORTED_PARAMETERS", message, details={"body_types": [_JSON, _OCTETS]})
-    return _OCTETS if media_type == _OCTETS else _JSON
-
-
 def _is_json(value: Any) -> bool:
     """A function's details may contain anything; values that JSON cannot represent must not break the answer."""
     try:
@@ -330,7 +297,3 @@ def _is_json(value: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
-
-
-def _media_type(value: str) -> str:
-    return value.partition(";")[0].strip().lower()
