@@ -65,6 +65,11 @@ export const openingSettings = {
       "Whether providers may be at private and loopback addresses, or have names that resolve to them. Kinds that run on the operator's machines may be anyway (ollama, vllm, lm_studio, llamafile, openai_compatible), and so may addresses that the configuration file names.",
     shownDefault: OPEN_UNLESS_EXPOSED,
   }),
+  OWN_STRATEGIES: developerFlag.meta({
+    description:
+      "Whether organizations may have own aggregation strategies, source code that coordinators run in processes of their own. Those have a deadline, a memory limit and an empty environment, and run as the user of the coordinator.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
   SHARED_TRAINERS: developerFlag.meta({
     description: "Whether every team may train on the operator's nodes, at `/training/nodes`.",
     shownDefault: OPEN_UNLESS_EXPOSED,
@@ -85,6 +90,7 @@ export interface Openings {
   readonly allowPrivateNodes: boolean;
   readonly allowPrivateWebhooks: boolean;
   readonly allowPrivateUpstreams: boolean;
+  readonly ownStrategies: boolean;
   readonly sharedTrainers: boolean;
   readonly testCredits: boolean;
 }
@@ -95,6 +101,7 @@ export function openingsOf(settings: Partial<Settings<typeof openingSettings>>):
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
     allowPrivateWebhooks: isOpen(settings.allowPrivateWebhooks, exposed),
     allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
+    ownStrategies: isOpen(settings.ownStrategies, exposed),
     sharedTrainers: isOpen(settings.sharedTrainers, exposed),
     testCredits: isOpen(settings.testCredits, exposed || settings.stripeSecretKey !== undefined),
   };

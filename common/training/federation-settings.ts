@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ownStrategyName } from "../strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
 import { enrollmentFields } from "./enrollment-settings.ts";
 import { initialSettings } from "./initial-settings.ts";
@@ -29,9 +30,26 @@ function readTask(given: unknown): unknown {
   return { name, dataset, config: isObject ? { ...more, ...config } : config };
 }
 
-const strategy = z.looseObject({ name: z.string() }).superRefine((given, context) => {
+const namedStrategy = z.looseObject({ name: z.string() });
+const byName = (given: unknown): unknown => (typeof given === "string" ? { name: given } : given);
+
+function checkStrategy(given: z.infer<typeof namedStrategy>, context: z.RefinementCtx): void {
   for (const { setting, message } of strategyProblems(given)) context.addIssue({ code: "custom", path: [setting], message });
-});
+}
+
+const strategy = z.preprocess(byName, namedStrategy.superRefine(checkStrategy));
+
+/** As a request may have it: the copy of an own strategy is not the caller's to give. */
+const withoutCopy = namedStrategy.refine(({ own }) => own === undefined, { path: ["own"], message: "is not a setting of a strategy" });
+/** A built-in strategy of a request. */
+export const builtInStrategy = z.preprocess(byName, withoutCopy.superRefine(checkStrategy));
+/** A strategy of a request. A name that is not built in may be one of the organization's own, which is looked up later. */
+export const requestedStrategy = z.preprocess(
+  byName,
+  withoutCopy.superRefine((given, context) => {
+    if (findStrategy(given.name) || !ownStrategyName.safeParse(given.name).success) checkStrategy(given, context);
+  }),
+);
 
 const privacy = z.strictObject({
   mode: z.enum(["central", "local"], "must be central or local"),
@@ -56,7 +74,7 @@ const evaluation = z.strictObject({
 
 export const federationSettingsFields = {
   task: z.preprocess(readTask, task),
-  strategy: z.preprocess((given) => (typeof given === "string" ? { name: given } : given), strategy).default({ name: "fedavg" }),
+  strategy: strategy.default({ name: "fedavg" }),
   /** What round 1 starts from; absent: every participant starts with its own parameters. */
   initial: initialSettings.optional(),
   ...enrollmentFields,

@@ -1,4 +1,4 @@
-import { SUM_STRATEGIES } from "../strategies/shared/registry.ts";
+import { findStrategy, SUM_STRATEGIES } from "../strategies/shared/registry.ts";
 import type { Capability } from "./capabilities.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import type { RoundRecord } from "./round-record.ts";
@@ -62,6 +62,8 @@ const central = ({ clipNorm }: Noise, isSumOnly: boolean): PrivacyRules => ({
   ...(isSumOnly ? { needs: { clip: "dp.mode central" }, config: { clip_norm: clipNorm } } : {}),
   weights: "equal",
   computes: "dp.mode central",
+  // The bound of one update's influence, which the noise is made for, is not known of an own strategy.
+  problems: ({ strategy: { name } }) => (findStrategy(name) ? [] : [ownProblem(name)]),
   isNoised: (made) => made === "noised",
 });
 
@@ -78,6 +80,11 @@ export function privacyRules({ dp, secureAggregation }: Partial<Pick<FederationS
   const noise = dp ? NOISE[dp.mode](dp, secureAggregation !== undefined) : none;
   return secureAggregation ? secure(noise) : noise;
 }
+
+const ownProblem = (name: string): Problem => ({
+  path: ["strategy", "name"],
+  message: `${name} is an own strategy, and dp.mode central needs a built-in one, whose noise it can account for; dp.mode local works with both`,
+});
 
 function sumProblems(name: string, privacy: string): Problem[] {
   if (SUM_STRATEGIES.includes(name)) return [];

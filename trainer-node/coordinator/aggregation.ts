@@ -1,6 +1,7 @@
 import { Packr, Unpackr } from "msgpackr/index-no-eval";
 import type { Logger } from "../../common/logger.ts";
 import { programFile } from "../../common/program-files.ts";
+import type { OwnStrategy } from "../../common/strategies/shared/own-strategy.ts";
 import type { FileDigest, FollowedFile } from "../blobs/followed-file.ts";
 import type { BlobAggregation, BlobAggregationResult } from "../operations/aggregate-blobs.ts";
 import { blobRequest } from "../operations/blob-request.ts";
@@ -9,7 +10,10 @@ import { createTurns } from "../pool/turns.ts";
 import { type BlobFolder, requireBlob } from "./blobs/blob-folder.ts";
 
 /** The input of an aggregation; updates are in the order of the round record. */
-export type AggregationInput = Omit<BlobAggregation, "keep">;
+export type AggregationInput = Omit<BlobAggregation, "keep"> & {
+  /** The federation's copy of its own strategy; absent for a built-in one. */
+  readonly own?: OwnStrategy | undefined;
+};
 
 /** What an aggregation reports about one update. */
 export interface ClientFigures {
@@ -93,7 +97,7 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       }
     }, signal);
   return {
-    store: async ({ keep = true, ...input }, signal) => {
+    store: async ({ keep = true, own: _own, ...input }, signal) => {
       await present(blobs, input);
       const task = { type: "aggregate-blobs", request: { ...input, keep } } as const;
       const { body } = await compute(task, signal);

@@ -70,6 +70,10 @@ export const coordinatorSettings = {
     "Age from which an unreferenced blob is removed.",
   ),
   ALLOW_PRIVATE_NODES: developerFlag,
+  OWN_STRATEGIES: developerFlag,
+  STRATEGY_PYTHON: z.string().min(1).default("python3").describe("Python with numpy that runs own strategies in that language."),
+  STRATEGY_MS_MAX: countSetting(60_000, { min: 100, max: 3_600_000 }).describe("Deadline of an own strategy for one round."),
+  STRATEGY_MEMORY_MB: countSetting(2048, { min: 64, max: 1_000_000 }).describe("Most memory of the process of an own strategy."),
   LOG_LEVEL: logLevelSetting,
 };
 
@@ -98,5 +102,6 @@ export function readCoordinatorConfig(environment: Environment) {
     blobFolder: resolve(settings.dataDir, "coordinator-blobs"),
     blobsBytesMaxPerOrganization: blobsBytesMax({ ...settings, host }),
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, isExposed(settings)),
+    ownStrategies: isOpen(settings.ownStrategies, isExposed(settings)),
   };
 }

@@ -21,6 +21,7 @@ import { startCoordinator } from "./coordinator.ts";
 import { createCoordinatorMetrics } from "./coordinator-metrics.ts";
 import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
+import { withOwnStrategies } from "./own-strategies/own-aggregation.ts";
 import { createJoinedWork, eitherWay } from "./participants/joined-work.ts";
 import { createNodeCalls } from "./participants/node-call.ts";
 import { createParticipants } from "./participants/participants.ts";
@@ -46,7 +47,10 @@ await runMain("tributary coordinator", async () => {
   const self = newId("co", { clock, random });
   const copies = openCopies(config, { folder: config.blobFolder, self, token: config.coordinatorToken, tls: config.tls, clock, logger });
   const blobs = copies ? withCopies(folder, { copies: copies.copies, logger }) : folder;
-  const aggregation = createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger });
+  const aggregation = withOwnStrategies(createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger }), {
+    ...{ blobs, allowed: config.ownStrategies, python: config.strategyPython },
+    ...{ deadlineMs: config.strategyMsMax, memoryMb: config.strategyMemoryMb },
+  });
   const idleMs = config.coordinatorIdleMs;
   const nodes = createNodeCalls({ clock, random, idleMs, allowPrivate: config.allowPrivateNodes });
   const call = withHeartbeat(nodes.call, { clock, idleMs });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AppError } from "../../common/errors.ts";
+import { ownOf } from "../../common/strategies/shared/own-strategy.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import { federationSettings, federationSettingsFields } from "../../common/training/federation-settings.ts";
 import { type RoundRecord, sortedUpdates } from "../../common/training/round-record.ts";
@@ -70,7 +71,7 @@ export async function replayFederation(
     const then = { ...federation, headBlob: record.base ?? "", headStateBlob: state, headRound: round.round - 1 };
     const updates = sortedUpdates(weightUpdates(round.participants.filter(isAccepted), "samples"));
     const strategy = appliedStrategy({ settings, federation: then }, updates, round.round);
-    const made = await deps.aggregation.store({ updates, strategy, base: then.headBlob, state }, signal);
+    const made = await deps.aggregation.store({ updates, strategy, base: then.headBlob, state, own: ownOf(settings.strategy) }, signal);
     state = made.state ?? "";
     const run = { deps, settings, members, federation: then, signal };
     const score = await evaluateModel(run, made.parameters, `${federationId}/${round.round}/replay`);

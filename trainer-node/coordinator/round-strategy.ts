@@ -1,3 +1,4 @@
+import { ownOf, sourceHash } from "../../common/strategies/shared/own-strategy.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import { sampleWeights } from "../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../common/training/privacy-rules.ts";
@@ -28,6 +29,11 @@ export function appliedStrategy(
 ): Record<string, unknown> {
   const [problem] = privacyRules(settings).problems(settings);
   if (problem) throw new FederationFailed("VALIDATION_ERROR", problem.message);
+  const own = ownOf(settings.strategy);
+  if (own) {
+    const { own: _own, ...given } = settings.strategy;
+    return { ...given, language: own.language, source: sourceHash(own.source), round };
+  }
   const { aggregatedBy, base, fill, settings: table } = strategyNamed(settings.strategy.name);
   // A first round has nothing to step from.
   if (aggregatedBy !== undefined || (federation.headBlob === "" && base === "required")) return { name: aggregatedBy ?? "mean" };

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { type OwnStrategy, ownOf } from "../../common/strategies/shared/own-strategy.ts";
+import { federationSettings } from "../../common/training/federation-settings.ts";
 import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { hashFile } from "./blobs/hash-file.ts";
@@ -32,12 +34,13 @@ export async function verifyFederation(
   const broken = firstBroken(rounds, links);
   const isWhole = wholeness(deps.blobs);
   const verdict = (ok: boolean, remade: number, firstBad: Verification["firstBad"]) => ({ ok, rounds: rounds.length, remade, firstBad });
+  const own = await ownStrategyOf(client, federationId, links);
   let again = 0;
   for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
     signal.throwIfAborted();
     const missing = await missingPart(record, isWhole);
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
-    const result = await remade(deps, record, signal);
+    const result = await remade(deps, { record, own }, signal);
     if (result === undefined) continue;
     if (result !== record.result)
       return verdict(false, again, { round: record.round, reason: "aggregating its updates does not give its recorded result" });
@@ -49,7 +52,7 @@ export async function verifyFederation(
 /** The hash of the round's recomputed result; undefined if the round cannot be recomputed. */
 async function remade(
   deps: Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">,
-  record: RoundRecord,
+  { record, own }: { record: RoundRecord; own: OwnStrategy | undefined },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (record.made === "unmasked") {
@@ -59,7 +62,14 @@ async function remade(
   if (record.made !== "aggregated") return undefined;
   const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
   const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
-  return (await deps.aggregation.store({ ...input, keep: false }, signal)).parameters;
+  return (await deps.aggregation.store({ ...input, own, keep: false }, signal)).parameters;
+}
+
+/** The source of an own strategy, which records name by its hash and the federation has. */
+async function ownStrategyOf(client: TrainingClient, federationId: string, links: readonly ChainLink[]): Promise<OwnStrategy | undefined> {
+  if (!links.some(({ record }) => record.strategy?.["source"] !== undefined)) return undefined;
+  const { federation } = await client.getWork({ federationId }, { deadlineMs: CALL_MS });
+  return ownOf(federationSettings.parse(JSON.parse(federation?.settings ?? "{}")).strategy);
 }
 
 /** A record that is not JSON was changed. */

@@ -1,4 +1,5 @@
 import { STRATEGIES } from "../gen/strategies.ts";
+import { ownDeclaration, ownStrategy } from "./own-strategy.ts";
 import { settingProblem, settingsOf } from "./settings.ts";
 import type { GivenStrategy, Strategy } from "./strategy.ts";
 
@@ -8,11 +9,9 @@ export function findStrategy(name: string): Strategy | undefined {
   return byName.get(name);
 }
 
-/** The declaration of a strategy whose name was checked. */
+/** The declaration of a strategy whose name was checked: a name that is not built in is an own strategy's. */
 export function strategyNamed(name: string): Strategy {
-  const found = findStrategy(name);
-  if (!found) throw new Error(`no strategy ${name}`);
-  return found;
+  return findStrategy(name) ?? ownDeclaration(name);
 }
 
 export const FEDERATED_STRATEGIES: readonly Strategy[] = STRATEGIES.filter(({ notInFederations }) => notInFederations === undefined);
@@ -29,6 +28,10 @@ export function settingOf(given: GivenStrategy, setting: string): unknown {
 export function strategyProblems(given: GivenStrategy): { setting: string; message: string }[] {
   const { name, ...values } = given;
   const strategy = findStrategy(name);
+  if (!strategy && values["own"] !== undefined) {
+    const { success } = ownStrategy.safeParse(values["own"]);
+    return success ? [] : [{ setting: "own", message: "must be a language and a source" }];
+  }
   if (!strategy) return [{ setting: "name", message: `must be one of: ${FEDERATED_STRATEGIES.map((one) => one.name).join(", ")}` }];
   if (strategy.notInFederations !== undefined) {
     return [{ setting: "name", message: `${name} ${strategy.notInFederations}; a federation has none. Call /aggregate of a node` }];

@@ -1,3 +1,4 @@
+import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
 import { computingNeed } from "../../../common/training/federation-needs.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
@@ -28,9 +29,11 @@ export const plain: PrivacyMode = {
       };
     }
     const strategy = appliedStrategy(run, updates, round);
-    const stored = await deps.aggregation.store({ updates, strategy, base, state }, run.signal).catch((thrown: unknown) => {
-      throw asFailure(thrown, round);
-    });
+    const stored = await deps.aggregation
+      .store({ updates, strategy, base, state, own: ownOf(run.settings.strategy) }, run.signal)
+      .catch((thrown: unknown) => {
+        throw asFailure(thrown, round);
+      });
     const record = { ...common, strategy, result: stored.parameters, made: "aggregated" as const };
     return { record, stateBlob: stored.state ?? "", figures: stored.clients };
   },

@@ -1,3 +1,4 @@
+import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
@@ -57,7 +58,7 @@ async function accuracyWithout(
   // Settings that are lists have one value per client of the whole round, so they are left out.
   const strategy = Object.fromEntries(Object.entries(combined.record.strategy).filter(([, value]) => !Array.isArray(value)));
   const { parameters } = await deps.aggregation.store(
-    { updates, strategy, base: federation.headBlob, state: federation.headStateBlob },
+    { updates, strategy, base: federation.headBlob, state: federation.headStateBlob, own: ownOf(run.settings.strategy) },
     run.signal,
   );
   const evaluation = await evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`);
