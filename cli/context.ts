@@ -103,6 +103,7 @@ async function authorize(auth: Auth, { io, settings }: { io: Io; settings: Setti
   const token = await freshToken(io, settings);
   if (token) return { authorization: `Bearer ${token}` };
   if (auth === "either" && key) return { authorization: `Bearer ${key}` };
+  if (auth === "optional") return {};
   throw notLoggedIn(settings);
 }
 

@@ -76,7 +76,7 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...trainerNodeOperations(deps),
     ...adminGatewayOperations(deps, parts.gateway),
     ...dataSetOperations(deps),
-    ...strategyOperations(),
+    ...strategyOperations(deps),
   ];
   router.use(["/api", "/training"], noStore);
   router.post("/api/gw/messages", parts.messagesHandler);

@@ -7,8 +7,8 @@ import { maskedBody, maskedHeader } from "./mask.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The credential of a request: none, the user's token, an API key, or whichever of the two is available. */
-export type Auth = "none" | "user" | "key" | "either";
+/** The credential of a request: none, the user's token if there is one, that token, an API key, or whichever of the two is available. */
+export type Auth = "none" | "optional" | "user" | "key" | "either";
 
 export interface ApiRequest {
   readonly method: string;

@@ -2,6 +2,7 @@ import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
 import type { Anchor, OutboxRow } from "../domain/ledger-records.ts";
+import type { OwnStrategyRecord } from "../domain/own-strategies.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -59,6 +60,7 @@ export interface Records {
   federationEvents: FederationEvent;
   trainerNodes: TrainerNode;
   dataSets: DataSet;
+  ownStrategies: OwnStrategyRecord;
 }
 
 /** Name of a collection. */
@@ -170,6 +172,7 @@ export const INDEXES = {
     byTeamAndUrl: { fields: ["teamId", "url"], unique: true },
   },
   dataSets: { byOrganization: { fields: ["organizationId", "name"] } },
+  ownStrategies: { byOrganization: { fields: ["organizationId", "name"] } },
 } as const satisfies Definitions;
 
 /** Name of an index of a collection. */

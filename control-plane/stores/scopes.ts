@@ -110,6 +110,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   idempotency: "any",
   trainerNodes: "any",
   dataSets: "any",
+  ownStrategies: "any",
 
   payments: "payments",
   paymentEvents: "payments",

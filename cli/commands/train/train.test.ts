@@ -190,6 +190,8 @@ test.each([
   ["train datasets", "GET", "/training/datasets", ""],
   ["train datasets budget --name digits --epsilon 8", "PUT", "/training/datasets", '{"name":"digits","epsilonBudget":8}'],
   ["train strategies", "GET", "/training/strategies", ""],
+  ["train strategies get mine", "GET", "/training/strategies/mine", ""],
+  ["train strategies remove mine --yes", "DELETE", "/training/strategies/mine", ""],
   ["train nodes", "GET", "/training/nodes", ""],
   ["train nodes get node_1", "GET", "/training/nodes/node_1", ""],
   ["train nodes health node_1", "GET", "/training/nodes/node_1/health", ""],
@@ -248,6 +250,22 @@ test("parameters that do not match their ETag are not left in the output file", 
       "GET /training/federations/fed_1/rounds/2/parameters?format=npz",
     ]);
     expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("an own strategy is sent with its source, and its language is that of the file", async () => {
+  script = { federation: federation("running", 1), rounds: [] };
+  const folder = mkdtempSync(join(tmpdir(), "gw-strategies-"));
+  try {
+    const [file, other] = [join(folder, "mine.py"), join(folder, "mine.rb")];
+    writeFileSync(file, "def aggregate(updates, context): ...");
+    await gw(`train strategies add --name mine --file ${file}`);
+    const body = '{"name":"mine","language":"python","source":"def aggregate(updates, context): ..."}';
+    expect(asked).toEqual([{ method: "POST", path: "/training/strategies", body }]);
+    expect((await gw(`train strategies add --name mine --file ${other}`)).err).toContain("--file must end in .py or .ts");
+    expect((await gw(`train strategies add --name mine --file ${folder}/none.ts`)).err).toContain("cannot be read");
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

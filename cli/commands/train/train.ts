@@ -111,7 +111,6 @@ const operations: readonly OperationSpec[] = [
     view,
     after: printJoinTokens,
   },
-  strategies,
   { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
   change("pause", "Pause a federation. The open round keeps the updates it has received"),
   change("resume", "Resume a paused federation"),
@@ -227,6 +226,7 @@ export function registerTrain(program: Command, io: Io): void {
   onAction(exporting, io, (context, words, options) => exportMetrics(context, words[0] ?? "", options));
   registerGroup(train, io, trainedModels);
   registerBlobs(train, io);
+  registerGroup(train, io, strategies);
   registerGroup(train, io, nodes);
   registerGroup(train, io, dataSets);
 }

@@ -25,6 +25,7 @@ import { enrollmentHandlers } from "./enrollment.ts";
 import { federationMessage, fittingRounds } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { trainingNodeHandlers } from "./nodes.ts";
+import { ownStrategyHandlers } from "./own-strategies.ts";
 import { trainingParametersHandlers } from "./parameters.ts";
 import { newJoinToken, newParticipants } from "./participants.ts";
 import { refuseOperatorsNodes } from "./shared-nodes.ts";
@@ -53,6 +54,7 @@ export function trainingHandlers(deps: ControlDeps): Handlers {
     ...enrollmentHandlers(deps),
     ...trainingParametersHandlers(deps),
     ...dataSetHandlers(deps),
+    ...ownStrategyHandlers(deps),
     ...blobUseHandlers(deps),
     ...trainingBlobHandlers(deps),
     ...trainingWorkHandlers(deps),

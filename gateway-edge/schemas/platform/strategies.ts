@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { ownStrategy, ownStrategyName } from "../../../common/strategies/shared/own-strategy.ts";
+import { findStrategy } from "../../../common/strategies/shared/registry.ts";
 
 const settingRecord = z.object({
   name: z.string(),
@@ -36,8 +38,32 @@ const strategyRecord = z
     /** Whether a federation can use it, and why not. */
     federations: z.boolean(),
     reason: z.string().nullable(),
+    /** Of an own strategy of the caller's organization; null for a built-in one. */
+    own: z.object({ language: z.string(), sha256: z.string(), createdAt: z.date() }).nullable(),
   })
   .meta({ id: "Strategy" });
 export type StrategyRecord = z.infer<typeof strategyRecord>;
+
+export const createStrategyBody = z.strictObject({
+  name: ownStrategyName.refine((name) => findStrategy(name) === undefined, "is the name of a built-in strategy"),
+  ...ownStrategy.shape,
+});
+
+export const strategyParams = z.object({ name: z.string().min(1).max(100) });
+
+const ownStrategyRecord = z
+  .object({
+    name: z.string(),
+    language: z.string(),
+    source: z.string(),
+    /** Of the source; the rounds' records name it. */
+    sha256: z.string(),
+    createdBy: z.bigint(),
+    createdAt: z.date(),
+  })
+  .meta({ id: "OwnStrategy" });
+
+export const ownStrategyAnswer = z.object({ strategy: ownStrategyRecord });
+export const deletedStrategyAnswer = z.object({ deleted: z.literal(true), name: z.string() });
 
 export const listStrategiesAnswer = z.object({ data: z.array(strategyRecord) });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
-import { federationSettingsFields, ROUNDS_MAX } from "../../../common/training/federation-settings.ts";
+import { builtInStrategy, federationSettingsFields, ROUNDS_MAX, requestedStrategy } from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
@@ -37,6 +37,7 @@ const participant = z
 export const createFederationBody = z
   .strictObject({
     ...federationSettingsFields,
+    strategy: requestedStrategy.default({ name: "fedavg" }),
     name: name.optional(),
     teamId: id.optional(),
     /** Not empty, unless `enrollment` is `open`. */
@@ -263,7 +264,7 @@ export const metricsAnswer = z.object({
 
 export const replayBody = z.object({
   /** The strategy to aggregate the rounds with, by name or with settings. */
-  strategy: federationSettingsFields.strategy,
+  strategy: builtInStrategy,
   /** How many rounds to replay; by default all committed rounds. */
   rounds: z.int32().min(1, "must be at least 1").optional(),
 });

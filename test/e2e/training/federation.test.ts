@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -371,6 +372,40 @@ test("whoever has the join link of an open federation takes part, until it is fu
     ]);
   }
   expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, remade: 3 });
+});
+
+const HALF = `
+export function aggregate(updates: { weight: number; parameters: Record<string, Float32Array> }[], { base, settings, round }: any) {
+  const total = updates.reduce((sum, { weight }) => sum + weight, 0);
+  return Object.fromEntries(Object.entries(updates[0].parameters).map(([name, first]) => [name, first.map((_, at) => {
+    const mean = updates.reduce((sum, { weight, parameters }) => sum + (weight / total) * parameters[name][at], 0);
+    return base ? base[name][at] + settings.lr * (mean - base[name][at]) : mean;
+  })]));
+}`;
+
+test("an own strategy runs, is recorded by the hash of its source, and its rounds can be made again after it was deleted", async () => {
+  const strategies = (method: string, path = "", body?: object, token = tenant.token) =>
+    call(system.url, method, `/training/strategies${path}`, { token, ...(body ? { body } : {}) });
+  const added = await strategies("POST", "", { name: "half", language: "typescript", source: HALF });
+  expect([added.status, added.body.strategy.sha256]).toEqual([201, hash("sha256", HALF, "hex")]);
+  expect((await strategies("GET")).body.data.at(-1)).toMatchObject({ name: "half", own: { language: "typescript" } });
+  expect((await strategies("GET", "/half", undefined, other.token)).status).toBe(404);
+  const unknown = await ask("POST", "", { task, participants: nodes.map(({ url }) => ({ url })), strategy: "third" });
+  expect(unknown).toMatchObject({ status: 400, body: { details: [{ path: "body.strategy.name" }] } });
+  const smuggled = await ask("POST", "", {
+    task,
+    participants: [{ join: true }],
+    strategy: { name: "x", own: { language: "python", source: "1" } },
+  });
+  expect(smuggled).toMatchObject({ status: 400, body: { details: [{ path: "body.strategy.own" }] } });
+  const id = await create({ rounds: 2, strategy: { name: "half", lr: 0.5 } });
+  expect((await strategies("DELETE", "/half")).status).toBe(200);
+  const done = await federationWhen(system, { token: tenant.token, id });
+  expect(done).toMatchObject({ state: "completed", failure: null });
+  const { body } = await ask("GET", `/${id}/rounds`);
+  for (const { record, round } of body.data)
+    expect(record.strategy).toEqual({ name: "half", lr: 0.5, language: "typescript", source: hash("sha256", HALF, "hex"), round });
+  expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, remade: 2 });
 });
 
 test("a Python participant joins by a link, shows its progress, and trains once though the coordinator is killed meanwhile", async () => {

@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { orElse } from "../../../../common/ignore.ts";
+import { findStrategy, strategyProblems } from "../../../../common/strategies/shared/registry.ts";
+import type { GivenStrategy } from "../../../../common/strategies/shared/strategy.ts";
 import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
 import { connectCoordinator, connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
@@ -45,7 +47,8 @@ const createFederation = (deps: EdgeDeps) =>
     status: 201,
     answer: schemas.createdFederationAnswer,
     handler: async ({ body }, call) => {
-      const { name, teamId = "", participants, budgetNanoUsd, ...settings } = body;
+      const { name, teamId = "", participants, budgetNanoUsd, ...asked } = body;
+      const settings = { ...asked, strategy: await withOwnStrategy(deps, asked.strategy, call) };
       await refuseUnable(deps, body, call);
       const initialBlob = await initialBlobOf(deps, body, call);
       const {
@@ -73,6 +76,21 @@ const createFederation = (deps: EdgeDeps) =>
       return { federation: presentFederation(sent(federation, "federation")), joinTokens, joinLink };
     },
   });
+
+/** The federation gets a copy of an own strategy, so that its rounds do not change with the organization's. */
+async function withOwnStrategy({ control }: EdgeDeps, given: GivenStrategy, call: OperationCall): Promise<GivenStrategy> {
+  if (findStrategy(given.name)) return given;
+  const { strategy } = await control.training.getStrategy({ name: given.name }, call.read()).catch((thrown: unknown) => {
+    if (!(thrown instanceof AppError) || thrown.code !== "NOT_FOUND") throw thrown;
+    const [{ message = "" } = {}] = strategyProblems(given);
+    const details = [
+      { path: "body.strategy.name", message: `${message}, or an own strategy of the organization (POST /training/strategies)` },
+    ];
+    throw new AppError("VALIDATION_ERROR", `The request is not valid: body.strategy.name: ${details[0]?.message}`, { details });
+  });
+  const { language, source } = sent(strategy, "strategy");
+  return { ...given, own: { language, source } };
+}
 
 /** Refuses participants that lack a capability for the federation's privacy or strategy, before its first round. */
 async function refuseUnable(

@@ -1,11 +1,31 @@
 import { STRATEGIES } from "../../../../common/strategies/gen/strategies.ts";
 import { FEDERATED_STRATEGIES } from "../../../../common/strategies/shared/registry.ts";
+import type { EdgeDeps } from "../../../deps.ts";
 import { listStrategiesAnswer } from "../../../schemas/platform/strategies.ts";
 import type { OperationCall } from "../../middleware/operation.ts";
 import { strategyOperations } from "./strategies.ts";
 
-const listed = async () =>
-  (await strategyOperations()[0]?.handler({ body: undefined, query: undefined, params: undefined }, {} as OperationCall)) as object;
+const createdAt = new Date(0);
+const listStrategies = async () => ({
+  strategies: [{ name: "mine", language: "python", source: "secret", sha256: "aa", createdBy: 1n, createdAt }],
+});
+const control = { training: { listStrategies } } as unknown as EdgeDeps["control"];
+const listed = async (metadata: Record<string, string> = {}) => {
+  const call = { read: () => ({ metadata }) } as unknown as OperationCall;
+  return (await strategyOperations({ control })[0]?.handler({ body: undefined, query: undefined, params: undefined }, call)) as object;
+};
+
+test("a caller that is known sees the own strategies of its organization too, without their source", async () => {
+  const { data } = listStrategiesAnswer.parse(await listed({ authorization: "Bearer x" }));
+  expect(data).toHaveLength(STRATEGIES.length + 1);
+  expect(data.at(-1)).toMatchObject({
+    name: "mine",
+    sees: "each",
+    federations: true,
+    own: { language: "python", sha256: "aa", createdAt },
+  });
+  expect(JSON.stringify(data)).not.toContain("secret");
+});
 
 test("the public list is the registry: every strategy with every setting, bound and default, and nothing that the schema lacks", async () => {
   const answer = await listed();
