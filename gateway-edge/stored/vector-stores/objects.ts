@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import type { FileCounts, NewStoreFile, newVectorStore, StoreFileObject, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
-import type { RecordOf } from "../records/records.ts";
 import { DEFAULT_CHUNKING } from "./chunks.ts";
 
 /** A file of a vector store, as it is stored. */
@@ -19,7 +18,7 @@ export interface FileBatchBody {
 }
 
 const DAY_SECONDS = 86_400;
-export const NO_FILES: FileCounts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
+const NO_FILES: FileCounts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
 
 export const secondsOf = (ms: number) => Math.floor(ms / 1000);
 
@@ -86,7 +85,7 @@ export function withFiles(
   return { ...store, file_counts: counts, usage_bytes: bytes };
 }
 
-export function countsOf(files: readonly StoreFileObject[]): FileCounts {
+function countsOf(files: readonly StoreFileObject[]): FileCounts {
   const counts = { ...NO_FILES, total: files.length };
   for (const { status } of files) counts[status]++;
   return counts;
@@ -102,5 +101,3 @@ export function shownBatch({ id, created_at: createdAt, vector_store_id: storeId
     ...{ status: left > 0 ? ("in_progress" as const) : (ended as "cancelled" | "failed" | "completed"), file_counts: counts },
   };
 }
-
-export type StoreRecord = RecordOf<VectorStoreObject>;

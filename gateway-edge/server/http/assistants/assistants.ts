@@ -5,8 +5,8 @@ import { type AssistantObject, assistantObject, deletedObject, listOf } from "..
 import { assistantChange, newAssistant } from "../../../schemas/stored/assistants.ts";
 import { requireModel, requireToolResources, requireTools } from "../../../stored/assistants/checks.ts";
 import { assistantOf, changedAssistant } from "../../../stored/assistants/objects.ts";
-import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
+import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";
 import { runStepOperations } from "./run-steps.ts";

@@ -9,9 +9,9 @@ import { cancelRun, createRun, createThreadAndRun, requireRun, submitToolOutputs
 import type { RunEvent } from "../../../stored/assistants/run-feed.ts";
 import { isEnded } from "../../../stored/assistants/run-states.ts";
 import { requireThread } from "../../../stored/assistants/thread-store.ts";
-import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { RecordOf } from "../../../stored/records/records.ts";
+import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";
 import { streamRun } from "./run-stream.ts";

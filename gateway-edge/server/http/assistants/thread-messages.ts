@@ -5,11 +5,11 @@ import { metadataChange } from "../../../schemas/stored/assistants.ts";
 import { newMessage } from "../../../schemas/stored/threads.ts";
 import { requireFiles } from "../../../stored/assistants/checks.ts";
 import { messageWrites } from "../../../stored/assistants/run-actions.ts";
-import { teamFiles } from "../../../stored/files/team-files.ts";
 import { putThread, requireIdle, requireThread } from "../../../stored/assistants/thread-store.ts";
-import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
+import { teamFiles } from "../../../stored/files/team-files.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { PageQuery, RecordOf } from "../../../stored/records/records.ts";
+import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";
 

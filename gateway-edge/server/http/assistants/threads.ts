@@ -5,10 +5,10 @@ import type { ThreadBody } from "../../../stored/assistants/bodies.ts";
 import { requireFiles, requireToolResources } from "../../../stored/assistants/checks.ts";
 import { threadOf } from "../../../stored/assistants/objects.ts";
 import { messageWrites } from "../../../stored/assistants/run-actions.ts";
-import { teamFiles } from "../../../stored/files/team-files.ts";
 import { putThread, requireThread } from "../../../stored/assistants/thread-store.ts";
-import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
+import { teamFiles } from "../../../stored/files/team-files.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
+import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";
 
