@@ -70,7 +70,7 @@ module.exports = {
         pathNot: [
           TEST,
           "^test/",
-          "^scripts/(test|bench|demo|fault|security|fuzz|cluster)[^/]*\\.ts$",
+          "^scripts/(test|bench|demo|fault|security|fuzz|cluster|alerts)[^/]*\\.ts$",
           "^scripts/(fault|demo|bench|fuzz|cluster)/",
           "^scripts/test/run-jest\\.ts$",
         ],

@@ -36,6 +36,7 @@ test("the control plane's figures are counters and gauges with bounded labels, c
     "tributary_feed_age_seconds 1.5",
     "tributary_edges_connected 4",
     "tributary_slots_owned 100",
+    "tributary_slots 256",
     "tributary_control_planes 1",
     "tributary_reservations 9",
     'tributary_ledger_verifications_total{outcome="ok"} 3',

@@ -77,6 +77,7 @@ export function addControlFigures(registry: Registry, figures: ControlFigures): 
   );
   gauge("tributary_edges_connected", "Edges that watch this control plane.", () => edges.connected);
   gauge("tributary_slots_owned", "Slots of organizations that this control plane owns.", () => ownedOf(slots));
+  gauge("tributary_slots", "Slots of organizations of this store; each should have an owner.", () => slots.count);
   gauge("tributary_control_planes", "Control planes of this store that live, as this one sees it.", () => slots.planes().length);
   gauge("tributary_reservations", "Running calls whose credit is reserved one by one.", () => reservations.size);
   addCounter(registry, {

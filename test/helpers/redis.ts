@@ -1,23 +1,17 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { delimiter, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
+import { findProgram, type Program } from "./debian-programs.ts";
 import { freePort } from "./processes.ts";
 
-const run = promisify(execFile);
-const cache = resolve(import.meta.dirname, "../../.cache/redis");
-const unpacked = join(cache, "debian");
-/** The server and the libraries that a minimal machine may lack. */
-const PACKAGES = ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"];
+const REDIS = {
+  name: "redis-server",
+  packages: ["redis-server", "redis-tools", "libjemalloc2", "liblzf1", "libatomic1"],
+  folder: resolve(import.meta.dirname, "../../.cache/redis"),
+};
 const START_MAX_MS = 10_000;
-
-interface Binary {
-  readonly path: string;
-  readonly env: Readonly<Record<string, string>>;
-}
 
 export interface RedisServer {
   readonly url: string;
@@ -27,7 +21,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-let resolved: Promise<Binary> | undefined;
+let resolved: Promise<Program> | undefined;
 
 /** A real Redis on a free loopback port. Fails with the reason if it is not available, because a skipped cache suite proves nothing. */
 export async function startRedis(): Promise<RedisServer> {
@@ -50,52 +44,12 @@ export async function startRedis(): Promise<RedisServer> {
   return { url: `redis://127.0.0.1:${port}`, start, kill: () => end("SIGKILL"), stop: () => end("SIGKILL") };
 }
 
-/** Env REDIS_SERVER, PATH, the cache, then Debian's packages, unpacked without installation. */
-async function findRedis(): Promise<Binary> {
-  const given = process.env["REDIS_SERVER"];
-  const onPath = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "redis-server"));
-  for (const path of given ? [given] : onPath) if (await starts({ path, env: {} })) return { path, env: {} };
-  const own = await unpackedBinary();
-  if (await starts(own)) return own;
-  await unpack();
-  const fetched = await unpackedBinary();
-  if (await starts(fetched)) return fetched;
-  throw new Error("NO REDIS: tests of the shared cache cannot run. Install redis-server, or set REDIS_SERVER to one.");
-}
-
-async function unpackedBinary(): Promise<Binary> {
-  const folders = await readdir(join(unpacked, "usr/lib")).catch(() => []);
-  const libraries = folders.map((folder) => join(unpacked, "usr/lib", folder)).join(":");
-  return { path: join(unpacked, "usr/bin/redis-server"), env: { LD_LIBRARY_PATH: libraries } };
-}
-
-/** Two test workers may do this at the same time: each uses its own folder, and the rename at the end is atomic. */
-async function unpack(): Promise<void> {
-  await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, "fetch-"));
+/** Env REDIS_SERVER, PATH, the cache, then Debian's packages. */
+async function findRedis(): Promise<Program> {
   try {
-    await run("apt-get", ["download", ...PACKAGES], { cwd: folder, timeout: 120_000 });
-    const content = join(folder, "content");
-    for (const name of await readdir(folder)) {
-      if (name.endsWith(".deb")) await run("dpkg", ["-x", join(folder, name), content], { timeout: 60_000 });
-    }
-    await rename(content, unpacked).catch(async (error: NodeJS.ErrnoException) => {
-      // The other worker was faster.
-      await access(unpacked).catch(() => Promise.reject(error));
-    });
-  } catch (error) {
-    process.stderr.write(`redis-server could not be fetched from Debian: ${String(error).slice(0, 500)}\n`);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function starts({ path, env }: Binary): Promise<boolean> {
-  try {
-    await run(path, ["--version"], { timeout: 20_000, env: { ...process.env, ...env } });
-    return true;
-  } catch {
-    return false;
+    return await findProgram(REDIS);
+  } catch (cause) {
+    throw new Error("NO REDIS: tests of the shared cache cannot run. Install redis-server, or set REDIS_SERVER to one.", { cause });
   }
 }
 
