@@ -1,4 +1,6 @@
 import { defined } from "../../../common/defined.ts";
+import { ownOf, sourceHash } from "../../../common/strategies/shared/own-strategy.ts";
+import type { GivenStrategy } from "../../../common/strategies/shared/strategy.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
 import type { RoundEvaluation as RoundEvaluationMessage } from "../../../proto/gen/tributary/training/v1/metrics.ts";
 import {
@@ -31,7 +33,7 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     organizationId: federation.organizationId,
     teamId: federation.teamId,
     createdBy: BigInt(federation.createdBy),
-    settings: federation.settings,
+    settings: credentials ? federation.settings : shownSettings(federation.settings),
     participants: federation.participants.map((participant) => ({
       ...participantMessage(participant),
       ...(credentials && credentialsOf(participant, { ...credentials, tenantId: federation.organizationId })),
@@ -55,6 +57,15 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     initialBlob: federation.initialBlob ?? "",
     extendedAt: federation.extendedAt ?? 0,
   };
+}
+
+/** Settings with the hash of an own strategy in place of its source, because a page of federations has to fit one message. */
+function shownSettings(settings: string): string {
+  if (!settings.includes('"own":')) return settings;
+  const { strategy, ...rest } = JSON.parse(settings) as { strategy: GivenStrategy };
+  const own = ownOf(strategy);
+  if (!own) return settings;
+  return JSON.stringify({ ...rest, strategy: { ...strategy, own: { language: own.language, sha256: sourceHash(own.source) } } });
 }
 
 type ParticipantMessage = FederationMessage["participants"][number];

@@ -51,3 +51,21 @@ test("an exposed deployment has own strategies only if its operator says so", as
   platform = await openPlatform({ ...exposed, OWN_STRATEGIES: "true" });
   expect(await outcomeOf(create("owner"))).toBe("ok");
 });
+
+test("a federation's own strategy is shown by the hash of its source, and the coordinator gets all of it", async () => {
+  const settings = JSON.stringify({ rounds: 1, task: {}, strategy: { name: "mine", lr: 2, own: { language: "python", source } } });
+  const request = {
+    name: "f",
+    teamId: platform.team.id,
+    settings,
+    participants: [{ url: "", join: true, dataset: "" }],
+    budgetNanoUsd: 0n,
+  };
+  const { federation } = await training().createFederation(request, platform.as("owner"));
+  const shown = { name: "mine", lr: 2, own: { language: "python", sha256: sourceHash(source) } };
+  expect(JSON.parse(federation?.settings ?? "{}").strategy).toEqual(shown);
+  const listed = await training().listFederations({ page: undefined }, platform.as("owner"));
+  expect(JSON.stringify(listed.federations.map((one: { settings: string }) => one.settings))).not.toContain("def aggregate");
+  const work = await training().getWork({ federationId: federation?.id ?? "" }, platform.as("anonymous"));
+  expect(work.federation?.settings).toBe(settings);
+});
