@@ -2,13 +2,17 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** What the package contains, beside its package.json: the rooms, what `make run` needs of scripts, and what is generated. */
-const ROOMS = ["common", "control-plane", "gateway-edge", "trainer-node", "cli", "proto", "scripts/supervisor", "console/dist"];
+const ROOMS = [
+  ...["common", "control-plane", "gateway-edge", "trainer-node", "cli", "proto", "scripts/supervisor", "console/dist"],
+  // Own strategies in Python, and Python functions of simulations.
+  "sdk/python/src/tributary_participant",
+];
 const FILES = ["scripts/run.ts", "scripts/tributary.ts", "README.md", "LICENSE", "examples/litellm-config.yaml", "docs/settings.md"];
 
 /** Product code imports none of these (.dependency-cruiser.cjs). */
 const FOR_TESTS = /(\.test|-contract|-fixture|-harness)\.ts$|\/__fixtures__\//;
-/** Stamps of make, and declarations without code. */
-const NOT_SHIPPED = /\/\.[^/]+$|\.d\.ts$/;
+/** Stamps of make, declarations without code, and what Python caches. */
+const NOT_SHIPPED = /\/\.[^/]+$|\.d\.ts$|\/__pycache__\//;
 
 /** What has to be built before; without it the package would start and fail later. */
 const BUILT = [

@@ -110,6 +110,24 @@ test("what a strategy does wrong is a refusal with its name", async () => {
   await failing("export function aggregate() { process.exit(0) }").toThrow("its process ended without an answer");
 }, 60_000);
 
+test("a Python that is not there is the reason, and not silence", async () => {
+  await failing(PYTHON_MEAN, { language: "python", limits: { python: "/no/such/python" } }).toThrow(
+    "/no/such/python is not there (STRATEGY_PYTHON",
+  );
+});
+
+test("models larger than the buffers of a pipe pass through the streams of the process", async () => {
+  const data = Float32Array.from({ length: 200_000 }, (_, index) => index % 7);
+  const large = encodeParameters([{ name: "w", dtype: "f32", shape: [data.length], data }], "safetensors");
+  const { parameters } = await aggregate(MEAN, {
+    updates: [
+      [1, large],
+      [1, large],
+    ],
+  });
+  expect((await valuesOf(parameters)).slice(-3)).toEqual([199_997 % 7, 199_998 % 7, 199_999 % 7]);
+}, 60_000);
+
 test("a strategy that is not allowed, or is not the recorded one, does not run", async () => {
   await failing(MEAN, { limits: { allowed: false } }).toThrow("does not allow own strategies (OWN_STRATEGIES)");
   await failing(MEAN, { recorded: sourceHash("another") }).toThrow("its source is not the one that the round recorded");

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { programFile } from "../../../common/program-files.ts";
 import type { OwnStrategy } from "../../../common/strategies/shared/own-strategy.ts";
 
 /** Limits of the processes of own strategies. */
@@ -22,6 +23,7 @@ const MEBIBYTE = 1024 * 1024;
 const LENGTH_BYTES = 8;
 const folder = import.meta.dirname;
 const SDK = resolve(folder, "../../../sdk/python/src");
+const PROGRAM = resolve(folder, programFile("run-strategy.ts"));
 const PACKAGE = resolve(folder, "../../../package.json");
 
 type Command = (limits: StrategyLimits) => readonly string[];
@@ -31,8 +33,8 @@ const COMMANDS: Readonly<Record<OwnStrategy["language"], Command>> = {
   python: ({ python, memoryMb }) => [python, "-I", "-B", resolve(folder, "run-strategy.py"), String(memoryMb * MEBIBYTE), SDK],
   typescript: ({ memoryMb }) => [
     ...["/bin/sh", "-c", `ulimit -d ${memoryMb * 1024}; exec "$0" "$@"`, process.execPath],
-    ...["--permission", `--allow-fs-read=${resolve(folder, "run-strategy.ts")}`, `--allow-fs-read=${PACKAGE}`],
-    ...["--no-warnings", `--max-old-space-size=${memoryMb}`, resolve(folder, "run-strategy.ts")],
+    ...["--permission", `--allow-fs-read=${PROGRAM}`, `--allow-fs-read=${PACKAGE}`],
+    ...["--no-warnings", `--max-old-space-size=${memoryMb}`, PROGRAM],
   ],
 };
 
@@ -54,6 +56,8 @@ export async function runStrategy(call: StrategyCall, limits: StrategyLimits, si
     return readAnswer(answer);
   } catch (thrown) {
     signal.throwIfAborted();
+    if ((thrown as { code?: unknown }).code === "ENOENT")
+      throw new StrategyProblem(`${program} is not there (STRATEGY_PYTHON of the coordinator)`);
     if (late.aborted) throw new StrategyProblem(`it took longer than ${limits.deadlineMs} ms (STRATEGY_MS_MAX of the coordinator)`);
     throw thrown;
   } finally {
