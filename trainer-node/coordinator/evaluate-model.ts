@@ -56,7 +56,8 @@ function heldOut({ settings }: Evaluator): unknown {
   const { dataset } = settings.task;
   if (typeof dataset !== "object" || dataset === null || Array.isArray(dataset)) return dataset;
   const { partition: _part, ...whole } = dataset;
-  return whole;
+  // Functions with data of their own get a partition alone, and no dataset without it; an empty one would be refused.
+  return Object.keys(whole).length === 0 ? undefined : whole;
 }
 
 async function ask(

@@ -35,13 +35,15 @@ async function main(): Promise<void> {
   const rounds = await simulate(options, {
     logger: createLogger("simulation", "warn"),
     signal: stopping.signal,
-    onRound: ({ round, participants, accuracy, loss, recordHash }) => {
+    onRound: ({ round, participants, accuracy, loss, recordHash, evaluations }) => {
       const seconds = (systemClock.monotonicMs() - before) / 1000;
       before = systemClock.monotonicMs();
       const accepted = participants.filter(({ state }) => state === "accepted").length;
       if (values.json) return write(JSON.stringify({ round, accepted, of: participants.length, accuracy, loss, seconds, recordHash }));
       const bar = "█".repeat(Math.round((accuracy ?? 0) * BAR_COLUMNS)).padEnd(BAR_COLUMNS, "·");
-      const shown = accuracy === undefined ? "" : `  ${bar}  ${accuracy.toFixed(3)}`;
+      const failed = evaluations.find(({ state }) => state === "failed")?.reason;
+      const missing = failed === undefined ? "" : `  no evaluation: ${failed}`;
+      const shown = accuracy === undefined ? missing : `  ${bar}  ${accuracy.toFixed(3)}`;
       write(`round ${String(round).padStart(4)}${shown}  ${accepted} of ${participants.length} updates  ${seconds.toFixed(2)} s`);
     },
   });

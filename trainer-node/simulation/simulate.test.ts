@@ -87,6 +87,11 @@ describe("Python functions", () => {
     expect(again.at(-1)?.recordHash).toBe(rounds.at(-1)?.recordHash);
   }, 60_000);
 
+  test("a dataset that is a partition alone is none for the evaluation of held-out data", async () => {
+    const [round] = await run({ ...own, eval: {}, rounds: 1, task: { name: "own", config: { step: 2 }, dataset: parts } });
+    expect([round?.evaluations.map(({ reason }) => reason), round?.accuracy?.toFixed(4)]).toEqual([[""], "0.0200"]);
+  }, 60_000);
+
   test("an exception, a function that ends its process and a missing Python are reasons, not silence", async () => {
     const failing = (config: object, more: object = {}) =>
       run({ ...own, rounds: 1, task: { name: "own", config, dataset: parts }, ...more });

@@ -89,7 +89,7 @@ describe("partitions", () => {
   test.each([
     { of: 10, alpha: 0.1, seed: 1 },
     { of: 50, alpha: 0.01, seed: 2 },
-    { of: 300, alpha: 0.1, seed: 3 },
+    { of: 150, alpha: 0.05, seed: 3 },
   ])("no Dirichlet part is empty with $of parts and alpha $alpha, and every row belongs to one part", ({ of: parties, ...settings }) => {
     const rows = Array.from({ length: parties }, (_, index) =>
       partitionRows(digits, { scheme: "dirichlet", index, of: parties, ...settings }),
