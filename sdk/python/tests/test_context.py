@@ -52,7 +52,11 @@ def test_progress_reaches_a_caller_that_asks_for_it_before_the_answer(serve: Ser
         assert all(head == "HTTP/1.1 102 Processing\r\nX-Progress: 1\r\n\r\n" for head in heads[:-1])
 
 
-def test_a_caller_that_does_not_ask_gets_the_answer_alone(serve: Serve) -> None:
+_BEHIND = [{"X-Progress": "interim", "Via": "1.1 proxy"}, {"X-Progress": "interim", "X-Forwarded-For": "::1"}]
+
+
+@pytest.mark.parametrize("headers", [{}, *_BEHIND])
+def test_a_caller_that_does_not_ask_or_is_behind_a_proxy_gets_the_answer_alone(serve: Serve, headers: dict[str, str]) -> None:
     reported = threading.Event()
 
     def train(parameters: bytes | None, dataset: object, context: CallContext) -> bytes:
@@ -61,7 +65,7 @@ def test_a_caller_that_does_not_ask_gets_the_answer_alone(serve: Serve) -> None:
         reported.wait(0.3)
         return b"x"
 
-    assert serve(train=train).send("/train", {"parameters": None}).status == 200
+    assert serve(train=train).send("/train", {"parameters": None}, headers=headers).status == 200
 
 
 @pytest.mark.parametrize("fraction", [float("nan"), "half", True, None])

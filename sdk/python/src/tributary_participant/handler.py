@@ -200,8 +200,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _caller(self, *, is_kept: bool) -> Caller:
         """A caller with an Idempotency-Key may disconnect and repeat the call, so its work continues without it."""
         progress = Progress()
-        # Clients that do not expect 102 may take it for the answer, so only callers that ask for it get it.
-        is_wanted = self.headers.get(_PROGRESS_HEADER, "").strip().lower() == "interim"
+        # Clients and proxies that do not expect 102 may take it for the answer, so only direct callers that ask for it get it.
+        is_direct = self.request_version != "HTTP/1.0" and "via" not in self.headers and "x-forwarded-for" not in self.headers
+        is_wanted = is_direct and self.headers.get(_PROGRESS_HEADER, "").strip().lower() == "interim"
 
         def has_left() -> bool:
             fraction = progress.take() if is_wanted else None
