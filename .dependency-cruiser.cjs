@@ -70,8 +70,8 @@ module.exports = {
         pathNot: [
           TEST,
           "^test/",
-          "^scripts/(test|bench|demo|fault|security|fuzz|cluster|alerts)[^/]*\\.ts$",
-          "^scripts/(fault|demo|bench|fuzz|cluster)/",
+          "^scripts/(test|bench|demo|fault|security|fuzz|cluster|upgrade|alerts)[^/]*\\.ts$",
+          "^scripts/(fault|demo|bench|fuzz|cluster|upgrade)/",
           "^scripts/test/run-jest\\.ts$",
         ],
       },

@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money cluster alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,9 @@ cluster: generate ## all roles on loopback addresses with mutual TLS; each is ki
 
 alerts: generate ## a real Prometheus watches all roles; each is killed, and its alert must fire within 60 s
 	node scripts/alerts.ts
+
+upgrade: generate ## the release before this one and this one at the same time, under load: each one's edges with the other's control planes, and back
+	node scripts/upgrade.ts
 
 fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary
 	node scripts/fault.ts
