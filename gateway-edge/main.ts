@@ -2,7 +2,7 @@ import { systemClock } from "../common/clock.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
 import { createLogger } from "../common/logger.ts";
 import { addMachineMetrics } from "../common/metrics/machine-metrics.ts";
-import { type ProcessState, serveMetrics } from "../common/metrics/serve-metrics.ts";
+import { addReadyMetric, type ProcessState, serveMetrics } from "../common/metrics/serve-metrics.ts";
 import { presentedToken } from "../common/peers/control-token.ts";
 import { trustOperator } from "../common/peers/tls.ts";
 import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
@@ -51,10 +51,8 @@ await runMain("tributary edge", async () => {
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }), systemClock);
   addMachineMetrics(metrics.registry, config);
   let stopping = false;
-  const state = (): ProcessState => {
-    if (stopping) return "stopping";
-    return inference.ready() ? "ready" : "unavailable";
-  };
+  const state = (): ProcessState => (stopping ? "stopping" : inference.ready() ? "ready" : "unavailable");
+  addReadyMetric(metrics.registry, state);
   const metricsServer = await serveMetrics(config, metrics.registry, state);
   const startedAt = new Date(systemClock.now());
   const reports = startReports({

@@ -3,7 +3,7 @@ import { readConfig } from "../config.ts";
 import { VERSION } from "../version.ts";
 import { readExposition } from "./exposition-fixture.ts";
 import { addCounter, addGauge, addProcessMetrics, byLabel } from "./read-metrics.ts";
-import { type MetricsServer, metricsSettings, type ProcessState, serveMetrics } from "./serve-metrics.ts";
+import { addReadyMetric, type MetricsServer, metricsSettings, type ProcessState, serveMetrics } from "./serve-metrics.ts";
 
 const HERE = { metricsPort: 0, metricsHost: "127.0.0.1" };
 const opened: MetricsServer[] = [];
@@ -70,6 +70,18 @@ test("/ready says whether the process is to get calls, and /healthz that it live
     [503, "unavailable\n", 200],
     [503, "stopping\n", 200],
   ]);
+});
+
+test("only the state `ready` is 1", async () => {
+  const registry = new Registry();
+  let state: ProcessState = "starting";
+  addReadyMetric(registry, () => state);
+  const seen: Record<string, boolean> = {};
+  for (const each of ["starting", "ready", "unavailable", "stopping"] as const) {
+    state = each;
+    seen[each] = (await registry.metrics()).includes("\ntributary_ready 1\n");
+  }
+  expect(seen).toEqual({ starting: false, ready: true, unavailable: false, stopping: false });
 });
 
 test("a figure that cannot be read fails its scrape only", async () => {

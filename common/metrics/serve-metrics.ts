@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import { z } from "zod";
 import { addMachineMetrics, type MachineConfig } from "./machine-metrics.ts";
-import { addProcessMetrics, type Role } from "./read-metrics.ts";
+import { addGauge, addProcessMetrics, type Role } from "./read-metrics.ts";
 
 /** Where a process serves its metrics. Edges that share a port answer there at random, so each process has an address of its own. */
 export const metricsSettings = {
@@ -43,6 +43,15 @@ type State = () => ProcessState;
 const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTIONS_MAX = 64;
 
+/** Adds whether a process is to get calls: 0 while it starts, stops, or lacks another process. */
+export function addReadyMetric(registry: Registry, state: State): void {
+  addGauge(registry, {
+    name: "tributary_ready",
+    help: "1 if this process accepts calls, 0 if it starts, stops, or lacks another process.",
+    read: () => Number(state() === "ready"),
+  });
+}
+
 /** Serves a registry, with what every process has, if a port is set; without one nothing is added. */
 export async function serveProcessMetrics(
   config: MetricsPlace & MachineConfig,
@@ -52,6 +61,7 @@ export async function serveProcessMetrics(
   if (config.metricsPort === undefined) return undefined;
   addProcessMetrics(registry, role);
   addMachineMetrics(registry, config);
+  addReadyMetric(registry, state);
   return serveMetrics(config, registry, state);
 }
 

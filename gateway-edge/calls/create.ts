@@ -60,7 +60,6 @@ export interface InferenceFigures extends LayerFigures {
   readonly calls: readonly CallSlot[];
   readonly journal: JournalFigures;
   readonly leases: LeaseFigures;
-  readonly isReady: boolean;
   readonly mirrorAgeMs: number;
   readonly callersCached: number;
   readonly connectionWaits: ConnectionWaits;
@@ -146,7 +145,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     providers,
     layers,
     ready: isReady,
-    figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), isReady: isReady(), ...layers.figures() }),
+    figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), ...layers.figures() }),
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {

@@ -41,9 +41,9 @@ export const ALERT_CASES: readonly AlertCase[] = [
   {
     alert: "TributaryEdgeNotReady",
     interval: "15s",
-    series: { [`tributary_ready{${A}}`]: "1 0x10" },
+    series: { [`tributary_ready{job="tributary-edge",${A}}`]: "1 0x10", 'tributary_ready{job="tributary-trainer"}': "0x10" },
     quietAt: "60s",
-    firing: { at: "75s", labels: { instance }, summary: "The edge a:1 runs, but accepts no calls." },
+    firing: { at: "75s", labels: { job: "tributary-edge", instance }, summary: "The edge a:1 runs, but accepts no calls." },
   },
   {
     alert: "TributaryEventLoopSlow",

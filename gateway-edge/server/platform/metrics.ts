@@ -65,8 +65,6 @@ export interface CallFigures {
   readonly calls: readonly CallSlot[];
   readonly journal: JournalFigures;
   readonly leases: LeaseFigures;
-  /** Whether this edge accepts calls now. */
-  readonly isReady: boolean;
   readonly mirrorAgeMs: number;
   readonly callersCached: number;
   readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
@@ -82,7 +80,6 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
   const gauge = (name: string, help: string, value: (figures: CallFigures) => number) =>
     addGauge(registry, { name, help, read: () => value(read()) });
   addCallMetrics(registry, () => read().calls);
-  gauge("tributary_ready", "1 if this process accepts calls, 0 if it does not.", ({ isReady }) => Number(isReady));
   gauge("tributary_calls_open", "Calls that run now.", ({ journal }) => journal.openCalls);
   gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", ({ journal }) => journal.unacknowledged);
   gauge("tributary_settlement_lag_seconds", "Time since the oldest call ended that the ledger has not confirmed.", ({ journal }) =>
