@@ -78,6 +78,10 @@ export const edgeSettings = {
   STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(
     "How long a client may read nothing of a stream before its connection is closed. The call is billed for what left the gateway.",
   ),
+  REALTIME_IDLE_MS: countSetting(300_000, { min: 100, max: 86_400_000 }).describe(
+    "How long a realtime session may pass no event before it is closed.",
+  ),
+  REALTIME_SESSION_MS: countSetting(3_600_000, { min: 100, max: 86_400_000 }).describe("How long a realtime session may last."),
   DATA_DIR: dataDirSetting,
   JOURNAL_SYNC: z
     .enum(["process", "disk"])

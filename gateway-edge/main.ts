@@ -18,6 +18,7 @@ import { openTracing } from "./calls/tracing/open-tracing.ts";
 import { type EdgeConfig, readEdgeConfig } from "./config.ts";
 import type { EdgeDeps } from "./deps.ts";
 import { queuedBytes } from "./server/http/calls/sse-writer.ts";
+import { realtimeUpgrades } from "./server/http/realtime/realtime-upgrade.ts";
 import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./server/http/routes.ts";
 import { listen } from "./server/listen.ts";
 import { createAccessLog } from "./server/middleware/access-log.ts";
@@ -78,7 +79,8 @@ await runMain("tributary edge", async () => {
       metrics,
     });
     const exact = exactInferenceRoutes(deps, parts);
-    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe, exact });
+    const upgrades = realtimeUpgrades(deps, parts);
+    return listen(app, { host: config.host, port, reusePort: config.reusePort, observe: metrics.observe, exact, upgrades });
   };
   const listeners = [await open(config.authProfile, config.port)];
   if (config.hostedPort !== undefined) listeners.push(await open("hosted", config.hostedPort));

@@ -15,7 +15,7 @@ export const azure = {
   environment: { api_key: ["AZURE_API_KEY"], api_base: ["AZURE_API_BASE"], api_version: ["AZURE_API_VERSION"] },
   needsBaseUrl: true,
   priceLists: ["azure"],
-  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits"],
+  operations: ["chat", "completions", "embeddings", "speech", "transcriptions", "translations", "images", "imageEdits", "realtime"],
   params: { chat: CHAT, embeddings: EMBEDDING_FAMILIES },
   passThrough: { keyHeader: "api-key" },
 } satisfies ProviderKind;

@@ -27,6 +27,7 @@ import { counted } from "./counted-credit.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
+import { createRealtime, type Realtime } from "./realtime/realtime.ts";
 import { type Refusal, Refusals } from "./refusals.ts";
 import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
 
@@ -41,6 +42,8 @@ export interface Inference {
   isMasterKey(sha256: Buffer): boolean;
   /** Providers' own APIs, called with the gateway's keys. */
   readonly passThrough: PassThrough;
+  /** Sessions over WebSockets. */
+  readonly realtime: Realtime;
   /** Which models can be called, and which deployments serve them. */
   readonly routing: Router;
   readonly providers: ReadonlyMap<string, Provider>;
@@ -94,6 +97,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const layers = createLayers({ ...runDeps, random, config });
   const { guardrails } = layers;
   const passThrough = createPassThrough({ ...runDeps, guardrails, ...limitsIn(config) });
+  const realtime = createRealtime({ ...runDeps, random, guardrails, guard, openCalls: deps.openCalls, limits: sessionLimits(config) });
   const catalog = createCatalog({
     access,
     clock,
@@ -137,6 +141,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   return {
     run: layers.run,
     passThrough,
+    realtime,
     refused: (refusal) => refusals.note(refusal),
     countRemotely: (count) => countRemotely(runDeps, count),
     findCaller: (sha256) => mirror.findCaller(sha256),
@@ -149,7 +154,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {
-      await refusals.flush();
+      await Promise.all([realtime.settled(), refusals.flush()]);
       await credit.close();
       stopping.abort();
       await Promise.all([watch.stop(), planes.stop()]);
@@ -172,6 +177,10 @@ function figuresOf({ counts, credit, mirror, http }: { counts: CallCounts; credi
 
 function limitsIn({ jsonBodyBytesMax, streamStallMs }: EdgeDeps["config"]) {
   return { bodyBytesMax: jsonBodyBytesMax, stallMs: streamStallMs };
+}
+
+function sessionLimits({ realtimeIdleMs, realtimeSessionMs }: EdgeDeps["config"]) {
+  return { idleMs: realtimeIdleMs, totalMs: realtimeSessionMs };
 }
 
 function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady: () => boolean }): ReturnType<Inference["report"]> {

@@ -5,6 +5,7 @@ import { hasSeveralHosts } from "../../common/host-header.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
+import type { Upgrades } from "./http/realtime/realtime-upgrade.ts";
 import { ownObjects } from "./own-objects.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -23,6 +24,8 @@ export interface ListenOptions {
   observe(request: IncomingMessage, response: ServerResponse): void;
   /** Routes that are matched before the app. */
   exact: ExactRoutes;
+  /** Requests that become WebSockets; absent: none do. */
+  upgrades?: Upgrades | undefined;
 }
 
 /** An open HTTP server. */
@@ -39,6 +42,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       noDelay: true,
+      shouldUpgradeCallback: (request) => options.upgrades?.accepts(request) ?? false,
       ...ownObjects(app),
     },
     (request, response) => {
@@ -53,6 +57,10 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
   server.on("clientError", refuseUnreadable);
+  server.on("upgrade", (request, socket, head) => {
+    if (isStopping) socket.destroy();
+    else options.upgrades?.handle(request, socket, head);
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);

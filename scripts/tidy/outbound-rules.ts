@@ -28,11 +28,13 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "control-plane/stores/mongo/quorum-feed.ts": "the operator's database",
   "control-plane/stores/mongo/store.ts": "the operator's database",
   "gateway-edge/calls/cache/redis-cache.ts": "the operator's Redis",
+  "gateway-edge/server/http/realtime/realtime-upgrade.ts": "a server, which opens no connections",
   "gateway-edge/server/http/training/joined-participants.ts":
     "a coordinator's address, which the operator sets or a coordinator gave the control plane; with TLS it proves its role",
   "gateway-edge/upstream/transports/google-token.ts":
     "Google's token service, and the machine's own identity, which is at a link-local address",
   "gateway-edge/upstream/transports/http1/connection.ts": "takes the guard of its origin",
+  "gateway-edge/upstream/transports/open-socket.ts": "takes the guard of its origin",
   "gateway-edge/upstream/transports/undici-transport.ts": "takes the guard of each origin; a proxy is the operator's",
   "trainer-node/http/peer.ts": "reads the certificate of an incoming connection, and opens none",
 };

@@ -9,7 +9,8 @@ export type ProviderOperation =
   | "translations"
   | "images"
   | "imageEdits"
-  | "rerank";
+  | "rerank"
+  | "realtime";
 
 export type LimitField = "max_tokens" | "max_completion_tokens";
 

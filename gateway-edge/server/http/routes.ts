@@ -49,6 +49,7 @@ import {
 } from "./models/model-operations.ts";
 import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models/models.ts";
 import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
+import { describeRealtime, realtimeRoutes } from "./realtime/realtime-operations.ts";
 import { describeVectorStores, vectorStoresOperations } from "./vector-stores/vector-stores.ts";
 
 /** The OpenAPI entries of the routes below. */
@@ -58,6 +59,7 @@ export const inferenceOperations: readonly OperationDescription[] = [
   ...describeResponses(),
   ...describeAssistants(),
   ...describeGatewayOperations([...filesOperations({} as FilesDeps), ...batchesOperations({} as BatchesDeps)]),
+  ...describeRealtime(),
   ...describePassThrough(),
   ...describeVectorStores(),
 ];
@@ -85,7 +87,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const router = Router({ caseSensitive: true });
   router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
-  router.use(gatedRouter(deps, fileRoutes(deps, parts), unlogged));
+  router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes()], unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));

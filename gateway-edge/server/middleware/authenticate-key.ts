@@ -44,7 +44,7 @@ export function authenticateKey(
 }
 
 /** The caller of a request; synchronous if the mirror has the key, as it nearly always does. */
-function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
+export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
   const known = (caller: Caller | undefined): Caller => {
     if (caller === undefined) throw invalidKey(profile);
     return caller;

@@ -21,6 +21,7 @@ export interface Provider {
   readonly images?: ImagesAdapter;
   readonly imageEdits?: FormAdapter;
   readonly rerank?: RerankAdapter;
+  readonly realtime?: RealtimeAdapter;
   /** An upstream's error as an AppError. Its own 401 or 403 is the operator's fault, never the caller's. */
   readError(failure: UpstreamFailure): AppError;
   /** Counts tokens where the provider's own counter is known; absent: the gateway's tokenizer counts. */
@@ -152,6 +153,12 @@ export interface RerankAdapter {
   buildRequest(call: RerankCall, target: ProviderTarget): UpstreamRequest;
   /** Results in any order, each with its position in the call's documents. */
   readAnswer(body: unknown): RerankAnswer;
+}
+
+/** A session over a WebSocket, with the events of OpenAI's Realtime API. */
+export interface RealtimeAdapter {
+  /** Where the session of a deployment is opened, as an http or https address. */
+  locate(target: ProviderTarget): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 }
 
 /** A JSON object whose fields are not validated. */

@@ -46,6 +46,7 @@ import { platformErrorHandler } from "../../middleware/error-response.ts";
 import { requestId } from "../../middleware/request-id.ts";
 import { crossOrigin } from "../../middleware/security-headers.ts";
 import { ownObjects } from "../../own-objects.ts";
+import { realtimeUpgrades } from "../realtime/realtime-upgrade.ts";
 import { exactInferenceRoutes, inferenceRouter, platformMessagesHandler } from "../routes.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
@@ -281,6 +282,7 @@ export class FakeControl {
 }
 
 export interface TestEdge {
+  readonly openCalls: OpenCalls;
   readonly control: FakeControl;
   readonly inference: Inference;
   readonly worker: Worker;
@@ -343,7 +345,10 @@ export async function startEdge(
     app.use("/api", platformErrorHandler(silentLogger));
     app.use(gatewayNotFound, gatewayErrorHandler);
     const exact = exactInferenceRoutes(deps, routeParts);
-    const server = createServer(ownObjects(app), (request, response) => void (exact(request, response) || app(request, response)));
+    const upgrades = realtimeUpgrades(deps, routeParts);
+    const options = { ...ownObjects(app), shouldUpgradeCallback: upgrades.accepts };
+    const server = createServer(options, (request, response) => void (exact(request, response) || app(request, response)));
+    server.on("upgrade", upgrades.handle);
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -352,6 +357,7 @@ export async function startEdge(
   const hostedUrl = await open("hosted");
   const heart = setInterval(() => control.heartbeat(), 1000);
   return {
+    openCalls: ports.openCalls,
     control,
     inference,
     worker,

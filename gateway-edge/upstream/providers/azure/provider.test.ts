@@ -42,3 +42,19 @@ test("base_model tells a reasoning model behind any name; without an address the
   expect(JSON.parse(String(request({ params: { base_model: "o3-mini" } })?.body))).toMatchObject({ max_completion_tokens: 9 });
   expect(() => request({ baseUrl: undefined })).toThrow(expect.objectContaining({ code: "UPSTREAM_UNAVAILABLE" }));
 });
+
+test("a realtime session is opened at the address that the version of the API has", () => {
+  const at = (baseUrl: string, version?: string) =>
+    azure.realtime?.locate({
+      inferenceModelId: "my voice",
+      baseUrl,
+      apiKey: "k",
+      params: version === undefined ? {} : { api_version: version },
+    });
+  const versioned = "https://r.openai.azure.com/openai/v1/realtime?model=my%20voice";
+  expect(at("https://r.openai.azure.com/")).toEqual({ url: versioned, headers: { "api-key": "k" } });
+  expect(at("https://r.openai.azure.com/openai/v1", "v1")?.url).toBe(versioned);
+  expect(at("https://r.openai.azure.com/openai/deployments/other", "2025-04-01-preview")?.url).toBe(
+    "https://r.openai.azure.com/openai/realtime?api-version=2025-04-01-preview&deployment=my%20voice",
+  );
+});

@@ -17,11 +17,11 @@ export const azure = createOpenAiProvider({
   // Only the API without versions has it.
   speaksResponses: (target) => target.baseUrl !== undefined && addressOf(target, "").includes("/openai/v1/"),
   locate: (target, path) => ({ url: addressOf(target, path), headers: headersOf(target) }),
+  locateRealtime: (target) => ({ url: realtimeAddress(target), headers: headersOf(target) }),
 });
 
 function addressOf(target: ProviderTarget, path: string): string {
-  if (target.baseUrl === undefined) throw unusable("azure", "a deployment needs api_base, the address of its resource");
-  const resource = target.baseUrl.replace(/(?<!\/)\/+$/, "");
+  const resource = resourceOf(target);
   const version = asText(target.params["api_version"]) ?? API_VERSION;
   if (resource.endsWith("/openai/v1")) return under(resource, path);
   const query = `?api-version=${encodeURIComponent(version)}`;
@@ -31,6 +31,20 @@ function addressOf(target: ProviderTarget, path: string): string {
   }
   const deployment = encodeURIComponent(target.inferenceModelId);
   return `${under(resource, `openai/deployments/${deployment}/${path}`)}${query}`;
+}
+
+/** With a dated `api_version` the address of the preview, otherwise that of the API without versions. */
+function realtimeAddress(target: ProviderTarget): string {
+  const resource = resourceOf(target).replace(/\/openai\/(?:v1|deployments\/[^/]+)$/, "");
+  const version = asText(target.params["api_version"]) ?? "v1";
+  const model = encodeURIComponent(target.inferenceModelId);
+  if (!/^\d/.test(version)) return `${under(resource, "openai/v1/realtime")}?model=${model}`;
+  return `${under(resource, "openai/realtime")}?api-version=${encodeURIComponent(version)}&deployment=${model}`;
+}
+
+function resourceOf({ baseUrl }: ProviderTarget): string {
+  if (baseUrl === undefined) throw unusable("azure", "a deployment needs api_base, the address of its resource");
+  return baseUrl.replace(/(?<!\/)\/+$/, "");
 }
 
 function headersOf(target: ProviderTarget): Record<string, string> {

@@ -9,6 +9,7 @@ import type {
   Operation,
   Provider,
   ProviderTarget,
+  RealtimeAdapter,
   StreamPart,
   UpstreamEvent,
   UpstreamRequest,
@@ -35,6 +36,8 @@ export interface OpenAiSpec {
   readonly speaksResponses?: (target: ProviderTarget) => boolean;
   /** URL and headers of an operation. */
   readonly locate?: Locate;
+  /** URL and headers of a realtime session; absent: as other operations, with the model in the query. */
+  readonly locateRealtime?: RealtimeAdapter["locate"];
 }
 
 type Locate = (target: ProviderTarget, path: string) => { readonly url: string; readonly headers: Readonly<Record<string, string>> };
@@ -51,6 +54,7 @@ const PATHS: Readonly<Record<Operation, string>> = {
   images: "images/generations",
   imageEdits: "images/edits",
   rerank: "rerank",
+  realtime: "realtime",
 };
 
 /** A provider from its differences. */
@@ -68,11 +72,17 @@ export function createOpenAiProvider(spec: OpenAiSpec): Provider {
     ...(has("images") ? { images: imagesOf(endpointOf(spec, "images")) } : {}),
     ...(has("imageEdits") ? { imageEdits: formOf(endpointOf(spec, "imageEdits")) } : {}),
     ...(has("rerank") ? { rerank: rerankOf(endpointOf(spec, "rerank")) } : {}),
+    ...(has("realtime") ? { realtime: { locate: spec.locateRealtime ?? ((target) => locateRealtime(spec, target)) } } : {}),
     readError: readUpstreamError,
   };
 }
 
 const none = () => false;
+
+function locateRealtime(spec: OpenAiSpec, target: ProviderTarget): Located {
+  const { url, headers } = locate(spec, target, "realtime");
+  return { url: `${url}?model=${encodeURIComponent(target.inferenceModelId)}`, headers };
+}
 
 function chatOf(spec: OpenAiSpec): ChatAdapter {
   return {

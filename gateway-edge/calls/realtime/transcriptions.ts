@@ -1,0 +1,69 @@
+import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { readMediaUsage } from "../../upstream/providers/shared/media-usage.ts";
+import { hasLimit } from "../inference/able-group.ts";
+import type { ServedDeployment } from "../inference/call-row.ts";
+import type { Job } from "../inference/job.ts";
+import { createMeter } from "../inference/meter.ts";
+import { mayUseModel } from "../inference/model-access.ts";
+import { pricesOf } from "../inference/plan-call.ts";
+import { realtimeJob } from "./realtime-job.ts";
+import type { TurnsDeps } from "./turns.ts";
+
+export interface TranscriptionsOptions {
+  readonly endpoint: string;
+  readonly callerNow: () => Caller | Promise<Caller>;
+  /** Of the session's own deployment: the transcription runs at the same provider. */
+  readonly providerKind: string;
+}
+
+/** Transcripts of the client's sound, which a session may ask for. The provider bills them by another model than the session's. */
+export class Transcriptions {
+  readonly #deps: TurnsDeps;
+  readonly #options: TranscriptionsOptions;
+  #chosen: { readonly job: Job<never>; readonly deployment: Deployment } | undefined;
+
+  constructor(deps: TurnsDeps, options: TranscriptionsOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** The provider's name of a model of the gateway; throws where the caller may not use it or it has no price. */
+  async choose(model: string): Promise<string> {
+    const caller = await this.#options.callerNow();
+    const job = transcriptionJob(model);
+    const { routing } = this.#deps;
+    const deployment = routing.candidates(model, caller).find(({ providerKind }) => providerKind === this.#options.providerKind);
+    if (!deployment || !mayUseModel(caller, model, routing)) {
+      throw new AppError("INVALID_REQUEST", `The transcription model ${model} is not a model of this gateway at the session's provider.`);
+    }
+    if (!pricesOf(deployment, job)) throw new AppError("INVALID_REQUEST", `The transcription model ${model} has no price yet.`);
+    this.#chosen = { job, deployment };
+    return deployment.inferenceModelId;
+  }
+
+  /** A transcript was made: its cost is known, so it is reserved and settled at once. */
+  async made(event: unknown): Promise<void> {
+    const usage = readMediaUsage(event);
+    if (!this.#chosen || !usage) return;
+    const { job, deployment } = this.#chosen;
+    const caller = await this.#options.callerNow();
+    const provider = this.#deps.providers.get(deployment.providerKind);
+    if (!provider) return;
+    const call = { callId: newId("call", this.#deps), endpoint: this.#options.endpoint, caller, job, inputTokens: 0, maxOutputTokens: 0 };
+    const meter = createMeter(call, this.#deps.clock);
+    const served: ServedDeployment = { attempt: { deployment, group: job.model, isFallback: false }, provider };
+    meter.servedBy(served, { retries: 0, fallbacks: 0 });
+    meter.reported(usage);
+    const bill = await meter.bill();
+    const isLimited = caller.isLimited || hasLimit(deployment);
+    const { reserved } = await this.#deps.credit.reserve({ intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited });
+    await this.#deps.credit.settle(meter.log({ status: "success" }, bill, reserved));
+  }
+}
+
+function transcriptionJob(model: string): Job<never> {
+  const amount = { input: 0, output: 0 };
+  return { ...realtimeJob(model), operation: "transcriptions", most: { millisecond: amount } };
+}
