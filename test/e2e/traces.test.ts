@@ -98,6 +98,26 @@ test("every attempt has its own span with its outcome, and only the one that ans
   expect(rootOf(refused)).toMatchObject({ isError: false, attributes: { "http.response.status_code": 401 } });
 });
 
+test("a call of a provider's own API is one trace, too", async () => {
+  const one = await call(system.url, "POST", "/openai/v1/chat/completions", {
+    headers: {
+      authorization: `Bearer ${MASTER_KEY}`,
+      "x-request-id": "passed-1",
+      traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`,
+    },
+    body: { model: "provider-model", messages: [{ role: "user", content: PROMPT }] },
+  });
+  expect([one.status, one.text]).toEqual([200, expect.stringContaining(ANSWER)]);
+  await tracesOf([one], 3);
+  const attempt = traceOf(one).find(({ kind }) => kind === CLIENT);
+  expect(attempt).toMatchObject({
+    name: "pass_through provider-model",
+    traceId: "a".repeat(32),
+    attributes: { "gen_ai.usage.input_tokens": 11, "gen_ai.usage.output_tokens": 7, "tributary.cost_nano_usd": COST_NANO_USD },
+  });
+  expect(headersOf(one).map(({ traceparent }) => traceparent)).toEqual([`00-${attempt?.traceId}-${attempt?.spanId}-01`]);
+});
+
 test("no export has a prompt, an answer or a key, and the spans are counted", async () => {
   const sent = receiver.text();
   for (const secret of [PROMPT, ANSWER, MASTER_KEY, "provider-key-canary"]) expect(sent).not.toContain(secret);

@@ -318,9 +318,11 @@ const OPERATION: readonly SecurityItem[] = [
   },
   {
     id: "S-58",
-    guarantee: "prompts and completions are in no log",
+    guarantee: "prompts, completions and credentials are in no log and no trace",
     tests: [
       [CANARIES, NO_SECRET],
+      ["common/log-redaction.test.ts", "* is not written, wherever it stands in a line", "a secret of no known form is not written: *"],
+      ["test/e2e/traces.test.ts", "no export has a prompt, an answer or a key, and the spans are counted"],
       ["control-plane/jobs/remove-records.test.ts", "*"],
     ],
   },

@@ -10,8 +10,9 @@ import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../read-body.ts";
 import { sandboxAnswer } from "../sandboxed-answer.ts";
+import type { Tracing } from "../tracing/tracing.ts";
 import { locate } from "./locate.ts";
-import { priceCall } from "./price-call.ts";
+import { type PricedCall, priceCall } from "./price-call.ts";
 import { ProxiedCall } from "./proxied-call.ts";
 import { headersTo } from "./proxied-headers.ts";
 import { findUpstreams, type Upstream } from "./upstreams.ts";
@@ -21,6 +22,8 @@ export interface PassThroughDeps {
   readonly guardrails: Pick<GuardrailLayer, "chosenFor">;
   readonly send: Send;
   readonly clock: Clock;
+  /** Absent: calls are not traced. */
+  readonly tracing?: Tracing | undefined;
   readonly bodyBytesMax: number;
   /** How long a client may read nothing of its answer. */
   readonly stallMs: number;
@@ -67,7 +70,8 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       // From here on credit is reserved: every way out goes through exactly one settlement.
       try {
         const client = leaving(response);
-        const headers = { ...headersTo(upstream, request.headers), "x-request-id": String(response.getHeader("x-request-id")) };
+        const ids = { "x-request-id": String(response.getHeader("x-request-id")), ...traceHeader(deps, { kind, callId, call }) };
+        const headers = { ...headersTo(upstream, request.headers), ...ids };
         const answer = await deps.send({ method: request.method, url: url.href, headers, body }, client).catch(unreachable);
         await proxiedCall.deliver(answer, { response, client });
       } catch (thrown) {
@@ -75,6 +79,14 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       }
     },
   };
+}
+
+/** Begins the span of a traced call; the provider gets its place in the trace, instead of the client's. */
+function traceHeader({ tracing }: PassThroughDeps, { kind, callId, call }: { kind: string; callId: string; call: PricedCall }) {
+  if (!tracing) return undefined;
+  const deployment = call.deployment ?? { id: "", providerKind: kind, inferenceModelId: call.model ?? kind };
+  const trace = tracing.callOf({ callId, endpoint: `/${kind}` });
+  return { traceparent: trace.attempting(deployment, { operation: "pass_through", stream: call.stream }) };
 }
 
 /** Aborts when the client closes the connection before its answer is complete. */

@@ -4,10 +4,16 @@ import type { Random } from "../../../common/random.ts";
 import type { Attributes, Span, SpanEvent, SpanKind } from "../../../common/tracing/span.ts";
 import type { SpanSink } from "../../../common/tracing/span-exporter.ts";
 import { formatTraceparent, type TraceParent } from "../../../common/tracing/traceparent.ts";
-import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Operation } from "../../upstream/providers/provider.ts";
-import { answerAttributes, attemptAttributes, attemptName, callAttributes, finishReasonsOf, type TracedAttempt } from "./gen-ai.ts";
+import {
+  answerAttributes,
+  attemptAttributes,
+  attemptName,
+  callAttributes,
+  finishReasonsOf,
+  type TracedAttempt,
+  type TracedDeployment,
+} from "./gen-ai.ts";
 
 export interface CallTraceDeps {
   readonly sink: SpanSink;
@@ -82,7 +88,7 @@ export class CallTrace {
   }
 
   /** A deployment is about to be asked. Returns the `traceparent` for it. */
-  attempting(deployment: Deployment, { operation, stream }: { readonly operation: Operation; readonly stream: boolean }): string {
+  attempting(deployment: TracedDeployment, { operation, stream }: Pick<TracedAttempt, "operation" | "stream">): string {
     const { callId } = this.#start;
     const spanId = this.#newSpanId();
     this.#attempts++;

@@ -1,13 +1,12 @@
 import type { Attributes } from "../../../common/tracing/span.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import type { Operation } from "../../upstream/providers/provider.ts";
 
 // Attributes by OpenTelemetry's GenAI conventions (`gen_ai.`), beside them the names of OpenInference (`llm.`), which Phoenix reads, and
 // our own (`tributary.`). Usage and cost are on one span of a trace only, because its readers add them up.
 
 /** `gen_ai.operation.name` where the convention has a name; other operations have ours. */
-const OPERATIONS: Readonly<Partial<Record<Operation, string>>> = {
+const OPERATIONS: Readonly<Record<string, string>> = {
   completions: "text_completion",
   responses: "chat",
 };
@@ -23,14 +22,17 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 };
 
 /** OpenInference's kinds of spans; all other operations are `LLM`. */
-const KINDS: Readonly<Partial<Record<Operation, string>>> = { embeddings: "EMBEDDING", rerank: "RERANKER" };
+const KINDS: Readonly<Record<string, string>> = { embeddings: "EMBEDDING", rerank: "RERANKER" };
 
 const NANO_USD = 1e9;
 
+/** What a trace shows of a deployment. */
+export type TracedDeployment = Pick<Deployment, "id" | "providerKind" | "inferenceModelId">;
+
 export interface TracedAttempt {
-  readonly operation: Operation;
+  readonly operation: string;
   readonly stream: boolean;
-  readonly deployment: Deployment;
+  readonly deployment: TracedDeployment;
   readonly callId: string;
   /** From 1. */
   readonly number: number;
@@ -105,7 +107,7 @@ function usageAttributes(usage: TokenUsage): Attributes {
   };
 }
 
-const operationName = (operation: Operation): string => OPERATIONS[operation] ?? operation;
+const operationName = (operation: string): string => OPERATIONS[operation] ?? operation;
 
 /** Why a whole answer ended, in each dialect's own field. */
 export function finishReasonsOf(answer: unknown): string[] {
