@@ -45,8 +45,13 @@ export function stoppable(server: Server | TlsServer): StoppableServer {
     stop: async (drain) => {
       announceStop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      if (drain) await closeDrained(server, { ...drain, closed });
-      else server.closeAllConnections();
+      // The server does not know connections that became WebSockets.
+      const closeAll = () => {
+        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
+      };
+      if (drain) await closeDrained(server, { ...drain, closed, closeAll });
+      else closeAll();
       await closed;
     },
   };
@@ -54,13 +59,13 @@ export function stoppable(server: Server | TlsServer): StoppableServer {
 
 async function closeDrained(
   server: Server | TlsServer,
-  { drainMs, cut = () => {}, closed }: Drain & { closed: Promise<void> },
+  { drainMs, cut = () => {}, closed, closeAll }: Drain & { closed: Promise<void>; closeAll: () => void },
 ): Promise<void> {
   server.closeIdleConnections();
   // A connection whose response began before the announcement becomes idle when it ends.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   const cutting = setTimeout(cut, drainMs);
-  const closing = setTimeout(() => server.closeAllConnections(), drainMs + CUT_MS);
+  const closing = setTimeout(closeAll, drainMs + CUT_MS);
   await closed;
   clearInterval(sweep);
   clearTimeout(cutting);

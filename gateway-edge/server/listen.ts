@@ -57,6 +57,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
   server.on("clientError", refuseUnreadable);
+  let isStopping = false;
   server.on("upgrade", (request, socket, head) => {
     if (isStopping) socket.destroy();
     else options.upgrades?.handle(request, socket, head);
@@ -65,7 +66,11 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);
   });
-  return { port: (server.address() as AddressInfo).port, ...stopping };
+  const stop: Listener["stop"] = (drain) => {
+    isStopping = true;
+    return stopping.stop(drain);
+  };
+  return { port: (server.address() as AddressInfo).port, announceStop: stopping.announceStop, stop };
 }
 
 function refuse(response: ServerResponse, message: string): void {
