@@ -44,5 +44,6 @@ function startRole(role: string): void {
   process.execve?.(process.execPath, [process.execPath, ...program.nodeFlags, entry], { ...program.env, ...definedOf(process.env) });
 }
 
-const definedOf = (environment: NodeJS.ProcessEnv): Record<string, string> =>
-  Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined));
+function definedOf(environment: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

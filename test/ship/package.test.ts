@@ -102,6 +102,29 @@ test("tributary health is 0 for a ready process and 1 where none listens", async
   await expect(health(String(await freePort()))).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining("ECONNREFUSED") });
 });
 
+test("tributary with a role becomes that process: it says when it is ready, and a signal stops it", async () => {
+  const [port, metrics] = [String(await freePort()), String(await freePort())];
+  const env = {
+    PATH: process.env["PATH"],
+    CONTROL_PORT: port,
+    METRICS_PORT: metrics,
+    DATA_DIR: join(clean, "role"),
+    SECRET_KEY: "s".repeat(32),
+  };
+  const child = spawn(process.execPath, [join(installed, "scripts/tributary.js"), "control-plane"], { env, stdio: "ignore" });
+  const ended = once(child, "exit");
+  const health = () => run(process.execPath, [join(installed, "scripts/tributary.js"), "health"], { env: { METRICS_PORT: metrics } });
+  const isReady = () =>
+    health().then(
+      ({ stdout }) => stdout.includes("/ready: 200 ready"),
+      () => false,
+    );
+  while (!(await isReady())) expect(child.exitCode).toBeNull();
+  expect(readFileSync(`/proc/${child.pid}/cmdline`, "utf8")).toContain("tributary control-plane");
+  child.kill("SIGTERM");
+  expect(await ended).toEqual([0, null]);
+});
+
 if (python === undefined) {
   test("without a Python there is a loud line, and a failure where CI is set", () => {
     const message = "NO PYTHON: the wheel of sdk/python is not built. Set TEST_PYTHON, or use `make test`.";
