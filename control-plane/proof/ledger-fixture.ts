@@ -78,7 +78,8 @@ export async function withLedger(work: (store: Store) => Promise<void>, options:
   }
 }
 
-const LEDGER_COLLECTIONS = ["ledger", "accounts", "usage", "rollups", "keyUses"] as const;
+/** What a ledger without its head consists of. */
+export const LEDGER_COLLECTIONS = ["ledger", "accounts", "usage", "rollups", "keyUses"] as const;
 
 /** Writes what `fillLedger` writes, in the layout of releases before slots: one chain, whose head is named `head`. */
 export async function fillOldLedger(store: Store): Promise<void> {
