@@ -3,9 +3,9 @@ import { z } from "zod";
 import { declareStrategy, type GivenStrategy, type Strategy } from "./strategy.ts";
 
 /** Languages that an own strategy can be written in. */
-export const LANGUAGES = ["python", "typescript"] as const;
+const LANGUAGES = ["python", "typescript"] as const;
 
-export const SOURCE_BYTES_MAX = 64 * 1024;
+const SOURCE_BYTES_MAX = 64 * 1024;
 
 /** Names of own strategies. Those of built-in strategies are taken. */
 export const ownStrategyName = z
