@@ -82,7 +82,6 @@ const FLUSHED_MS = 1000;
 /** Wires the inference half; resolves when the first catalog is loaded and the feed is watched. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
   const { config, control, clock, random, logger, tracing } = deps;
-  const { access } = control;
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
   const counts = new CallCounts();
@@ -95,11 +94,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
   const runDeps = { routing, credit, providers, send, clock, logger, tracing, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config });
-  const { guardrails } = layers;
-  const passThrough = createPassThrough({ ...runDeps, guardrails, ...limitsIn(config) });
-  const realtime = createRealtime({ ...runDeps, random, guardrails, guard, openCalls: deps.openCalls, limits: sessionLimits(config) });
+  const passThrough = createPassThrough({ ...runDeps, guardrails: layers.guardrails, ...limitsIn(config) });
+  const realtime = createRealtime({ ...deps, ...runDeps, guard, guardrails: layers.guardrails, limits: sessionLimits(config) });
   const catalog = createCatalog({
-    access,
+    access: control.access,
     clock,
     logger,
     signal: stopping.signal,
@@ -111,7 +109,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       passThrough.update(deployments, settings);
     },
   });
-  const mirror = createMirror({ access, clock, ageMsMax: config.mirrorAgeMs });
+  const mirror = createMirror({ access: control.access, clock, ageMsMax: config.mirrorAgeMs });
   const watch = startWatch(await catalog.load(), {
     open: (request, options) => control.watch(request, options),
     reconnect: () => control.reconnect(),
@@ -129,7 +127,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
         if (kind === "cache") void layers.cache.clear();
       }
     },
-    flush: (asked) => flush({ ...asked, access }),
+    flush: (asked) => flush({ ...asked, access: control.access }),
     recover: async () => {
       mirror.dropAll();
       // The missed changes may include an order to clear the cache.
