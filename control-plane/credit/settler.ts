@@ -7,7 +7,7 @@ import { NotOwner } from "../domain/not-owner.ts";
 import type { Lease, UsageRow } from "../domain/records.ts";
 import { slotScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
-import { endLeases, leasesOfEdges, settleLease } from "../writes/leases.ts";
+import { endLeases, leaseId, leasesOfEdges, settleLease } from "../writes/leases.ts";
 import { auditMismatches, type SettleOutcome, settleCalls } from "../writes/settle.ts";
 import type { Reservations } from "./reservations.ts";
 
@@ -183,16 +183,20 @@ function slotsOf({ slots }: Store, rows: readonly UsageRow[], lease: LeaseReport
 /** Moves settled costs from outstanding to settled in the leases they were made under, once per call like the settlement itself. */
 async function settleLeases(tx: Transaction, batch: readonly Waiting[], fresh: readonly UsageRow[], now: number): Promise<void> {
   const unsettled = new Set(fresh.map(({ id }) => id));
-  for (const { rows, lease } of batch) {
-    if (!lease) continue;
-    const sums = new LeaseSums();
-    for (const { organizationId, generation, released } of lease.returns) sums.of(organizationId, generation).released = released;
-    for (const { id, organizationId, cost } of rows) {
-      const generation = lease.generations.get(id);
-      if (generation !== undefined && unsettled.delete(id)) sums.of(organizationId, generation).settled += cost;
-    }
-    for (const sum of sums.all()) await settleLease(tx, { edgeId: lease.edgeId, ...sum }, now);
+  const inputs = batch.flatMap(({ rows, lease }) => (lease ? [...leaseInputs(rows, lease, unsettled)] : []));
+  // Read at once, because a batch may have calls of hundreds of organizations.
+  if (inputs.length > 0) await tx.getMany("leases", [...new Set(inputs.map(leaseId))]);
+  for (const input of inputs) await settleLease(tx, input, now);
+}
+
+function* leaseInputs(rows: readonly UsageRow[], { edgeId, returns, generations }: LeaseReport, unsettled: Set<string>) {
+  const sums = new LeaseSums();
+  for (const { organizationId, generation, released } of returns) sums.of(organizationId, generation).released = released;
+  for (const { id, organizationId, cost } of rows) {
+    const generation = generations.get(id);
+    if (generation !== undefined && unsettled.delete(id)) sums.of(organizationId, generation).settled += cost;
   }
+  for (const sum of sums.all()) yield { edgeId, ...sum };
 }
 
 interface LeaseSum {

@@ -66,7 +66,7 @@ export async function settleLease(
   // An expired lease already gave its credit back, once; the call is paid from the balance in any case.
   if (!lease || lease.generation !== input.generation || lease.expiresAt <= now) return;
   const updated = takeBack(lease, input);
-  // Every batch reports every lease. An unchanged lease is not written, unless it is time to renew it.
+  // A report may come twice. An unchanged lease is not written, unless it is time to renew it.
   if (updated === lease && input.settled === 0n && lease.expiresAt - now > LEASE_LIFE_MS / 2) return;
   await tx.put("leases", { ...updated, settled: lease.settled + input.settled, expiresAt: now + LEASE_LIFE_MS });
 }
@@ -97,6 +97,7 @@ async function newLease(tx: Transaction, { edgeId, organizationId }: LeaseInput)
   return { id: leaseId({ edgeId, organizationId }), edgeId, organizationId, generation, ...sums, expiresAt: 0 };
 }
 
-function leaseId({ edgeId, organizationId }: Pick<LeaseInput, "edgeId" | "organizationId">): string {
+/** The id of an edge's lease for an organization. */
+export function leaseId({ edgeId, organizationId }: Pick<LeaseInput, "edgeId" | "organizationId">): string {
   return `${edgeId}/${organizationId}`;
 }

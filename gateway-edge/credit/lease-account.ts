@@ -141,7 +141,7 @@ export class LeaseAccount {
    * restart from zero here, and what was spent of it could be spent again.
    */
   isOver(nowMs: number): boolean {
-    return this.isIdle(nowMs) && nowMs >= this.#validUntilMs + FORGET_MS;
+    return nowMs >= this.#validUntilMs + FORGET_MS && this.isIdle(nowMs);
   }
 }
 

@@ -73,11 +73,28 @@ test("a call now and then takes what it needs and no more, and all the rest goes
   book.settle("org", held, 20n);
   expect(book.hasExcess()).toBe(true);
   expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
-  // The return is repeated in every request, in case one is lost; it stays the same.
+  // The return is repeated in every request, in case one is lost; it stays the same, until the control plane has it.
   expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
+  book.acknowledge([{ organizationId: "org", generation: 1n, released: 480n }]);
+  expect(book.returns()).toEqual([]);
+  book.settle("org", await book.reserve("org", 500n), 20n);
+  expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 960n }]);
   await clock.advance(60_000);
   book.renew(15_000);
   expect(book.returns()).toEqual([]);
+});
+
+test("a report names the organizations that returned credit since the last one, not all that have a lease", async () => {
+  const { book, clock } = open({ available: 1_000_000_000n });
+  for (let index = 0; index < 500; index++) {
+    book.settle(`org_${index}`, await book.reserve(`org_${index}`, 500n), 20n);
+    const returns = book.returns();
+    expect(returns.map(({ organizationId }) => organizationId)).toEqual([`org_${index}`]);
+    book.acknowledge(returns);
+    await clock.advance(10);
+    book.renew(15_000);
+  }
+  expect([...book.organizations()]).toHaveLength(500);
 });
 
 test("what was spent and given back of a lease is remembered as long as the control plane may renew it: nothing is spent twice", async () => {
@@ -90,7 +107,8 @@ test("what was spent and given back of a lease is remembered as long as the cont
   await book.reserve("org", 100n);
   expect(state.asked.at(-1)).toMatchObject({ need: 100n, generation: 1n, released: 480n });
   expect(book.hasExcess()).toBe(false);
-  expect(book.returns()).toEqual([{ organizationId: "org", generation: 1n, released: 480n }]);
+  // The request for credit told it.
+  expect(book.returns()).toEqual([]);
 });
 
 test("near the end the first gets its worst case, the next what is left, the others nothing", async () => {

@@ -41,6 +41,8 @@ interface LeaseEntry {
   isStrict: boolean;
   isBlocked: boolean;
   askedAtMs: number;
+  /** What the control plane knows that was returned, of which generation. */
+  returned: Pick<LeaseReturn, "generation" | "released">;
   /** The free credit when the control plane last granted less than was requested; undefined: it granted everything. */
   mostGiven: bigint | undefined;
 }
@@ -49,6 +51,8 @@ interface LeaseEntry {
 export class LeaseBook {
   readonly #deps: LeaseBookDeps;
   readonly #entries = new Map<string, LeaseEntry>();
+  /** Those that may have free credit, or returns that the control plane does not know: of many organizations, few call at a time. */
+  readonly #active = new Set<LeaseEntry>();
 
   constructor(deps: LeaseBookDeps) {
     this.#deps = deps;
@@ -59,6 +63,7 @@ export class LeaseBook {
     const nowMs = this.#deps.clock.monotonicMs();
     const entry = this.#entryOf(organizationId);
     const { account } = entry;
+    this.#active.add(entry);
     account.wanted(worstCase, nowMs);
     // Waiting calls are served in order of arrival.
     if (entry.waiting.length === 0 && account.free(nowMs) >= worstCase) {
@@ -84,21 +89,30 @@ export class LeaseBook {
   }
 
   /**
-   * Returns credit that is free above the demand of the next seconds. Each message has the total ever returned, so that a lost message
-   * costs nothing. Organizations that are not asked for keep their free credit: nothing would report it.
+   * Returns credit that is free above the demand of the next seconds. Each message has the total ever returned, and it is repeated until
+   * `acknowledge`, so that a lost message costs nothing. Organizations that are not asked for keep their free credit: nothing would report it.
    */
   returns(isAsked?: (organizationId: string) => boolean): LeaseReturn[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const returns: LeaseReturn[] = [];
-    for (const { account, waiting } of this.#entries.values()) {
+    for (const entry of this.#active) {
+      const { account, waiting } = entry;
       if (isAsked && !isAsked(account.organizationId)) continue;
       if (waiting.length === 0) account.release(nowMs);
       // An expired lease is not reported: the control plane would renew it.
-      if (account.generation > 0n && account.isUsable(nowMs)) {
+      if (isUnreported(entry) && account.isUsable(nowMs)) {
         returns.push({ organizationId: account.organizationId, generation: account.generation, released: account.released });
       }
     }
     return returns;
+  }
+
+  /** The control plane has these returns. */
+  acknowledge(returns: readonly LeaseReturn[]): void {
+    for (const { organizationId, generation, released } of returns) {
+      const entry = this.#entries.get(organizationId);
+      if (entry) entry.returned = { generation, released };
+    }
   }
 
   /** The organizations that have a lease. */
@@ -122,16 +136,26 @@ export class LeaseBook {
   /** Whether credit could be returned now. */
   hasExcess(): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
-    return [...this.#entries.values()].some(({ account }) => account.hasExcess(nowMs));
+    for (const { account } of this.#active) if (account.hasExcess(nowMs)) return true;
+    return false;
   }
 
   /** Renews leases with running calls; deletes those of organizations that make no more calls. */
   renew(olderThanMs: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
+    this.#renewActive(nowMs, olderThanMs);
     for (const [organizationId, entry] of this.#entries) {
+      // An active one may be asking for its first lease.
+      if (!this.#active.has(entry) && entry.account.isOver(nowMs)) this.#entries.delete(organizationId);
+    }
+  }
+
+  #renewActive(nowMs: number, olderThanMs: number): void {
+    for (const entry of this.#active) {
       if (entry.waiting.length > 0 || entry.requesting) continue;
-      if (entry.account.isOver(nowMs)) this.#entries.delete(organizationId);
-      else if (!entry.account.isIdle(nowMs) && nowMs - entry.askedAtMs > olderThanMs) void this.#ask(entry);
+      if (!entry.account.isIdle(nowMs)) {
+        if (nowMs - entry.askedAtMs > olderThanMs) void this.#ask(entry);
+      } else if (!isUnreported(entry) || !entry.account.isUsable(nowMs)) this.#active.delete(entry);
     }
   }
 
@@ -155,6 +179,7 @@ export class LeaseBook {
     const missing = entry.waiting.reduce((sum, { worstCase }) => sum + worstCase, 0n) - left;
     const need = missing > 0n && asked > 0 ? missing : 0n;
     const ahead = account.target(askedAtMs) - left;
+    const { generation, released } = account;
     try {
       const answer = await this.#deps.access.lease(
         {
@@ -162,8 +187,8 @@ export class LeaseBook {
           organizationId: account.organizationId,
           need: withinInt64(need),
           want: withinInt64(ahead > need ? ahead : need),
-          generation: account.generation,
-          released: account.released,
+          generation,
+          released,
           free: left > 0n ? left : 0n,
         },
         { deadlineMs: LEASE_MS },
@@ -171,6 +196,7 @@ export class LeaseBook {
       entry.isStrict = answer.isStrict;
       entry.isBlocked = answer.isBlocked;
       entry.askedAtMs = askedAtMs;
+      entry.returned = { generation, released };
       account.grant(answer, askedAtMs);
       entry.mostGiven = account.left(askedAtMs) < left + ahead ? account.free(askedAtMs) : undefined;
     } catch (thrown) {
@@ -211,11 +237,17 @@ export class LeaseBook {
       isStrict: false,
       isBlocked: false,
       askedAtMs: Number.NEGATIVE_INFINITY,
+      returned: { generation: 0n, released: 0n },
       mostGiven: undefined,
     };
     this.#entries.set(organizationId, entry);
     return entry;
   }
+}
+
+/** Whether credit was returned of which the control plane does not know. */
+function isUnreported({ account: { generation, released }, returned }: LeaseEntry): boolean {
+  return released > (returned.generation === generation ? returned.released : 0n);
 }
 
 /**

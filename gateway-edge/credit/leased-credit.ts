@@ -65,6 +65,7 @@ export class LeasedCredit implements Credit {
       owners,
       generationOf: (callId) => this.#held.get(callId)?.held.generation ?? 0n,
       returns: (isAsked) => this.#book.returns(isAsked),
+      returned: (returns) => this.#book.acknowledge(returns),
       leased: () => this.#book.organizations(),
       settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,

@@ -73,6 +73,7 @@ async function openLanes(owners: Record<string, string>, { endedEdges = [] as st
     generationOf: () => 0n,
     returns: (isAsked = () => true): LeaseReturn[] =>
       leased.filter(isAsked).map((organizationId) => ({ organizationId, generation: 1n, released: 1n })),
+    returned: () => {},
     leased: () => leased,
     settled: (callId) => void settled.push(callId),
     endedEdges,

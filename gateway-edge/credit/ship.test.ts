@@ -95,6 +95,7 @@ async function openShipper(settle: ShipperDeps["access"]["settle"], settled: str
     edgeId: "e",
     generationOf: () => 0n,
     returns: () => [],
+    returned: () => {},
     leased: () => [],
     settled: (callId) => void settled.push(callId),
     endedEdges: [],

@@ -28,6 +28,8 @@ export interface ShipperDeps {
   readonly generationOf: (callId: string) => bigint;
   /** Credit that leases return, of these organizations; read for each batch. */
   readonly returns: (isAsked?: (organizationId: string) => boolean) => LeaseReturn[];
+  /** The control plane has these returns; until then they are reported again. */
+  readonly returned: (returns: readonly LeaseReturn[]) => void;
   /** The organizations that have leases. */
   readonly leased: () => Iterable<string>;
   /** The ledger has the call, or refused it permanently. */
@@ -245,6 +247,7 @@ export class Shipper {
     const settlements = batch.map(({ log }) => ({ log, leaseGeneration: generationOf(log.callId) }));
     try {
       await access.settle({ settlements, edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
+      this.#deps.returned(returns);
       return undefined;
     } catch (thrown) {
       return asAppError(thrown);
