@@ -4,6 +4,7 @@ import type { Fence } from "../stores/fence.ts";
 import type { Store } from "../stores/store.ts";
 import { Ownership } from "./ownership.ts";
 import { allSlots, type Plane, type Slots } from "./slots.ts";
+import { refuseTakenAddress } from "./unique-address.ts";
 
 /** A fence for a store that is opened before its slots are known: until then this plane owns none. */
 export class LateFence implements Fence {
@@ -21,6 +22,8 @@ export async function startSlots(
 ): Promise<Slots> {
   const { ownership: rows, slots: count } = store;
   if (rows === undefined) return allSlots({ count, self });
+  // A port that the system chooses is not known yet, and is nobody else's.
+  if (!self.address.endsWith(":0")) await refuseTakenAddress({ rows, clock, self });
   const ownership = new Ownership({ rows, clock, logger, self, count });
   fence.slots = ownership;
   await ownership.start();
