@@ -1,7 +1,8 @@
 /**
  * `make cluster`: all roles on loopback addresses with mutual TLS, over a replica set of three. Strikes every role and the store's primary
  * under load, restarts every process one after the other, and prints what clients saw and whether the ledger holds. PLANES, EDGES, LANES and
- * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling` or `coordinator lost`.
+ * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling`, `coordinator lost` or
+ * `organizations`.
  */
 
 import { startWordUpstream, wordModel } from "../test/faults/storm/word-upstream.ts";
@@ -9,6 +10,7 @@ import { type Cluster, type ClusterOptions, type ClusterRole, startCluster } fro
 import { allBlows, strike } from "./cluster/blows.ts";
 import { checkLimits, readBalances } from "./cluster/limits.ts";
 import { loseCoordinator } from "./cluster/lost-coordinator.ts";
+import { callFromMany } from "./cluster/many-organizations.ts";
 import { followFederation, followStream, restartAll } from "./cluster/rolling.ts";
 import { printReports, underLoad } from "./cluster/under-load.ts";
 
@@ -29,13 +31,17 @@ const SERVING: readonly ClusterRole[] = ["control plane", "edge"];
 const TRAINING_ROLES: readonly ClusterRole[] = ["coordinator", "trainer"];
 /** Longer than the longest stream. */
 const PATIENT = { ...env, DRAIN_MS: "120000", LOG_LEVEL: "info" };
+/** The value of ONLY that selects many organizations with few calls; ORGANIZATIONS and MINUTES are their number and for how long. */
+const MANY = "organizations";
+const many = { organizations: numberOf("ORGANIZATIONS", 10_000), minutes: numberOf("MINUTES", 2) };
 /** The coordinators' log tells which of them works on the federation. */
 const TRAINING = { LOG_LEVEL: "info" };
 
 const upstream = await startWordUpstream();
 const config = wordModel(upstream.url);
 try {
-  const outcomes = only === LOST || isRolling ? [] : [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)];
+  const isBlow = only !== LOST && only !== MANY && !isRolling;
+  const outcomes = isBlow ? [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)] : [];
   if (!only || only === LOST) outcomes.push(await on({ planes, edges: 1, trainers: 2, coordinators: 2, env: TRAINING }, loseHost));
   const wanted = (only ?? "").slice(ROLLING.length).trim().split(",");
   for (const roles of !only || isRolling ? [SERVING, TRAINING_ROLES] : []) {
@@ -46,6 +52,7 @@ try {
         await on({ planes, edges, trainers, coordinators: trainers, config, env: PATIENT }, (running) => restartEach(running, chosen)),
       );
   }
+  if (only === MANY) outcomes.push(await on({ planes, edges, env }, callAll));
   for (const count of only ? [] : [2, 3]) {
     outcomes.push(await on({ planes: count, edges, config, env: { ...env, CREDIT_POLICY: "strict" } }, checkAll));
   }
@@ -90,6 +97,11 @@ async function restartEach(running: Cluster, roles: readonly ClusterRole[]): Pro
   const isWhole = printReports(await Promise.all(reports.map((report) => report())));
   await load.end();
   return isWhole && holds;
+}
+
+async function callAll(running: Cluster): Promise<boolean> {
+  console.log(`\n${planes} control planes, ${edges} edges, ${many.organizations} organizations`);
+  return printReports([await callFromMany(running, many)]);
 }
 
 async function strikeAll(running: Cluster): Promise<boolean> {

@@ -7,6 +7,9 @@ import { type ReplicaSet, startReplicaSet } from "./mongod.ts";
 import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
 import { ADMIN_PASSWORD, COORDINATOR_TOKEN, MASTER_KEY, TRAINER_TOKEN } from "./system.ts";
 
+/** The root secret of all processes of a cluster. */
+export const CLUSTER_SECRET_KEY = "one-secret-key-for-all-machines-of-this-cluster";
+
 export type ClusterRole = "control plane" | "edge" | "trainer" | "coordinator";
 
 /** One process of a cluster, with an address and a data folder of its own, as on a machine of its own. */
@@ -107,7 +110,7 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
   });
   const control = { CONTROL_ADDRESS: planes.map((host) => `${host}:${controlPort}`).join(",") };
   const coordinator = coordinators.length > 0 ? { COORDINATOR_URL: `https://${coordinators[0]}:${coordinatorPort}` } : {};
-  const shared = { ...options.env, SECRET_KEY: "one-secret-key-for-all-machines-of-this-cluster", COORDINATOR_TOKEN, TRAINER_TOKEN };
+  const shared = { ...options.env, SECRET_KEY: CLUSTER_SECRET_KEY, COORDINATOR_TOKEN, TRAINER_TOKEN };
   const member = (role: ClusterRole, index: number, fields: Pick<Planned, "entry" | "env"> & { port: number }): Planned => {
     const data = join(folder, `${role.replace(" ", "-")}-${index}`);
     return {

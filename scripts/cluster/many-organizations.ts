@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { adminToken, call, chat } from "../../test/helpers/api.ts";
+import { CLUSTER_SECRET_KEY, type Cluster } from "../../test/helpers/cluster.ts";
+import { makeOrganizations } from "../../test/helpers/organizations.ts";
+import type { LimitReport } from "./limits.ts";
+
+const MINUTE_MS = 60_000;
+const CREDIT_NANO = 1_000_000_000n;
+
+/**
+ * Every organization makes one call a minute, evenly over the minute and over the edges, whether earlier calls have been answered or not.
+ * So each call finds no lease at its edge: a lease that is not used is given back within seconds.
+ */
+export async function callFromMany(
+  cluster: Cluster,
+  { organizations, minutes }: { organizations: number; minutes: number },
+): Promise<LimitReport> {
+  const beganMs = performance.now();
+  const made = await makeOrganizations(
+    { uri: cluster.store.uri, secretKey: CLUSTER_SECRET_KEY },
+    { count: organizations, creditNano: CREDIT_NANO },
+  );
+  console.log(`${organizations} organizations made in ${seconds(performance.now() - beganMs)} s`);
+  const outcomes = await callEach(
+    cluster,
+    made.map(({ secret }) => secret),
+    minutes,
+  );
+  const refused = outcomes.filter(({ refusal }) => refusal !== undefined);
+  for (const [refusal, those] of Map.groupBy(refused, ({ refusal: why }) => why)) console.log(`  ${those.length} × ${refusal}`);
+  const verdict = await verify(cluster);
+  const [half, most] = [percentile(outcomes, 0.5), percentile(outcomes, 0.99)];
+  return {
+    what: `${organizations} organizations × ${minutes} calls, one a minute`,
+    figure: `${outcomes.length} calls, ${refused.length} refused, p50 ${half} ms, p99 ${most} ms, verify ${verdict}`,
+    holds: refused.length === 0 && verdict === "ok",
+  };
+}
+
+interface Outcome {
+  readonly ms: number;
+  readonly refusal: string | undefined;
+}
+
+async function callEach(cluster: Cluster, keys: readonly string[], minutes: number): Promise<Outcome[]> {
+  const beganMs = performance.now();
+  const total = keys.length * minutes;
+  const running: Promise<Outcome>[] = [];
+  while (running.length < total) {
+    const due = Math.min(total, Math.floor(((performance.now() - beganMs) / MINUTE_MS) * keys.length) + 1);
+    while (running.length < due) running.push(callOnce(cluster, keys, running.length));
+    await sleep(5);
+  }
+  return Promise.all(running);
+}
+
+async function callOnce({ urls }: Cluster, keys: readonly string[], number: number): Promise<Outcome> {
+  const beganMs = performance.now();
+  // Another edge in each minute.
+  const url = urls[(number + Math.floor(number / keys.length)) % urls.length] ?? "";
+  try {
+    const { status, text } = await chat({ url }, keys[number % keys.length] ?? "", "one two", { max_tokens: 5 });
+    return { ms: performance.now() - beganMs, refusal: status === 200 ? undefined : `${status} ${text.slice(0, 300)}` };
+  } catch (thrown) {
+    return { ms: performance.now() - beganMs, refusal: String((thrown as { cause?: unknown }).cause ?? thrown) };
+  }
+}
+
+function percentile(outcomes: readonly Outcome[], share: number): number {
+  const sorted = outcomes.map(({ ms }) => ms).toSorted((left, right) => left - right);
+  return Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+}
+
+async function verify({ urls: [url = ""] }: Cluster): Promise<string> {
+  const answer = await call(url, "GET", "/api/admin/ledger/verify", { token: await adminToken({ url }) });
+  return answer.status === 200 && answer.body.ok === true && answer.body.sum === 0 ? "ok" : `${answer.status} ${answer.text.slice(0, 200)}`;
+}
+
+const seconds = (ms: number) => (ms / 1000).toFixed(1);
