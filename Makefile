@@ -87,7 +87,7 @@ upgrade: generate ## the release before this one and this one at the same time, 
 fault: generate ## tries to break the money: 10,000 simulated seeds, 200 kills of real processes, the last cent, a full disk, a lost primary
 	node scripts/fault.ts
 
-fault-mutants: generate ## plants thirteen bugs; each must be caught by the invariant it breaks
+fault-mutants: generate ## plants sixteen bugs; each must be caught by the invariant it breaks
 	node scripts/fault-mutants.ts
 
 security: generate console ## the security checklist, a line per item with its evidence: ARGS="S-27 F7" selects

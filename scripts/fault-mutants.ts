@@ -1,4 +1,4 @@
-/** `make fault-mutants`: plants thirteen bugs, one after the other; the simulation must find each by the invariant that it breaks. */
+/** `make fault-mutants`: plants sixteen bugs, one after the other; the simulation must find each by the invariant that it breaks. */
 
 import { PLANTED_BUGS, type PlantedBug } from "../test/faults/sim/mutants.ts";
 import { INVARIANTS } from "../test/faults/sim/oracle.ts";

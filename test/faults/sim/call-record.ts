@@ -21,9 +21,8 @@ export interface SimCall {
   admitted: boolean;
   refusedWith: string | undefined;
   reserved: bigint;
-  /** Of the lease it was made under, or the life of the control plane that reserved it by itself. */
+  /** Of the lease it was made under; 0: a control plane reserved it by itself. */
   generation: bigint;
-  controlLife: number;
   /** Tokens that the client has. */
   delivered: number;
   /** The delivered tokens of each progress note. */

@@ -1,157 +1,195 @@
-import { AppError } from "../../../common/errors.ts";
+import type { ServerStream } from "../../../common/grpc/server.ts";
+import { slotOf } from "../../../common/slots.ts";
 import { Leases } from "../../../control-plane/credit/leases.ts";
 import { Reservations } from "../../../control-plane/credit/reservations.ts";
 import { Settler } from "../../../control-plane/credit/settler.ts";
-import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
-import type { Lease, UsageRow } from "../../../control-plane/domain/records.ts";
-import { creditHandlers } from "../../../control-plane/services/access/credit.ts";
+import { Edges } from "../../../control-plane/feed/edges.ts";
+import { createForwarder, type ForwardDeps } from "../../../control-plane/peers/forward.ts";
+import { accessHandlers } from "../../../control-plane/services/access/service.ts";
 import type { ControlDeps } from "../../../control-plane/services/deps.ts";
-import { allSlots } from "../../../control-plane/slots/slots.ts";
-import type { Write } from "../../../control-plane/stores/overlay.ts";
+import { Ownership } from "../../../control-plane/slots/ownership.ts";
+import { requireOwner } from "../../../control-plane/slots/require-owner.ts";
+import { allSlots, type Slots } from "../../../control-plane/slots/slots.ts";
 import type { Store } from "../../../control-plane/stores/store.ts";
-import { post } from "../../../control-plane/writes/ledger.ts";
+import { AccessServiceService, type WatchRequest, type WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { commit } from "./commit.ts";
+import { startJobs } from "./control-jobs.ts";
 import { memoryStore } from "./memory-store.ts";
 import type { CreditHandlers } from "./mutant.ts";
+import { askPlane, type Method } from "./network.ts";
+import { noteGrants } from "./note-grants.ts";
+import type { PlaneSlot } from "./plane-slot.ts";
 import { SimProcess } from "./sim-process.ts";
+import { StoreLine } from "./store-line.ts";
 import type { World } from "./world.ts";
 
-export const CONTROL = "control plane";
-const SWEEP_MS = 20_000;
+const DRAIN_MS = 2_000;
+const ANSWER_MS = 50;
+const NO_SIGNAL = new AbortController().signal;
 
-/** One life of the control plane: its own handlers, settler, leases and reservations over what is committed. */
+/** One life of a control plane: its own slots, handlers, settler, leases and reservations over what is committed. */
 export class ControlCore {
   readonly process: SimProcess;
+  readonly line: StoreLine;
+  readonly slots: Slots;
   readonly store: Store;
+  readonly reservations: Reservations;
   readonly handlers: CreditHandlers;
-  readonly life: number;
+  /** It accepts connections. */
+  isServing = false;
+  isLeaving = false;
+  readonly #settler: Settler;
+  readonly #watch: (request: WatchRequest, stream: ServerStream<WatchResponse>) => void;
+  readonly #forwarder: ReturnType<typeof createForwarder>;
+  #deaths: (() => void)[] = [];
+  readonly #stopping = new AbortController();
+  readonly #world: World;
 
-  constructor(world: World) {
-    this.life = ++world.controlLives;
-    this.process = new SimProcess(CONTROL, { time: world.time, onPoint: (point) => onPoint(world, this, point) });
-    const { tables, mutant, plan, logger } = world;
+  constructor(world: World, place: PlaneSlot, life: string) {
+    this.#world = world;
+    this.process = new SimProcess(life, { time: world.time, onPoint: (point) => this.#onPoint(place, point) });
+    this.line = new StoreLine(world, this.process, place.name);
     const { clock } = this.process;
-    const { reader, apply } = mutant;
-    this.store = memoryStore({
-      tables,
-      ...(reader ? { reader } : {}),
-      ...(apply ? { apply } : {}),
-      commit: (writes, put) => commit(world, this, { writes, put }),
+    const { mutant, plan, logger, tables } = world;
+    const self = { id: life, address: place.address };
+    this.slots = createSlots(world, this, self);
+    this.store = createStore(world, this);
+    const { store, slots } = this;
+    this.reservations = new Reservations({
+      reader: store,
+      clock,
+      policy: plan.policy,
+      requireOwner: (organizationId) => requireOwner({ slots }, organizationId),
     });
-    const { store } = this;
-    const reservations = new Reservations({ reader: store, clock, policy: plan.policy });
-    const settler = new Settler({ store, reservations, clock, logger });
-    const leases = new Leases({ store, clock, policy: plan.policy, reservations, caughtUp: async () => {} });
-    const slots = allSlots({ count: store.slots, self: { id: CONTROL, address: "" } });
-    // The handlers of credit need no more than this of what the control plane is made of.
-    const handlers: CreditHandlers = creditHandlers({ reservations, settler, leases, slots } as unknown as ControlDeps);
-    this.handlers = mutant.handlers?.(handlers, tables, clock.now) ?? handlers;
-    void this.#sweep();
-    world.saw(`control plane ${this.life} starts`);
+    const { reservations } = this;
+    slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
+    this.#settler = new Settler({ store, reservations, clock, logger });
+    const edges = new Edges(clock);
+    const leases = new Leases({ store, clock, policy: plan.policy, reservations, caughtUp: () => edges.caughtUp() });
+    // The handlers of credit and of watches need no more than this of what the control plane is made of.
+    const deps = {
+      reservations,
+      settler: this.#settler,
+      leases,
+      slots,
+      edges,
+      feed: { stopping: this.#stopping.signal },
+      clock: this.process.pollClock,
+      logger,
+      instance: life,
+    } as unknown as ControlDeps;
+    const handlers = accessHandlers(deps, { hash: undefined, sha256: undefined });
+    const noted = noteGrants(world, this, handlers);
+    this.handlers = mutant.handlers?.(noted, tables, clock.now) ?? noted;
+    this.#watch = handlers.watch;
+    this.#forwarder = createForwarder({
+      slots,
+      clock,
+      open: (address) => channelTo(world, { name: place.name, process: this.process, address }),
+    });
   }
 
-  /** As a customer buys: once for its reference, however often it is tried. */
-  async buy(organizationId: string, amount: bigint, reference: string): Promise<void> {
-    const transfer = {
-      type: "purchase" as const,
-      organizationId,
-      from: "purchases",
-      to: organizationAccount(organizationId),
-      amount,
-      reference,
-    };
+  /** Takes the slots that are free, then serves. Rejects if the store cannot be reached. */
+  async start(): Promise<void> {
+    if (this.slots instanceof Ownership) await this.slots.start();
+    this.isServing = true;
+    startJobs(this.#world, this);
+  }
+
+  /** Answers a call, or has it answered by the owner of its slot. */
+  async answer(
+    method: Method,
+    given: unknown,
+    caller: { metadata: Readonly<Record<string, string>>; remainingMs: number },
+  ): Promise<unknown> {
+    const { metadata, remainingMs } = caller;
+    const context = { metadata, signal: NO_SIGNAL, setHeader: () => {} };
+    const handle = this.handlers[method] as (request: unknown, context: unknown) => Promise<unknown>;
+    const here = async (request: unknown) => handle(request, context);
     try {
-      await this.store.transaction("every", (tx) => post(tx, transfer, this.process.clock.now()));
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== "ALREADY_EXISTS") throw error;
+      return await here(given);
+    } catch (thrown) {
+      const call = { method: AccessServiceService[method], request: given, context, authContext: {}, remainingMs, here };
+      const answered = this.#forwarder.elsewhere(thrown, call);
+      if (answered === undefined) throw thrown;
+      return await answered;
     }
   }
 
-  /** Leases that ran out are removed, as the clean-up job does. */
-  async #sweep(): Promise<void> {
-    for (;;) {
-      await this.process.clock.sleep(SWEEP_MS);
-      const now = this.process.clock.now();
-      await this.store
-        .transaction("every", async (tx) => {
-          for await (const { id } of tx.scan("leases", { index: "byExpiry", before: now })) await tx.remove("leases", id);
-        })
-        .catch(() => {});
+  watch(request: WatchRequest, stream: ServerStream<WatchResponse>): void {
+    this.#watch(request, stream);
+  }
+
+  /** Hands its slots over, as on SIGTERM. */
+  async leave(): Promise<void> {
+    this.isLeaving = true;
+    const { clock } = this.process;
+    await this.slots.leave(() => Promise.race([this.#settler.idle(), clock.sleep(DRAIN_MS)]));
+    this.#stopping.abort();
+    this.isServing = false;
+    await this.#settler.idle();
+    await clock.sleep(ANSWER_MS);
+  }
+
+  /** Calls back when this life ends. */
+  onDeath(work: () => void): void {
+    this.#deaths.push(work);
+  }
+
+  end(): void {
+    this.process.alive = false;
+    this.isServing = false;
+    for (const work of this.#deaths.splice(0)) work();
+  }
+
+  #onPoint(place: PlaneSlot, point: string): "die" | "go on" {
+    const trap = this.#world.sprung(place.name, point);
+    if (!trap) return "go on";
+    if (trap.how === "stop") {
+      this.process.stop();
+      this.#world.time.after(trap.forMs ?? 0, () => this.process.goOn());
+      return "go on";
     }
+    place.die(this);
+    return "die";
   }
 }
 
-function onPoint(world: World, control: ControlCore, point: string): "die" | "go on" {
-  if (world.sprung(CONTROL, point) === undefined) return "go on";
-  killControl(world, control);
-  return "die";
+function createSlots(world: World, { process, line }: ControlCore, self: { id: string; address: string }): Slots {
+  const { slots: count } = world.plan;
+  if (!world.isShared) return allSlots({ count, self });
+  return new Ownership({ rows: line.rows(world.rows), clock: process.lightClock, logger: world.logger, self, count });
 }
 
-export function killControl(world: World, control: ControlCore): void {
-  if (!control.process.alive) return;
-  control.process.alive = false;
-  world.control = undefined;
-  world.saw(`control plane ${control.life} dies`);
-  const awayMs = world.chance.happens(0.1) ? world.chance.between(5000, 80_000) : world.chance.between(50, 2000);
-  world.time.after(world.calm ? 50 : awayMs, () => {
-    world.control ??= new ControlCore(world);
+function createStore(world: World, core: ControlCore): Store {
+  const { tables, plan, mutant } = world;
+  const { reader = (same) => same, apply, isUnfenced } = mutant;
+  return memoryStore({
+    tables,
+    slots: plan.slots,
+    fence: world.isShared ? { epochOf: (slot) => core.slots.epochOf(slot) } : undefined,
+    isUnfenced,
+    reader: (same) => (world.isShared ? core.line.reader(reader(same)) : reader(same)),
+    ...(apply ? { apply } : {}),
+    commit: (writes, put) => commit(world, core, { writes, put }),
   });
 }
 
-/** The moment in which a transaction becomes true, and all that can go wrong around it. */
-async function commit(world: World, control: ControlCore, { writes, put }: { writes: readonly Write[]; put: () => void }): Promise<void> {
-  const { chance, plan, calm } = world;
-  if (writes.length === 0) return;
-  const isSlow = !calm && chance.happens(plan.storeSlow);
-  await control.process.clock.sleep(isSlow ? chance.between(200, 6000) : chance.below(20) / 10);
-  control.process.passes("before commit");
-  if (!world.calm && chance.happens(plan.storeFails)) {
-    world.hit("a commit fails");
-    throw new AppError("DB_TIMEOUT", "The store did not answer in time.");
-  }
-  const settled = settledNow(world, control, writes);
-  noteEnded(world, control, writes);
-  put();
-  for (const { row, isCovered } of settled) {
-    world.saw(`settled ${row.id} ${row.cost}${isCovered ? "" : " late"}`);
-    if (!isCovered) world.uncovered.set(row.organizationId, (world.uncovered.get(row.organizationId) ?? 0n) + row.cost);
-  }
-  control.process.passes("after commit");
-  if (!world.calm && chance.happens(plan.storeUnsure)) {
-    world.hit("a commit succeeds and seems to fail");
-    throw new AppError("DB_TIMEOUT", "The store did not answer in time.");
-  }
+/** A control plane's channel to another one, for calls that it forwards. */
+function channelTo(
+  world: World,
+  { address, ...caller }: { name: string; process: SimProcess; address: string },
+): ReturnType<ForwardDeps["open"]> {
+  const service = ({ call: { path } }: { call: { path: string } }) => ({
+    call: (request: unknown, { deadlineMs, metadata }: { deadlineMs: number; metadata: Readonly<Record<string, string>> }) => {
+      world.hit("a call is forwarded");
+      const to = world.planeAt(address);
+      const method = METHODS.find((name) => AccessServiceService[name].path === path);
+      if (!to || !method) return Promise.reject(new Error(`there is no ${path} at ${address}`));
+      return askPlane(world, caller, to, { method, request, deadlineMs, metadata });
+    },
+  });
+  return { service, close: () => {} } as unknown as ReturnType<ForwardDeps["open"]>;
 }
 
-/** Rows that are new, and whether the credit of each was still set aside for it until this moment. */
-function settledNow(world: World, control: ControlCore, writes: readonly Write[]): { row: UsageRow; isCovered: boolean }[] {
-  const now = control.process.clock.now();
-  return writes
-    .filter(({ collection, before }) => collection === "usage" && !before)
-    .map(({ after }) => {
-      const row = after as UsageRow;
-      const call = world.calls.get(row.id);
-      if (!call) return { row, isCovered: false };
-      if (call.isLimited) return { row, isCovered: call.controlLife === control.life };
-      const lease = world.tables.of("leases").get(`${call.edgeId}/${row.organizationId}`) as Lease | undefined;
-      const isCovered = lease !== undefined && BigInt(lease.generation) === call.generation && lease.expiresAt > now;
-      if (row.cost > 0n && world.ended.has(leaseName(`${call.edgeId}/${row.organizationId}`, call.generation)))
-        world.endedTooSoon.push(row.id);
-      if (!isCovered && row.cost > 0n) world.hit("a settlement after its lease");
-      return { row, isCovered };
-    });
-}
-
-function noteEnded(world: World, control: ControlCore, writes: readonly Write[]): void {
-  const now = control.process.clock.now();
-  for (const { collection, before, after } of writes) {
-    if (collection !== "leases" || !before || !after) continue;
-    const [known, ended] = [before as Lease, after as Lease];
-    if (ended.generation !== known.generation || ended.expiresAt > now || known.expiresAt <= now) continue;
-    world.ended.add(leaseName(known.id, known.generation));
-    world.hit("the leases of a dead edge are ended");
-  }
-}
-
-function leaseName(id: string, generation: bigint | number): string {
-  return `${id} ${generation}`;
-}
+const METHODS: readonly Method[] = ["lease", "settle", "reserveMany", "release", "flushed"];

@@ -1,10 +1,12 @@
 import { type DiskStep, type FakeDisk, fakeDisk } from "../../../common/disk-fixture.ts";
+import { ignore } from "../../../common/ignore.ts";
+import type { CreditAccess, Planes, PlanesDeps } from "../../../gateway-edge/access/planes.ts";
 import type { Credit } from "../../../gateway-edge/credit/credit.ts";
 import type { Journal } from "../../../gateway-edge/credit/journal/journal.ts";
 import { openJournal } from "../../../gateway-edge/credit/journal/open-journal.ts";
 import type { JournalSync } from "../../../gateway-edge/credit/journal/writer.ts";
 import { LeasedCredit } from "../../../gateway-edge/credit/leased-credit.ts";
-import { rpcAccess } from "./network.ts";
+import { connectPlanes } from "./edge-planes.ts";
 import { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 import { writePoint } from "./write-point.ts";
@@ -25,6 +27,7 @@ const FOLDER = "/journal";
 /** Small, so that files are ended, carried over and removed within one run. */
 const LIMITS = { fileBytesMax: 6000, filesMax: 3, inMemoryMax: 8, heldBytesMax: 1_000_000, probeMs: 300 };
 const DRAIN_MS = 30_000;
+const FLUSHED_MS = 1_000;
 
 /** A place where an edge runs: its folder stays when its process goes. */
 export class EdgeSlot {
@@ -32,8 +35,6 @@ export class EdgeSlot {
   readonly sync: JournalSync;
   life: EdgeLife | undefined;
   isDraining = false;
-  /** Messages between it and the control plane are lost. */
-  isCutOff = false;
   /** Its process or its disk was in trouble: nothing can be said of how soon its leases come back. */
   hadTrouble = false;
   readonly #world: World;
@@ -74,12 +75,36 @@ export class EdgeSlot {
     });
     if (!journal || !process.alive) return;
     const generations = new Map<string, bigint>();
-    const remote = rpcAccess(world, { slot: this, process, generations });
+    const planes = this.#connect(process, (asked) => void tellFlushed(leased, { edgeId: id, ...asked }));
+    const remote = this.#noting(planes.access, generations);
     const access = mutant.access?.(remote) ?? remote;
-    const leased = new LeasedCredit({ access, journal, clock: process.clock, logger, edgeId: id });
+    const leased = new LeasedCredit({ access, owners: planes, journal, clock: process.clock, logger, edgeId: id });
     this.life = { id, process, journal, credit: mutant.credit?.(leased) ?? leased, generations, running: 0 };
     this.isDraining = false;
     for (const { callId, cost } of journal.start.recovered) world.saw(`${id} recovers ${callId} for ${cost}`);
+  }
+
+  #connect(process: SimProcess, flush: PlanesDeps["flush"]): Planes {
+    const onTrouble = () => {
+      this.hadTrouble = true;
+    };
+    const seed = this.#world.plan.seed * 97 + this.#world.slots.indexOf(this) * 31 + this.#lives;
+    return connectPlanes(this.#world, { name: this.name, process, onTrouble }, { edgeId: process.name, flush, seed });
+  }
+
+  /** Takes down the generation of each lease that the edge gets. */
+  #noting(access: CreditAccess, generations: Map<string, bigint>): CreditAccess {
+    const lease: CreditAccess["lease"] = async (request, options) => {
+      try {
+        const answer = await access.lease(request, options);
+        generations.set(request.organizationId, answer.generation);
+        return answer;
+      } catch (thrown) {
+        this.hadTrouble = true;
+        throw thrown;
+      }
+    };
+    return { ...access, lease };
   }
 
   /** A life ends now, in the middle of whatever it does; another one begins later. */
@@ -127,7 +152,7 @@ export class EdgeSlot {
     const trap = this.#world.sprung(this.name, point);
     if (!trap) return "go on";
     if (trap.how === "fail") throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
-    this.die({ process, how: trap.how });
+    this.die({ process, how: trap.how === "power" ? "power" : "kill" });
     return "die";
   }
 
@@ -152,4 +177,14 @@ export class EdgeSlot {
       unsynced: (_path, bytes) => (survives === "nothing" ? 0 : survives === "all" ? bytes : chance.below(bytes + 1)),
     });
   }
+}
+
+/** As an edge does for a control plane that reads money: ended calls are settled first. */
+async function tellFlushed(
+  credit: Credit,
+  { edgeId, flush, recall, organizationId, access }: { edgeId: string } & Parameters<PlanesDeps["flush"]>[0],
+): Promise<void> {
+  if (recall !== undefined) credit.recall(recall);
+  await credit.settled(organizationId);
+  await ignore(access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }), "the control plane waits for a second only");
 }

@@ -1,3 +1,5 @@
+import { PARTITIONS } from "./partitions.ts";
+
 const ANYWHERE = [
   "write of a header",
   "write of intent",
@@ -27,20 +29,27 @@ export const EDGE_POINTS = [
 /** Where the power may fail at an edge that syncs. */
 export const POWER_POINTS = [...ANYWHERE, "datasync", "sync-folder", "a last byte is sent", "settle is answered"] as const;
 
-export const CONTROL_POINTS = ["before commit", "after commit"] as const;
+export const CONTROL_POINTS = ["before commit", "after commit", "before a settlement", "after a settlement"] as const;
 
 /** Every fault that a whole run must have made at least once: one that never happens proves nothing. */
 export const ALL_FAULTS: readonly string[] = [
   ...EDGE_POINTS.map((point) => `kill at ${point}`),
   ...POWER_POINTS.map((point) => `power at ${point}`),
-  ...CONTROL_POINTS.map((point) => `kill at ${point}`),
+  ...CONTROL_POINTS.flatMap((point) => [`kill at ${point}`, `stop at ${point}`]),
+  ...PARTITIONS,
   "fail at datasync",
   "kill of an edge",
   "power cut at an edge",
   "SIGTERM of an edge",
   "SIGSTOP of an edge",
-  "kill of the control plane",
-  "SIGSTOP of the control plane",
+  "kill of a control plane",
+  "SIGTERM of a control plane",
+  "SIGSTOP of a control plane",
+  "a slot has another owner",
+  "a call is forwarded",
+  "a commit under a lost epoch is refused",
+  "an organization pays another",
+  "a payment is refused",
   "an edge is cut off",
   "a disk is full",
   "a commit fails",

@@ -9,8 +9,9 @@ import {
   type Records,
 } from "../../../control-plane/stores/collections.ts";
 import { type Fence, type Place, placesOf } from "../../../control-plane/stores/fence.ts";
+import { ScopeQueues } from "../../../control-plane/stores/mongo/scope-queues.ts";
 import { Overlay, type Write } from "../../../control-plane/stores/overlay.ts";
-import { listOf, type Scope, type Scopes, slotOfScope } from "../../../control-plane/stores/scopes.ts";
+import { listOf, type Scope, type Scopes, scopeOf, slotOfScope } from "../../../control-plane/stores/scopes.ts";
 import type { Range, Reader, Store, Transaction } from "../../../control-plane/stores/store.ts";
 import { WriteQueue } from "../../../control-plane/stores/write-queue.ts";
 
@@ -21,6 +22,8 @@ export class Tables implements Reader {
   readonly #records = new Map<CollectionName, Map<IndexValue, AnyRecord>>();
   /** The epoch of each slot that has had an owner. */
   readonly epochs = new Map<Scope, number>();
+  /** Transactions that were committed in each scope that all control planes share. */
+  readonly orders = new Map<Scope, number>();
 
   of(collection: CollectionName): Map<IndexValue, AnyRecord> {
     const known = this.#records.get(collection);
@@ -93,13 +96,25 @@ export interface MemoryStoreOptions {
   readonly apply?: (tables: Tables, writes: readonly Write[]) => void;
   readonly slots?: number;
   /** Absent: this control plane is the only one. */
-  readonly fence?: Fence;
+  readonly fence?: Fence | undefined;
+  /** A planted bug may commit whatever the epochs of slots are and whatever others have changed. */
+  readonly isUnfenced?: boolean | undefined;
 }
 
-/** One control plane's way to what is committed: the product's own overlay over maps. Ends with its process. */
+/** As many writers as a control plane has connections for. */
+const RUNNING_MAX = 8;
+
+/** Another control plane changed what the transaction depends on; it runs again. */
+class Conflict extends Error {}
+
+/**
+ * One control plane's way to what is committed: the product's own overlay over maps. Ends with its process. As in a store of several control
+ * planes, transactions of a shared scope and changes of a record without a scope conflict and run again. Records of a slot have nothing but
+ * their epoch: conflicts of the store would hide a fence that is missing.
+ */
 export function memoryStore(options: MemoryStoreOptions): Store {
-  const { tables, commit, reader = (same) => same, apply = applyWrites, slots = 1, fence } = options;
-  const queue = new WriteQueue();
+  const { tables, reader = (same) => same, slots = 1, fence } = options;
+  const [one, several] = [new WriteQueue(), new ScopeQueues(RUNNING_MAX)];
   const base = reader(tables);
   return {
     slots,
@@ -110,25 +125,56 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     find: (collection, index, values) => base.find(collection, index, values),
     scan: (collection, range) => base.scan(collection, range),
     count: (collection, range) => base.count(collection, range),
-    transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) =>
-      queue.run(async () => {
-        const places = placesOf(listOf(scopes), fence);
-        const overlay = new Overlay(base, { scopes: listOf(scopes), slots });
-        const result = await work(overlay);
-        const { writes } = overlay;
-        await commit(writes, () => {
-          requireEpochs(tables, places);
-          apply(tables, writes);
-        });
-        return result;
-      }),
+    transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) => {
+      const list = listOf(scopes);
+      const committed = () => untilCommitted(() => runOnce(options, { base, scopes: list, work }));
+      return fence ? several.run(list, committed) : one.run(committed);
+    },
     feedWithoutPrimary: () => undefined,
     onFeed: () => () => {},
     rowsPerTransaction: 400,
     blobs: NO_BLOBS,
     ping: async () => {},
-    close: () => queue.idle(),
+    close: () => (fence ? several.idle() : one.idle()),
   };
+}
+
+async function untilCommitted<T>(run: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (thrown) {
+      if (!(thrown instanceof Conflict)) throw thrown;
+    }
+  }
+}
+
+async function runOnce<T>(
+  { tables, commit, apply = applyWrites, slots = 1, fence, isUnfenced }: MemoryStoreOptions,
+  { base, scopes, work }: { base: Reader; scopes: readonly Scope[]; work: (tx: Transaction) => Promise<T> },
+): Promise<T> {
+  const places = placesOf(scopes, fence);
+  const shared = fence ? scopes.filter((scope) => slotOfScope(scope) === undefined) : [];
+  const orders = shared.map((scope) => tables.orders.get(scope));
+  const overlay = new Overlay(base, { scopes, slots });
+  const result = await work(overlay);
+  const { writes } = overlay;
+  await commit(writes, () => {
+    if (!isUnfenced) {
+      requireEpochs(tables, places);
+      if (shared.some((scope, index) => tables.orders.get(scope) !== orders[index])) throw new Conflict();
+      if (fence) requireUnchanged(tables, writes, slots);
+    }
+    apply(tables, writes);
+    for (const scope of shared) tables.orders.set(scope, (tables.orders.get(scope) ?? 0) + 1);
+  });
+  return result;
+}
+
+function requireUnchanged(tables: Tables, writes: readonly Write[], slots: number): void {
+  const isAny = ({ collection, before, after }: Write) => scopeOf(collection, (after ?? before) as never, slots) === "any";
+  const changed = writes.some((write) => isAny(write) && tables.of(write.collection).get(write.id) !== write.before);
+  if (changed) throw new Conflict();
 }
 
 function requireEpochs(tables: Tables, places: readonly Place[]): void {

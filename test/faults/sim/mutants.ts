@@ -1,7 +1,12 @@
 import type { Disk, DiskFile } from "../../../common/disk.ts";
+import { slotOf } from "../../../common/slots.ts";
 import type { Account, Lease } from "../../../control-plane/domain/records.ts";
+import { deliverOutbox, type OutboxDeps } from "../../../control-plane/jobs/deliver-outbox.ts";
+import { Ownership } from "../../../control-plane/slots/ownership.ts";
 import type { CollectionName } from "../../../control-plane/stores/collections.ts";
 import type { Write } from "../../../control-plane/stores/overlay.ts";
+import { collect } from "../../../control-plane/stores/page.ts";
+import { organizationScope } from "../../../control-plane/stores/scopes.ts";
 import type { Reader } from "../../../control-plane/stores/store.ts";
 import { LeaseAccount } from "../../../gateway-edge/credit/lease-account.ts";
 import type { SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -13,43 +18,56 @@ export interface PlantedBug extends Mutant {
   readonly name: string;
   /** What must notice it. */
   readonly caughtBy: Invariant;
+  /** A seed that notices it. It changes with the plan of seeds; `make fault-mutants` prints it. */
+  readonly foundAt: number;
 }
 
-/** Thirteen ways to lose or make up money. The simulation has to catch each by the invariant that it breaks, or it proves nothing. */
+/** Sixteen ways to lose or make up money. The simulation has to catch each by the invariant that it breaks, or it proves nothing. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
-  { name: "a sync is skipped", caughtBy: "I17", disk: (disk) => withFiles(disk, (file) => ({ ...file, datasync: async () => {} })) },
+  {
+    name: "a sync is skipped",
+    caughtBy: "I17",
+    foundAt: 1,
+    disk: (disk) => withFiles(disk, (file) => ({ ...file, datasync: async () => {} })),
+  },
   {
     name: "a settlement is not looked up before it is written",
     caughtBy: "I3",
+    foundAt: 5,
     reader: (tables) => overReader(tables, { getMany: blindFor(tables, "usage") }),
     apply: putWrites,
   },
   {
     name: "a batch counts as settled although its answer never came",
     caughtBy: "I17",
+    foundAt: 2,
     access: (access) => ({ ...access, settle: (request, options) => access.settle(request, options).catch(() => NOTHING_SETTLED) }),
   },
-  { name: "the journal of the process before is not read", caughtBy: "I17", disk: (disk) => over(disk, { list: () => [] }) },
+  { name: "the journal of the process before is not read", caughtBy: "I17", foundAt: 1, disk: (disk) => over(disk, { list: () => [] }) },
   {
     name: "what the upstream sent is noted, not what was delivered",
     caughtBy: "I16",
+    foundAt: 7,
     credit: (credit) =>
       over(credit, { progress: (note) => credit.progress({ ...note, usage: { ...note.usage, output: note.usage.output + 64 } }) }),
   },
   {
     name: "the last byte does not wait for the journal",
     caughtBy: "I17",
+    foundAt: 5,
     credit: (credit) => over(credit, { settle: async (log) => void credit.settle(log).catch(() => {}) }),
   },
   {
     name: "a lease never runs out",
     caughtBy: "I8",
+    foundAt: 1,
     apply: (tables, writes) => applyAs(tables, writes, "leases", (lease: Lease) => ({ ...lease, expiresAt: Number.MAX_SAFE_INTEGER })),
   },
-  { name: "what running calls hold counts as free", caughtBy: "I6", patch: countHeldAsFree },
+  { name: "what running calls hold counts as free", caughtBy: "I6", foundAt: 11, patch: countHeldAsFree },
   {
     name: "the leases of other edges are not counted",
     caughtBy: "I6",
+    foundAt: 7,
     reader: (tables) =>
       overReader(tables, {
         scan: (collection, range) =>
@@ -59,12 +77,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "a balance is a floating point number",
     caughtBy: "I1",
+    foundAt: 5,
     apply: (tables, writes) =>
       applyAs(tables, writes, "accounts", (account: Account) => ({ ...account, balance: BigInt(Number(account.balance)) })),
   },
   {
     name: "a settlement after its lease is dropped",
     caughtBy: "I17",
+    foundAt: 60,
     handlers: (handlers, tables, now) => ({
       ...handlers,
       settle: (request, context) => handlers.settle(withoutLate(request, tables, now()), context),
@@ -73,12 +93,17 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "what is given back is added up at every repetition",
     caughtBy: "I6",
+    foundAt: 11,
     handlers: (handlers) => {
       const sums = new Map<string, bigint>();
       return { ...handlers, settle: (request, context) => handlers.settle(addedUp(request, sums), context) };
     },
   },
-  { name: "the leases of a dead edge end before its calls are settled", caughtBy: "I6", handlers: endLeasesFirst },
+  { name: "the leases of a dead edge end before its calls are settled", caughtBy: "I6", foundAt: 5, handlers: endLeasesFirst },
+  // Without the epoch a control plane that was paused writes what it has read before others wrote.
+  { name: "a commit is not fenced", caughtBy: "I2", foundAt: 11, isUnfenced: true, apply: putWrites },
+  { name: "a control plane answers for a slot that another one owns", caughtBy: "I4", foundAt: 293, patch: answerForEver },
+  { name: "a payment's outbox row is removed before the payment has arrived", caughtBy: "I19", foundAt: 8, outbox: endRowsUnseen },
 ];
 
 const NOTHING_SETTLED = { settled: 0n, repeatedBefore: 0n };
@@ -170,4 +195,29 @@ function endLeasesFirst(handlers: CreditHandlers): CreditHandlers {
       return await handlers.settle(request, context);
     },
   };
+}
+
+/** What a control plane once owned it owns for ever, as it believes. */
+function answerForEver(): () => void {
+  const { isOwned } = Ownership.prototype;
+  const owned = new WeakMap<Ownership, Set<number>>();
+  Ownership.prototype.isOwned = function (slot) {
+    const known = owned.get(this) ?? new Set();
+    owned.set(this, known);
+    if (isOwned.call(this, slot)) known.add(slot);
+    return known.has(slot);
+  };
+  return () => {
+    Ownership.prototype.isOwned = isOwned;
+  };
+}
+
+/** The owner of the paying slot takes every row for delivered. */
+async function endRowsUnseen(now: number, deps: OutboxDeps): Promise<void> {
+  await deliverOutbox(now, deps);
+  const { store } = deps;
+  for (const { id, fromOrganizationId } of await collect(store.scan("outbox"))) {
+    if (!store.owns(slotOf(fromOrganizationId, store.slots))) continue;
+    await store.transaction(organizationScope(store, fromOrganizationId), (tx) => tx.remove("outbox", id));
+  }
 }

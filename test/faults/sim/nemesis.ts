@@ -1,34 +1,75 @@
-import { ControlCore, killControl } from "./control-core.ts";
 import type { EdgeSlot } from "./edge-slot.ts";
+import { between, type Link } from "./links.ts";
+import { partitionOf } from "./partitions.ts";
+import { buy, ownerOf, pay } from "./payments.ts";
 import type { PlannedFault } from "./plan.ts";
+import type { PlaneSlot } from "./plane-slot.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
-
-const BUY_AGAIN_MS = 100;
 
 /** Makes a planned fault happen. */
 export function strike(world: World, fault: PlannedFault): void {
   if ("slot" in fault) strikeEdge(world, fault);
+  else if ("plane" in fault) strikePlane(world, fault);
   else if (fault.type === "trap") world.arm(fault);
-  else if (fault.type === "buy") buy(world, fault);
-  else if (fault.type === "stop control") stopControl(world, fault.forMs);
-  else if (world.control) {
-    world.hit("kill of the control plane");
-    killControl(world, world.control);
-  }
+  else if (fault.type === "buy") buy(world, { ...fault, reference: `pur_${fault.organizationId}_${fault.atMs}` });
+  else pay(world, { ...fault, federationId: `fed_${fault.from}_${fault.atMs}` });
 }
 
 /** All faults are over: what was stopped goes on, what was cut off is joined again, what is dead comes back. */
 export function makePeace(world: World): void {
   world.calm = true;
   world.saw("peace");
-  world.control ??= new ControlCore(world);
-  world.control.process.goOn();
+  world.links.joinAll();
+  for (const plane of world.planes) {
+    plane.start();
+    plane.core?.process.goOn();
+  }
   for (const slot of world.slots) {
-    slot.isCutOff = false;
     slot.setCapacity(false);
     slot.life?.process.goOn();
   }
+}
+
+type PlaneFault = Extract<PlannedFault, { plane: number }>;
+
+/** Strikes the owner of an organization, or a control plane by its number. */
+function strikePlane(world: World, fault: PlaneFault): void {
+  const owner = fault.ownerOf === undefined ? undefined : ownerOf(world, fault.ownerOf);
+  const plane = world.planes.find(({ core }) => owner !== undefined && core === owner) ?? world.planes[fault.plane];
+  if (!plane) return;
+  // Nothing can be said of how soon leases come back.
+  for (const slot of world.slots) slot.hadTrouble = true;
+  if (fault.type === "partition") cut(world, { name: fault.name, links: partitionOf(world, plane, fault.name), forMs: fault.forMs });
+  else if (fault.type === "plane trap") world.arm({ process: plane.name, point: fault.point, how: fault.how, forMs: fault.forMs });
+  else if (plane.core) strikeCore(world, { plane, core: plane.core, fault });
+}
+
+function strikeCore(
+  world: World,
+  {
+    plane,
+    core,
+    fault,
+  }: { plane: PlaneSlot; core: NonNullable<PlaneSlot["core"]>; fault: Exclude<PlaneFault, { type: "partition" | "plane trap" }> },
+): void {
+  if (fault.type === "terminate plane") {
+    void plane.terminate();
+    return;
+  }
+  if (fault.type === "stop plane") {
+    world.hit("SIGSTOP of a control plane");
+    core.process.stop();
+    world.time.after(fault.forMs, () => core.process.goOn());
+    return;
+  }
+  world.hit("kill of a control plane");
+  plane.die(core);
+}
+
+function cut(world: World, { name, links, forMs }: { name: string; links: readonly Link[]; forMs: number }): void {
+  world.hit(name);
+  world.time.after(forMs, world.links.cut(links));
 }
 
 type EdgeFault = Extract<PlannedFault, { slot: number }>;
@@ -63,10 +104,8 @@ function troubleEdge(
     process.stop();
     world.time.after(fault.forMs, () => process.goOn());
   } else {
-    slot.isCutOff = true;
-    world.time.after(fault.forMs, () => {
-      slot.isCutOff = false;
-    });
+    const links = world.planes.flatMap(({ name }) => between(slot.name, name));
+    world.time.after(fault.forMs, world.links.cut(links));
   }
 }
 
@@ -81,31 +120,4 @@ function fillDisk(world: World, slot: EdgeSlot, forMs: number): void {
     mark();
     slot.setCapacity(false);
   });
-}
-
-function stopControl(world: World, forMs: number): void {
-  const { control } = world;
-  if (!control) return;
-  world.hit("SIGSTOP of the control plane");
-  control.process.stop();
-  world.time.after(forMs, () => control.process.goOn());
-}
-
-/** Tried until it is acknowledged, under one reference, as a payment provider does. */
-function buy(world: World, { organizationId, amount, atMs }: Extract<PlannedFault, { type: "buy" }>): void {
-  const reference = `pur_${organizationId}_${atMs}`;
-  world.bought.set(organizationId, (world.bought.get(organizationId) ?? 0n) + amount);
-  const attempt = () => {
-    const { control } = world;
-    if (!control) return void world.time.after(BUY_AGAIN_MS, attempt);
-    const again = () => void world.time.after(BUY_AGAIN_MS, attempt);
-    const watch = world.time.after(30_000, () => {
-      if (!control.process.alive) again();
-    });
-    control.buy(organizationId, amount, reference).then(watch, () => {
-      watch();
-      again();
-    });
-  };
-  attempt();
 }

@@ -1,72 +1,70 @@
+import { status } from "@grpc/grpc-js";
 import { AppError, asAppError } from "../../../common/errors.ts";
-import { LeaseRequest, LeaseResponse, SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { EdgeSlot } from "./edge-slot.ts";
-import type { Access, CreditHandlers } from "./mutant.ts";
+import { fromErrorInfo, toErrorInfo } from "../../../common/grpc/status.ts";
+import { AccessServiceService } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { CreditHandlers } from "./mutant.ts";
+import type { PlaneSlot } from "./plane-slot.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
 
-interface Line {
-  readonly slot: EdgeSlot;
+/** A process that calls control planes. */
+export interface Caller {
+  /** Of the place where it runs. */
+  readonly name: string;
   readonly process: SimProcess;
-  readonly generations: Map<string, bigint>;
+  /** A message of it may be lost or come twice. */
+  onTrouble?(): void;
 }
 
-type Method = keyof CreditHandlers;
-type Options = { readonly deadlineMs: number };
+export type Method = keyof CreditHandlers;
 
-/** The control plane as an edge reaches it: over a network that delays, loses, repeats and reorders. Messages travel as bytes. */
-export function rpcAccess(world: World, line: Line): Access {
-  const send = <Request, Answer>(method: Method, request: Request, { deadlineMs }: Options): Promise<Answer> =>
-    new Rpc<Request, Answer>(world, line, { method, request, deadlineMs }).run();
-  return {
-    lease: async (request, options) => {
-      const answer = await send<LeaseRequest, LeaseResponse>(
-        "lease",
-        LeaseRequest.decode(LeaseRequest.encode(request).finish()),
-        options,
-      ).catch((error: unknown) => {
-        line.slot.hadTrouble = true;
-        throw error;
-      });
-      line.generations.set(request.organizationId, answer.generation);
-      return LeaseResponse.decode(LeaseResponse.encode(answer).finish());
-    },
-    settle: (request, options) => send("settle", SettleRequest.decode(SettleRequest.encode(request).finish()), options),
-    reserveMany: (request, options) => send("reserveMany", request, options),
-    release: (request, options) => send("release", request, options),
-  };
+/** A question. Both it and its answer travel as bytes. */
+export interface Question {
+  readonly method: Method;
+  readonly request: unknown;
+  readonly deadlineMs: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** Asks a control plane over a network that delays, loses, repeats and reorders. */
+export function askPlane(world: World, caller: Caller, to: PlaneSlot, question: Question): Promise<unknown> {
+  return new Rpc(world, caller, { to, ...question }).run();
 }
 
 /** One question and its answer. */
-class Rpc<Request, Answer> {
+class Rpc {
   readonly #world: World;
-  readonly #line: Line;
-  readonly #call: { readonly method: Method; readonly request: Request; readonly deadlineMs: number };
-  readonly #outcome = Promise.withResolvers<Answer>();
+  readonly #caller: Caller;
+  readonly #call: Question & { readonly to: PlaneSlot };
+  readonly #definition;
+  readonly #outcome = Promise.withResolvers<unknown>();
+  #untilMs = 0;
   #cancelDeadline: () => void = () => {};
   #isOver = false;
 
-  constructor(world: World, line: Line, call: { method: Method; request: Request; deadlineMs: number }) {
+  constructor(world: World, caller: Caller, call: Question & { readonly to: PlaneSlot }) {
     this.#world = world;
-    this.#line = line;
+    this.#caller = caller;
     this.#call = call;
+    this.#definition = AccessServiceService[call.method];
   }
 
-  run(): Promise<Answer> {
-    const { time } = this.#world;
-    const { method, deadlineMs } = this.#call;
-    this.#line.process.passes(`${method} is sent`);
+  run(): Promise<unknown> {
+    const { time, links } = this.#world;
+    const { method, deadlineMs, to } = this.#call;
+    this.#caller.process.passes(`${method} is sent`);
+    this.#untilMs = time.nowMs + deadlineMs;
     this.#cancelDeadline = time.after(deadlineMs, () => this.#fail("DB_TIMEOUT"));
-    if (!this.#world.control) {
-      time.after(1, () => this.#fail("UNAVAILABLE"));
+    if (!to.core?.isServing && !links.isCut(this.#caller.name, to.name)) {
+      time.after(1, () => this.#fail("UNAVAILABLE", UNSENT));
       return this.#outcome.promise;
     }
-    this.#travel(() => this.#arrive());
+    this.#travel([this.#caller.name, to.name], () => this.#arrive());
     if (this.#isHit(this.#world.plan.networkRepeats)) {
       this.#world.hit(`${method} arrives twice`);
-      // What the second copy grants the edge hears of only when it asks again.
-      this.#line.slot.hadTrouble = true;
-      this.#travel(() => this.#arrive());
+      // What the second copy grants the caller hears of only when it asks again.
+      this.#caller.onTrouble?.();
+      this.#travel([this.#caller.name, to.name], () => this.#arrive());
     }
     return this.#outcome.promise;
   }
@@ -75,54 +73,62 @@ class Rpc<Request, Answer> {
     return !this.#world.calm && this.#world.chance.happens(probability);
   }
 
-  #travel(arrive: () => void): void {
-    const { chance, plan, time } = this.#world;
-    if (this.#line.slot.isCutOff || this.#isHit(plan.networkLoses)) {
+  #travel([from, to]: readonly [string, string], arrive: () => void): void {
+    const { chance, plan, time, links } = this.#world;
+    if (links.isCut(from, to) || this.#isHit(plan.networkLoses)) {
       this.#world.hit(`${this.#call.method} loses a message`);
       return;
     }
     const delayMs = this.#isHit(plan.networkSlow) ? chance.between(50, 3000) : chance.between(2, 30) / 10;
-    time.after(delayMs, arrive);
+    time.after(delayMs, () => {
+      if (!links.isCut(from, to)) arrive();
+    });
   }
 
   #arrive(): void {
-    const { control } = this.#world;
-    const { slot, process } = this.#line;
-    const { method, request } = this.#call;
-    if (!control || slot.isCutOff) return;
-    this.#world.saw(`${method} of ${process.name} arrives`);
-    // The edge may die between its question and the answer.
-    if (process.alive) {
+    const { core } = this.#call.to;
+    const { name, process } = this.#caller;
+    const { method } = this.#call;
+    if (!core?.isServing) return;
+    this.#world.saw(`${method} of ${process.name} arrives at ${core.process.name}`);
+    // The caller may die between its question and the answer.
+    if (process.alive && !name.startsWith("plane")) {
       try {
         process.passes(`${method} has arrived`);
       } catch {}
     }
-    const handle = control.handlers[method] as (request: unknown, context: unknown) => Promise<Answer>;
+    core.process.enter(() => this.#handle(core));
+  }
+
+  #handle(core: NonNullable<PlaneSlot["core"]>): void {
+    const { method, request, metadata = {}, to } = this.#call;
+    const { requestSerialize, requestDeserialize, responseSerialize, responseDeserialize } = this.#definition as Bytes;
     // The answer of a dead control plane is lost; its connections break.
     const reply = (answer: () => void) => {
-      if (control.process.alive) this.#travel(() => this.#back(answer));
+      if (core.process.alive) this.#travel([to.name, this.#caller.name], () => this.#back(answer));
       else this.#world.time.after(2, () => this.#fail("UNAVAILABLE"));
     };
-    handled(() => handle(request, {})).then(
-      (answer) => reply(() => this.#outcome.resolve(answer)),
-      (error: unknown) => reply(() => this.#outcome.reject(asAppError(error))),
+    const remainingMs = this.#untilMs - this.#world.time.nowMs;
+    core.answer(method, requestDeserialize(requestSerialize(request)), { metadata, remainingMs }).then(
+      (answer) => reply(() => this.#outcome.resolve(responseDeserialize(responseSerialize(answer)))),
+      (error: unknown) => reply(() => this.#outcome.reject(fromErrorInfo(toErrorInfo(asAppError(error))))),
     );
   }
 
   #back(answer: () => void): void {
-    if (this.#line.slot.isCutOff) return;
     this.#finish(() => {
-      this.#line.process.passes(`${this.#call.method} is answered`);
+      this.#caller.process.passes(`${this.#call.method} is answered`);
       answer();
     });
   }
 
-  #fail(code: "DB_TIMEOUT" | "UNAVAILABLE"): void {
-    this.#finish(() => this.#outcome.reject(new AppError(code, "The control plane cannot be reached right now. Try again shortly.")));
+  #fail(code: "DB_TIMEOUT" | "UNAVAILABLE", cause?: object): void {
+    const message = "The control plane cannot be reached right now. Try again shortly.";
+    this.#finish(() => this.#outcome.reject(new AppError(code, message, { cause })));
   }
 
   #finish(work: () => void): void {
-    this.#line.process.enter(() => {
+    this.#caller.process.enter(() => {
       if (this.#isOver) return;
       this.#isOver = true;
       this.#cancelDeadline();
@@ -131,7 +137,12 @@ class Rpc<Request, Answer> {
   }
 }
 
-/** What throws at once rejects like what throws later. */
-async function handled<T>(work: () => Promise<T>): Promise<T> {
-  return await work();
+interface Bytes {
+  requestSerialize(message: unknown): Buffer;
+  requestDeserialize(bytes: Buffer): unknown;
+  responseSerialize(message: unknown): Buffer;
+  responseDeserialize(bytes: Buffer): unknown;
 }
+
+/** The error that grpc-js gives for a call that it never sent. */
+const UNSENT = { code: status.UNAVAILABLE, details: "No connection established. Last error: refused" };

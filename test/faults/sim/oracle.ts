@@ -1,10 +1,11 @@
-import { AppError } from "../../../common/errors.ts";
 import { outstandingOf } from "../../../control-plane/domain/lease.ts";
 import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
 import type { LedgerEntry, UsageRow } from "../../../control-plane/domain/records.ts";
 import { checkLedger } from "../../../control-plane/services/ledger/verify.ts";
 import { leasedOf } from "../../../control-plane/writes/leases.ts";
 import { costOf, type SimCall, teamOf } from "./call-record.ts";
+import { judgePayments, judgeRates, paidTo } from "./judge-planes.ts";
+import { ownerOf } from "./payments.ts";
 import type { World } from "./world.ts";
 
 /** The numbers are those under which the invariants are known. */
@@ -12,11 +13,14 @@ export const INVARIANTS = {
   I1: "a balance is what was bought less what was settled",
   I2: "the ledger sums to zero, its chain is whole, rows, entries and roll-ups agree",
   I3: "every admitted call is settled once: none lost, none twice",
+  I4: "a rate limit lets no more calls through than it says, under each owner of its slot",
   I6: "nothing is overspent beyond the bound",
   I8: "leased credit comes back, all of it, once",
   I9: "below zero the teams are blocked, at zero and above they are not",
   I16: "a call that was cut is billed for what was delivered, at most one note less, never more",
   I17: "what a client saw the end of is settled as it ended",
+  I18: "a slot has one owner, which alone writes and grants in it",
+  I19: "what an organization pays another arrives, once",
 } as const;
 
 export type Invariant = keyof typeof INVARIANTS;
@@ -43,7 +47,10 @@ export async function judge(world: World): Promise<Violation[]> {
   for (const id of world.endedTooSoon)
     blame("I6", `${id} was settled after the lease of its dead edge was ended: its credit could be spent twice`);
   judgeBooks(world, [...rows.values()], blame);
-  const store = world.control?.store;
+  for (const what of world.foreign) blame("I18", what);
+  judgePayments(world, blame);
+  judgeRates(world, blame);
+  const store = world.planes[0]?.core?.store;
   const verified = store && (await checkLedger(store, new AbortController().signal));
   if (!verified?.ok) blame("I2", `the ledger does not verify: ${verified?.firstBad?.reason ?? `sum ${verified?.sum}`}`);
   for (const { id } of world.plan.organizations) await judgeLeases(world, id, blame);
@@ -61,7 +68,7 @@ export function judgeReturns(world: World): Violation[] {
   });
 }
 
-type Blame = (invariant: Invariant, what: string) => void;
+export type Blame = (invariant: Invariant, what: string) => void;
 
 function judgeCall(call: SimCall, row: UsageRow | undefined, blame: Blame): void {
   const { id, finalCost } = call;
@@ -115,7 +122,7 @@ function judgeBooks(world: World, rows: readonly UsageRow[], blame: Blame): void
   if (rolledUp !== total || used !== total) blame("I2", `rows sum to ${total}, roll-ups to ${rolledUp}, keys to ${used}`);
   for (const { id, credit } of world.plan.organizations) {
     const own = rows.filter(({ organizationId }) => organizationId === id);
-    judgeOrganization(world, { id, bought: credit + (world.bought.get(id) ?? 0n), rows: own }, blame);
+    judgeOrganization(world, { id, bought: credit + (world.bought.get(id) ?? 0n) + paidTo(world, id), rows: own }, blame);
   }
 }
 
@@ -148,17 +155,18 @@ function boundOf(world: World, organizationId: string, rows: readonly UsageRow[]
 }
 
 async function judgeLeases(world: World, organizationId: string, blame: Blame): Promise<void> {
-  const { control, tables } = world;
-  if (!control) return;
+  const { tables } = world;
+  const control = ownerOf(world, organizationId);
+  if (!control) return blame("I18", `nobody owns ${organizationId}`);
   const leased = await leasedOf(control.store, organizationId, control.process.clock.now());
   if (leased > 0n) blame("I8", `${organizationId} still has ${leased} leased`);
   const balance = (tables.of("accounts").get(organizationAccount(organizationId)) as { balance: bigint } | undefined)?.balance ?? 0n;
   const ask = { edgeId: "probe", organizationId, need: balance, want: balance, generation: 0n, released: 0n, free: 0n };
   const asked = control.handlers.lease(ask, {} as Parameters<typeof control.handlers.lease>[1]);
   await world.time.advance(50);
-  const { granted } = await asked.catch((error: unknown) => {
-    throw error instanceof AppError ? new Error(`${error.code} ${error.internal}`) : error;
-  });
+  const answer = await asked.catch((error: unknown) => blame("I8", `${organizationId} gets no lease: ${error}`));
+  if (!answer) return;
+  const { granted } = answer;
   const expected = balance > 0n ? balance : 0n;
   // Reservations of single calls that no edge could release expire a quarter of an hour later.
   const single = sum(

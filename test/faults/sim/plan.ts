@@ -1,8 +1,8 @@
 import type { JournalSync } from "../../../gateway-edge/credit/journal/writer.ts";
 import { type Chance, chance } from "../chance.ts";
 import { costOf } from "./call-record.ts";
-import { CONTROL } from "./control-core.ts";
 import { CONTROL_POINTS, EDGE_POINTS, POWER_POINTS } from "./fault-points.ts";
+import { PARTITIONS, type Partition } from "./partitions.ts";
 import type { Trap } from "./world.ts";
 
 export interface PlannedCall {
@@ -22,16 +22,35 @@ export type PlannedFault = { readonly atMs: number } & (
   | ({ readonly type: "trap" } & Trap)
   | { readonly type: "kill" | "power" | "terminate"; readonly slot: number }
   | { readonly type: "stop" | "cut off" | "disk full"; readonly slot: number; readonly forMs: number }
-  | { readonly type: "kill control" }
-  | { readonly type: "stop control"; readonly forMs: number }
+  | (StruckPlane & { readonly type: "kill plane" | "terminate plane" })
+  | (StruckPlane & { readonly type: "stop plane"; readonly forMs: number })
+  | (StruckPlane & { readonly type: "plane trap"; readonly point: string; readonly how: "kill" | "stop"; readonly forMs: number })
+  | (StruckPlane & { readonly type: "partition"; readonly name: Partition; readonly forMs: number })
   | { readonly type: "buy"; readonly organizationId: string; readonly amount: bigint }
+  | { readonly type: "pay"; readonly from: string; readonly to: string; readonly amount: bigint }
 );
+
+/** A control plane by its number, or the one that owns an organization when it happens. */
+interface StruckPlane {
+  readonly plane: number;
+  readonly ownerOf: string | undefined;
+}
+
+export interface PlannedOrganization {
+  readonly id: string;
+  readonly credit: bigint;
+  /** Requests per minute of its team; then control planes reserve each of its calls. */
+  readonly rpm: number | undefined;
+}
 
 /** All that a seed decides beforehand. */
 export interface Plan {
   readonly seed: number;
+  /** Control planes; with several, they share the store. */
+  readonly planes: number;
+  readonly slots: number;
   readonly edges: readonly JournalSync[];
-  readonly organizations: readonly { readonly id: string; readonly credit: bigint }[];
+  readonly organizations: readonly PlannedOrganization[];
   readonly policy: "document" | "strict";
   readonly calls: readonly PlannedCall[];
   readonly faults: readonly PlannedFault[];
@@ -44,27 +63,41 @@ export interface Plan {
   readonly lastMs: number;
 }
 
-type Temper = "quiet" | "deaths" | "network" | "everything";
+type Temper = "quiet" | "deaths" | "network" | "planes" | "everything";
+
+const EVERYTHING: readonly Temper[] = ["everything", "everything"];
+const MOSTLY_PLANES: readonly Temper[] = ["planes", "planes", "everything"];
+const PLANES = 3;
+/** Enough that each of three organizations has its own. */
+const SLOTS = 8;
 
 /** The dice are thrown in one order, so that a seed means the same for ever within one version of this file. */
 export function planOf(seed: number): Plan {
   const dice = chance(seed);
-  const temper = dice.pick<Temper>(["quiet", "deaths", "network", "everything", "everything"]);
-  const edges = Array.from({ length: dice.between(1, 4) }, () => dice.pick<JournalSync>(["process", "disk"]));
-  const organizations = Array.from({ length: dice.between(1, 2) }, (_, index) => ({ id: `org_${index}`, credit: creditOf(dice) }));
-  const calls = planCalls(
-    dice,
-    organizations.map(({ id }) => id),
+  const isShared = dice.happens(0.75);
+  const temper = dice.pick<Temper>(
+    isShared ? ["quiet", "deaths", "network", ...MOSTLY_PLANES] : ["quiet", "deaths", "network", ...EVERYTHING],
   );
+  const edges = Array.from({ length: dice.between(1, isShared ? 3 : 4) }, () => dice.pick<JournalSync>(["process", "disk"]));
+  const organizations = Array.from({ length: dice.between(1, isShared ? 3 : 2) }, (_, index) => {
+    return { id: `org_${index}`, credit: creditOf(dice), rpm: dice.happens(0.3) ? dice.between(2, 6) : undefined };
+  });
+  const calls = planCalls(dice, organizations, isShared);
   const lastMs = Math.max(...calls.map(({ atMs }) => atMs));
   const bad = temper === "network" || temper === "everything";
   return {
     seed,
+    planes: isShared ? PLANES : 1,
+    slots: isShared ? SLOTS : 1,
     edges,
     organizations,
     policy: dice.happens(0.25) ? "strict" : "document",
     calls,
-    faults: [...planFaults(dice, { temper, edges, calls }), ...planPurchases(dice, organizations, lastMs)],
+    faults: [
+      ...planFaults(dice, { temper, edges, calls, planes: isShared ? PLANES : 1 }),
+      ...planPurchases(dice, organizations, lastMs),
+      ...planRewards(dice, organizations, lastMs),
+    ],
     networkLoses: bad ? dice.pick([0, 0.02, 0.1]) : 0,
     networkRepeats: bad ? dice.pick([0, 0.05, 0.2]) : 0,
     networkSlow: bad ? dice.pick([0, 0.05, 0.2]) : 0,
@@ -84,13 +117,13 @@ function creditOf(dice: Chance): bigint {
   return kind === "plenty" ? 1_000_000_000n + few : 9_007_199_254_740_993n + few;
 }
 
-function planCalls(dice: Chance, organizationIds: readonly string[]): PlannedCall[] {
+function planCalls(dice: Chance, organizations: readonly PlannedOrganization[], isShared: boolean): PlannedCall[] {
   const calls: PlannedCall[] = [];
   let atMs = 100;
   for (let burst = dice.between(2, 4); burst > 0; burst--) {
-    const gapMs = dice.pick([2, 20, 200]);
+    const gapMs = dice.pick(isShared ? [2, 200, 1000, 1000] : [2, 20, 200]);
     for (let count = dice.between(4, 14); count > 0; count--) {
-      calls.push(planCall(dice, atMs, organizationIds));
+      calls.push(planCall(dice, atMs, organizations));
       atMs += dice.below(gapMs * 2);
     }
     // Long enough, now and then, for a lease to run out at one end and not yet at the other.
@@ -99,49 +132,58 @@ function planCalls(dice: Chance, organizationIds: readonly string[]): PlannedCal
   return calls;
 }
 
-function planCall(dice: Chance, atMs: number, organizationIds: readonly string[]): PlannedCall {
+function planCall(dice: Chance, atMs: number, organizations: readonly PlannedOrganization[]): PlannedCall {
+  const { id, rpm } = dice.pick(organizations);
+  const isAlone = dice.happens(0.12);
   const maxTokens = dice.pick([16, 64, 200]);
   // Now and then an upstream counts more than it was allowed.
   const tokens = dice.happens(0.03) ? maxTokens + dice.between(1, 8) : dice.between(1, maxTokens);
   return {
     atMs,
-    organizationId: dice.pick(organizationIds),
+    organizationId: id,
     maxTokens,
     tokens,
     stream: dice.happens(0.7),
-    isLimited: dice.happens(0.12),
+    isLimited: isAlone || rpm !== undefined,
     ends: dice.pick(["success", "success", "success", "success", "cancelled", "error"]),
     stepMs: dice.pick([1, 10, 60, 300]),
   };
 }
 
-function planFaults(dice: Chance, { temper, edges, calls }: Pick<Plan, "edges" | "calls"> & { temper: Temper }): PlannedFault[] {
+function planFaults(
+  dice: Chance,
+  { temper, edges, calls, planes }: Pick<Plan, "edges" | "calls" | "planes"> & { temper: Temper },
+): PlannedFault[] {
   if (temper === "quiet") return [];
   const kinds = FAULT_KINDS[temper];
   return Array.from({ length: dice.between(1, 7) }, () => {
     // Where something goes on: a fault in a pause proves little.
-    const atMs = Math.max(0, dice.pick(calls).atMs + dice.between(-30, 150));
+    const { atMs: callMs, organizationId } = dice.pick(calls);
+    const atMs = Math.max(0, callMs + dice.between(-30, 150));
     const slot = dice.below(edges.length);
-    return planFault(dice, { kind: dice.pick(kinds), atMs, slot, sync: edges[slot] ?? "process" });
+    const kind = dice.pick(kinds);
+    if (kind !== "control" && kind !== "partition") return planFault(dice, { kind, atMs, slot, sync: edges[slot] ?? "process" });
+    // Most of them strike the owner of an organization that is being called.
+    const struck = { atMs, plane: dice.below(planes), ownerOf: dice.happens(0.7) ? organizationId : undefined };
+    return kind === "partition" && planes > 1 ? planPartition(dice, struck) : planPlaneFault(dice, struck);
   });
 }
 
-type FaultKind = "trap" | "control" | "plain" | "network";
+type FaultKind = "trap" | "control" | "partition" | "plain" | "network";
 const FAULT_KINDS: Readonly<Record<Exclude<Temper, "quiet">, readonly FaultKind[]>> = {
   deaths: ["trap", "trap", "trap", "control", "plain", "plain"],
-  network: ["network"],
-  everything: ["trap", "trap", "trap", "control", "plain", "network"],
+  network: ["network", "partition"],
+  planes: ["control", "partition"],
+  everything: ["trap", "trap", "trap", "control", "partition", "plain", "network"],
 };
 
 function planFault(
   dice: Chance,
-  { kind, atMs, slot, sync }: { kind: FaultKind; atMs: number; slot: number; sync: JournalSync },
+  { kind, atMs, slot, sync }: { kind: Exclude<FaultKind, "control" | "partition">; atMs: number; slot: number; sync: JournalSync },
 ): PlannedFault {
   switch (kind) {
     case "trap":
       return { atMs, type: "trap", ...planTrap(dice, slot, sync) };
-    case "control":
-      return planControlFault(dice, atMs);
     case "plain":
       return { atMs, type: sync === "disk" && dice.happens(0.5) ? "power" : dice.pick(["kill", "terminate"]), slot };
     case "network":
@@ -158,14 +200,29 @@ function planTrap(dice: Chance, slot: number, sync: JournalSync): Trap {
     : { process, how: "kill", point: dice.pick(EDGE_POINTS) };
 }
 
-function planControlFault(dice: Chance, atMs: number): PlannedFault {
-  const kind = dice.pick(["trap", "trap", "kill", "stop"]);
-  if (kind === "trap") return { atMs, type: "trap", process: CONTROL, how: "kill", point: dice.pick(CONTROL_POINTS) };
-  return kind === "kill" ? { atMs, type: "kill control" } : { atMs, type: "stop control", forMs: dice.pick([500, 6000]) };
+function planPlaneFault(dice: Chance, struck: StruckPlane & { readonly atMs: number }): PlannedFault {
+  const type = dice.pick(["plane trap", "plane trap", "plane trap", "kill plane", "terminate plane", "stop plane"] as const);
+  // Longer than others wait before they take its slots, but for one.
+  const forMs = dice.pick([500, 9000, 15_000, 30_000]);
+  if (type === "plane trap") return { ...struck, type, point: dice.pick(CONTROL_POINTS), how: dice.pick(["kill", "stop", "stop"]), forMs };
+  return type === "stop plane" ? { ...struck, type, forMs } : { ...struck, type };
+}
+
+function planPartition(dice: Chance, struck: StruckPlane & { readonly atMs: number }): PlannedFault {
+  return { ...struck, type: "partition", name: dice.pick(PARTITIONS), forMs: dice.pick([2000, 7000, 20_000, 75_000]) };
 }
 
 function planPurchases(dice: Chance, organizations: Plan["organizations"], lastMs: number): PlannedFault[] {
   return organizations.flatMap(({ id }): PlannedFault[] =>
     dice.happens(0.4) ? [{ atMs: dice.below(lastMs), type: "buy", organizationId: id, amount: costOf(dice.between(1, 500)) }] : [],
   );
+}
+
+/** Organizations pay others now and then, up to more than they have. */
+function planRewards(dice: Chance, organizations: Plan["organizations"], lastMs: number): PlannedFault[] {
+  return organizations.flatMap(({ id: from }, index): PlannedFault[] => {
+    const { id: to } = organizations[(index + 1) % organizations.length] ?? { id: from };
+    const count = to === from ? 0 : dice.below(4);
+    return Array.from({ length: count }, () => ({ atMs: dice.below(lastMs), type: "pay", from, to, amount: costOf(dice.between(1, 300)) }));
+  });
 }

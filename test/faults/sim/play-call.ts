@@ -19,7 +19,7 @@ export function playCall(world: World, planned: PlannedCall, index: number): voi
   const slot = world.chance.pick(slots);
   const { life } = slot;
   if (!life) return;
-  const call = newCall(world, { planned, index, life });
+  const call = newCall({ planned, index, life });
   world.calls.set(call.id, call);
   life.running++;
   runCall({ world, slot, life, planned, call })
@@ -53,7 +53,6 @@ async function runCall({ world, slot, life, planned, call }: Running): Promise<v
   }
   call.admitted = true;
   call.generation = call.isLimited ? 0n : (life.generations.get(call.organizationId) ?? 0n);
-  call.controlLife = world.control?.life ?? 0;
   world.saw(`${call.id} is admitted with ${call.reserved} of ${call.worstCase}`);
   process.passes("a call is admitted");
   // What an upstream counts beyond its limit it counts beyond a lower one too.
@@ -112,7 +111,7 @@ function inputFor(call: SimCall): ReserveInput {
   return { intent: intentFor(call), model: "m", tokens: 3, isLimited: call.isLimited };
 }
 
-function newCall(world: World, { planned, index, life }: { planned: PlannedCall; index: number; life: EdgeLife }): SimCall {
+function newCall({ planned, index, life }: { planned: PlannedCall; index: number; life: EdgeLife }): SimCall {
   const { organizationId, maxTokens, stream: isStream, isLimited } = planned;
   return {
     id: callId(index),
@@ -127,7 +126,6 @@ function newCall(world: World, { planned, index, life }: { planned: PlannedCall;
     refusedWith: undefined,
     reserved: 0n,
     generation: 0n,
-    controlLife: world.control?.life ?? 0,
     delivered: 0,
     notedTokens: [],
     finalCost: undefined,

@@ -1,6 +1,7 @@
 import type { Clock } from "../../../common/clock.ts";
-import type { SimTime } from "./sim-time.ts";
+import { LIGHT, type SimTime } from "./sim-time.ts";
 
+const POLL_MS = 250;
 const STARTED_AT = 1_760_000_000_000;
 
 /** Thrown in a process at the moment it dies; nothing that catches it can tell anybody. */
@@ -13,6 +14,10 @@ export class Died extends Error {}
 export class SimProcess {
   readonly name: string;
   readonly clock: Clock;
+  /** The same time, for loops of which nothing but promises follow. */
+  readonly lightClock: Clock;
+  /** The same for polls and heartbeats, which happen together. */
+  readonly pollClock: Clock;
   alive = true;
   readonly #time: SimTime;
   readonly #onPoint: (point: string) => "die" | "go on";
@@ -23,17 +28,31 @@ export class SimProcess {
     this.name = name;
     this.#time = time;
     this.#onPoint = onPoint;
-    const after = (milliseconds: number, wake: () => void) => time.after(milliseconds, () => this.enter(wake));
-    this.clock = {
+    this.clock = this.#clockOf(wallOffsetMs);
+    this.lightClock = this.#clockOf(wallOffsetMs, { turns: LIGHT });
+    this.pollClock = this.#clockOf(wallOffsetMs, { turns: LIGHT, stepMs: POLL_MS });
+  }
+
+  #clockOf(wallOffsetMs: number, { turns, stepMs = 0 }: { turns?: number; stepMs?: number } = {}): Clock {
+    const time = this.#time;
+    const laterMs = (milliseconds: number) => Math.ceil((time.nowMs + milliseconds) / stepMs) * stepMs - time.nowMs;
+    const after = (milliseconds: number, wake: () => void) =>
+      time.after(milliseconds < stepMs || stepMs === 0 ? milliseconds : laterMs(milliseconds), () => this.enter(wake), turns);
+    return {
       now: () => STARTED_AT + time.nowMs + wallOffsetMs,
       monotonicMs: () => time.nowMs,
-      sleep: (milliseconds) => new Promise((resolve) => void after(milliseconds, resolve)),
+      sleep: (milliseconds, signal) => sleepUntil((wake) => after(milliseconds, wake), signal),
       after,
     };
   }
 
   get isStopped(): boolean {
     return this.#held !== undefined;
+  }
+
+  /** Resolves at once unless it is stopped, else when it goes on. */
+  async resumed(): Promise<void> {
+    if (this.isStopped) await this.clock.sleep(0);
   }
 
   enter(work: () => void): void {
@@ -63,4 +82,19 @@ export class SimProcess {
     // One after the other, as an event loop would.
     for (const work of held) this.#time.after(0, () => this.enter(work));
   }
+}
+
+function sleepUntil(start: (wake: () => void) => () => void, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const aborted = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = start(() => {
+      signal?.removeEventListener("abort", aborted);
+      resolve();
+    });
+    signal?.addEventListener("abort", aborted, { once: true });
+  });
 }

@@ -2,11 +2,14 @@ interface Timer {
   readonly atMs: number;
   readonly order: number;
   readonly wake: () => void;
+  readonly turns: number;
   cancelled: boolean;
 }
 
-/** Turns of the event loop after each event: a journal's write, its sync and what waits for it take that many. */
+/** Turns of the event loop after an event: a journal's write, its sync and what waits for it take that many. */
 const TURNS = 4;
+/** After an event of which nothing but promises follow. Most of a run are heartbeats, so these are cheap. */
+export const LIGHT = 1;
 
 /** Time that stands still until the next thing is due. Everything in the simulation that waits, waits here. */
 export class SimTime {
@@ -16,8 +19,8 @@ export class SimTime {
   readonly #timers: Timer[] = [];
 
   /** Calls back at a later moment; returns the way to prevent it. */
-  after(milliseconds: number, wake: () => void): () => void {
-    const timer = { atMs: this.nowMs + Math.max(0, milliseconds), order: this.#order++, wake, cancelled: false };
+  after(milliseconds: number, wake: () => void, turns: number = TURNS): () => void {
+    const timer = { atMs: this.nowMs + Math.max(0, milliseconds), order: this.#order++, wake, turns, cancelled: false };
     this.#push(timer);
     return () => {
       timer.cancelled = true;
@@ -31,13 +34,20 @@ export class SimTime {
   /** Lets everything happen that is due until then. */
   async advance(milliseconds: number): Promise<void> {
     const untilMs = this.nowMs + milliseconds;
-    await turns();
+    await pass(TURNS);
     for (let timer = this.#next(untilMs); timer; timer = this.#next(untilMs)) {
       this.nowMs = timer.atMs;
       timer.wake();
-      await turns();
+      // Light events of one moment do not have to wait for each other.
+      if (timer.turns === LIGHT && this.#isLightNow()) continue;
+      await pass(timer.turns);
     }
     this.nowMs = untilMs;
+  }
+
+  #isLightNow(): boolean {
+    const [next] = this.#timers;
+    return next !== undefined && next.atMs === this.nowMs && next.turns === LIGHT;
   }
 
   #next(untilMs: number): Timer | undefined {
@@ -81,6 +91,6 @@ function isBefore(left: Timer, right: Timer): boolean {
   return left.atMs < right.atMs || (left.atMs === right.atMs && left.order < right.order);
 }
 
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+async function pass(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,11 +1,12 @@
 import type { Team } from "../../../control-plane/domain/records.ts";
 import { teamOf } from "./call-record.ts";
-import { ControlCore } from "./control-core.ts";
 import { EdgeSlot } from "./edge-slot.ts";
 import type { Mutant } from "./mutant.ts";
 import { makePeace, strike } from "./nemesis.ts";
 import { judge, judgeReturns, type Violation } from "./oracle.ts";
+import { buyAt, ownerOf } from "./payments.ts";
 import { planOf } from "./plan.ts";
+import { PlaneSlot } from "./plane-slot.ts";
 import { playCall } from "./play-call.ts";
 import { World } from "./world.ts";
 
@@ -25,6 +26,8 @@ export interface Outcome {
 
 /** Long enough for calls to end, for batches to be tried again and for leases to be given back. */
 const ENDING_MS = 25_000;
+/** Long enough for control planes to divide the slots. */
+const STARTING_MS = 3_000;
 /** Longer than a lease lives. */
 const EXPIRY_MS = 62_000;
 
@@ -40,8 +43,12 @@ export async function simulate(seed: number, options: { mutant?: Mutant; trace?:
 
 async function play(world: World): Promise<Outcome> {
   const { plan, time } = world;
-  world.control = new ControlCore(world);
+  for (let index = 0; index < plan.planes; index++) world.planes.push(new PlaneSlot(world, `plane-${index}`));
+  world.calm = true;
+  for (const plane of world.planes) plane.start();
+  await time.advance(STARTING_MS);
   await fund(world);
+  world.calm = false;
   plan.edges.forEach((sync, index) => void world.slots.push(new EdgeSlot(world, { name: `edge-${index}`, sync })));
   await Promise.all(world.slots.map((slot) => slot.start()));
   plan.calls.forEach((call, index) => void time.after(call.atMs, () => playCall(world, call, index)));
@@ -49,7 +56,8 @@ async function play(world: World): Promise<Outcome> {
   await time.advance(plan.lastMs + 5000);
   makePeace(world);
   // The process that is away longest comes back after a minute and a half.
-  for (let waited = 0; waited < 4 && world.slots.some(({ life }) => !life); waited++) await time.advance(ENDING_MS);
+  const isAway = () => world.slots.some(({ life }) => !life) || world.planes.some(({ core }) => !core);
+  for (let waited = 0; waited < 4 && isAway(); waited++) await time.advance(ENDING_MS);
   await time.advance(ENDING_MS);
   const early = judgeReturns(world);
   await time.advance(EXPIRY_MS);
@@ -71,14 +79,15 @@ async function play(world: World): Promise<Outcome> {
 
 /** Each organization has one team and what it bought first. */
 async function fund(world: World): Promise<void> {
-  const { control, plan, time } = world;
-  for (const { id, credit } of plan.organizations) {
-    const team: Team = { id: teamOf(id), name: id, nameKey: id, organizationId: id, createdAt: 1, updatedAt: 1 };
+  const { plan, time } = world;
+  for (const { id, credit, rpm } of plan.organizations) {
+    const limits = rpm === undefined ? {} : { rpm };
+    const team: Team = { id: teamOf(id), name: id, nameKey: id, organizationId: id, createdAt: 1, updatedAt: 1, ...limits };
     world.tables.of("teams").set(team.id, team);
-    world.calm = true;
-    const bought = control?.buy(id, credit, `pur_first_${id}`);
+    const core = ownerOf(world, id);
+    if (!core) throw new Error(`nobody owns ${id}`);
+    const bought = buyAt(core, { organizationId: id, amount: credit, reference: `pur_first_${id}` });
     await time.advance(10);
     await bought;
-    world.calm = false;
   }
 }
