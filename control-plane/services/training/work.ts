@@ -173,12 +173,25 @@ function roundHandlers(
 ): Pick<Handlers, "openRound" | "recordResult" | "reportProgress" | "setPhase" | "commitRound"> {
   return {
     async openRound(request) {
+      const { reservations } = deps;
+      let done = () => {};
       const open = (tx: Transaction, federation: Federation, now: number) => {
-        const reserved = deps.reservations.reservedOf(federation.organizationId);
-        return openRound(tx, { federation, participantIds: request.participantIds, reserved }, now);
+        const { organizationId, budgetNanoUsd } = federation;
+        // A transaction may run several times.
+        done();
+        // Until the round is stored, calls must not get the credit that it takes.
+        done = reservations.withhold(organizationId, budgetNanoUsd);
+        return openRound(
+          tx,
+          { federation, participantIds: request.participantIds, reserved: reservations.reservedOf(organizationId) },
+          now,
+        );
       };
-      const round = await step(request, open, budgetScopes);
-      return { round: roundMessage(round) };
+      try {
+        return { round: roundMessage(await step(request, open, budgetScopes)) };
+      } finally {
+        done();
+      }
     },
 
     async recordResult(request) {
