@@ -19,7 +19,7 @@ interface Outcome {
 
 const root = resolve(import.meta.dirname, "..");
 const AT_ONCE = 2;
-const TOOL_MAX_MS = 180_000;
+const TOOL_MAX_MS = 600_000;
 const bin = (name: string) => join(root, "node_modules/.bin", name);
 const FOLDERS = ["common", "control-plane", "gateway-edge", "trainer-node", "cli", "console/src", "scripts", "test"].filter((folder) =>
   existsSync(join(root, folder)),
