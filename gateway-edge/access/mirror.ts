@@ -30,9 +30,10 @@ const LIMITS: MirrorLimits = {
   callersMax: 100_000,
   unknownMax: 10_000,
   unknownMs: 1000,
-  resolveMs: 300,
+  // As long as for a lease: the first call of a key waits rather than fails while a control plane is busy.
+  resolveMs: 1000,
   retryDelayMs: 100,
-  budgetMs: 1000,
+  budgetMs: 3000,
   recentChangesMax: 1024,
 };
 
