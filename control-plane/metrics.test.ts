@@ -13,7 +13,8 @@ const FIGURES = {
   reservations: { size: 9 },
   verifications: { figures: { ok: 3, failed: 1 } },
   backups: { newestAt: 1_700_000_000_000 },
-  config: { backupDir: "backups", backupHours: 6 },
+  archiver: { figures: { rows: 12, oldestAt: 1_600_000_000_000 } },
+  config: { backupDir: "backups", backupHours: 6, usageKeptDays: 90 },
 };
 
 const seriesOf = async (registry: Registry) => (await registry.metrics()).split("\n").filter((line) => /^[a-z]/.test(line));
@@ -43,13 +44,15 @@ test("the control plane's figures are counters and gauges with bounded labels, c
     'tributary_ledger_verifications_total{outcome="failed"} 1',
     "tributary_backup_last_timestamp_seconds 1700000000",
     "tributary_backup_interval_seconds 21600",
+    "tributary_usage_archived_rows_total 12",
+    "tributary_usage_oldest_timestamp_seconds 1600000000",
   ]);
 });
 
-test("a control plane that makes no backups has no metrics of them, and one without a backup so far has made it at 0", async () => {
+test("a control plane that makes no backups and no archives has no metrics of them, and one without a backup so far has made it at 0", async () => {
   const without = new Registry();
-  addControlFigures(without, { ...FIGURES, config: { backupDir: undefined, backupHours: 6 } });
-  expect(await without.metrics()).not.toContain("tributary_backup");
+  addControlFigures(without, { ...FIGURES, config: { backupDir: undefined, backupHours: 6, usageKeptDays: undefined } });
+  expect(await without.metrics()).not.toMatch(/tributary_(backup|usage)/);
   const none = new Registry();
   addControlFigures(none, { ...FIGURES, backups: { newestAt: undefined } });
   expect(await seriesOf(none)).toContain("tributary_backup_last_timestamp_seconds 0");

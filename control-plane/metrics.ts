@@ -4,6 +4,7 @@ import { addCounter, addGauge, byLabel } from "../common/metrics/read-metrics.ts
 import { type MetricsServer, type ProcessState, serveProcessMetrics } from "../common/metrics/serve-metrics.ts";
 import { addSpanFigures } from "../common/tracing/open-exporter.ts";
 import type { SpanExporter } from "../common/tracing/span-exporter.ts";
+import type { UsageArchiver } from "./archive/usage-archiver.ts";
 import type { Backups } from "./backup/backups.ts";
 import type { ControlConfig } from "./config.ts";
 import type { Leases } from "./credit/leases.ts";
@@ -26,7 +27,8 @@ export interface ControlFigures {
   readonly reservations: Pick<Reservations, "size">;
   readonly verifications: Pick<Verifications, "figures">;
   readonly backups: Pick<Backups, "newestAt">;
-  readonly config: Pick<ControlConfig, "backupDir" | "backupHours">;
+  readonly archiver: Pick<UsageArchiver, "figures">;
+  readonly config: Pick<ControlConfig, "backupDir" | "backupHours" | "usageKeptDays">;
 }
 
 const TRANSACTION_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,6 +89,21 @@ export function addControlFigures(registry: Registry, figures: ControlFigures): 
     read: () => byLabel("outcome", verifications.figures),
   });
   if (figures.config.backupDir !== undefined) addBackupFigures(registry, figures);
+  if (figures.config.usageKeptDays !== undefined) addArchiveFigures(registry, figures);
+}
+
+/** Only where old usage rows are archived. */
+function addArchiveFigures(registry: Registry, { archiver }: Pick<ControlFigures, "archiver">): void {
+  addCounter(registry, {
+    name: "tributary_usage_archived_rows_total",
+    help: "Usage rows that this control plane moved from the log to archives.",
+    read: () => archiver.figures.rows,
+  });
+  addGauge(registry, {
+    name: "tributary_usage_oldest_timestamp_seconds",
+    help: "When the oldest usage row of the organizations of this control plane was created, as of its last look; 0 if there is none.",
+    read: () => (archiver.figures.oldestAt ?? 0) / 1000,
+  });
 }
 
 /** Only where the control plane makes backups by itself. */

@@ -30,6 +30,7 @@ type Deps = Pick<
   | "mailer"
   | "sendWebhook"
   | "backups"
+  | "archiver"
 >;
 
 /** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
@@ -46,6 +47,14 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
     every(60_000, removeOldRecords, deps, stop.signal),
     every(60_000, pruneFeed, deps, stop.signal),
     every(60_000, backUpWhenDue, deps, stop.signal),
+    every(
+      3_600_000,
+      async function archiveUsage(now) {
+        await deps.archiver.run(now, stop.signal);
+      },
+      deps,
+      stop.signal,
+    ),
     every(
       1000,
       async function watchGatewayConfig() {

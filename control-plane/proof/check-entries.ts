@@ -1,5 +1,6 @@
 import { emptyAccount, NO_HASH } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
+import { ArchivedCalls } from "./archived-calls.ts";
 import type { LedgerFault } from "./ledger-fault.ts";
 import { type LedgerSnapshot, lastSeqOf, readSnapshot } from "./ledger-snapshot.ts";
 import { type Chain, type ChainCheck, type Rebuilt, walkChain } from "./walk-chain.ts";
@@ -27,11 +28,12 @@ export async function checkEntries(store: Store, signal: AbortSignal): Promise<E
   const snapshot = await readSnapshot(store, signal);
   const stored = [...snapshot.accounts.values()];
   const accounts: Rebuilt = new Map();
+  const archived = await ArchivedCalls.begin(store);
   // Accounts go on from where the closed chain left them, so it comes first.
   const checks: ChainCheck[] = [];
   for (const chains of [closedChain(snapshot), slotChains(snapshot)]) {
     if (checks.every(({ fault }) => !fault))
-      checks.push(...(await walkAll(chains, (chain) => walkChain(store, { chain, accounts, signal }))));
+      checks.push(...(await walkAll(chains, (chain) => walkChain(store, { chain, accounts, archived, signal }))));
   }
   return {
     snapshot,
@@ -39,7 +41,7 @@ export async function checkEntries(store: Store, signal: AbortSignal): Promise<E
     accounts: stored.length,
     sum: stored.reduce((total, { balance }) => total + balance, 0n),
     entries: checks.reduce((total, { entries }) => total + entries, 0),
-    fault: firstOf(checks) ?? compareAccounts(accounts, snapshot),
+    fault: firstOf(checks) ?? compareAccounts(accounts, snapshot) ?? (await archived.end()),
   };
 }
 

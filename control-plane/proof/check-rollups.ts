@@ -1,5 +1,6 @@
 import type { Rollup, UsageRow } from "../domain/records.ts";
 import type { Store } from "../stores/store.ts";
+import { isArchived } from "./archived-calls.ts";
 import { type Bucket, type BucketSums, isSame, rebuiltBucket, rebuiltSums, storedBucket, storedSums } from "./bucket-sums.ts";
 import { type Peekable, peekable } from "./peekable.ts";
 
@@ -37,7 +38,8 @@ export async function checkRollups(
       const asStored = await takeIf(stored, bucket);
       rollups += asStored.size;
       // Calls are settled during the read, so a difference counts only if it remains while the bucket does not change.
-      const difference = differenceOf(asStored, fromRows) && (await quietDifference(store, bucket, options.signal));
+      const differs = differenceOf(asStored, fromRows) !== undefined && !(await isArchived(store, bucket));
+      const difference = differs ? await quietDifference(store, bucket, options.signal) : undefined;
       if (difference) return { rollups, difference: { ...bucket, ...difference } };
     }
   } finally {

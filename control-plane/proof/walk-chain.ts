@@ -3,6 +3,7 @@ import { slotOf } from "../../common/slots.ts";
 import { accountInSlot, applyTransfer, emptyAccount, entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { Account, LedgerEntry, LedgerHead, UsageRow } from "../domain/records.ts";
 import type { Store } from "../stores/store.ts";
+import type { ArchivedCalls } from "./archived-calls.ts";
 import { findLoneTransit } from "./check-transit.ts";
 import type { FaultKind, LedgerFault } from "./ledger-fault.ts";
 
@@ -30,11 +31,11 @@ export interface ChainCheck {
 
 /**
  * Checks a chain from its first entry to the head: no gap, every entry moves one amount between an organization and the platform, hashes
- * follow each other, every charged call is in the log, and every amount in transit has its counterpart. It rebuilds the accounts on the way.
+ * follow each other, every charged call is in the log or archived, and every amount in transit has its counterpart. It rebuilds the accounts on the way.
  */
 export async function walkChain(
   store: Store,
-  { chain, accounts, signal }: { chain: Chain; accounts: Rebuilt; signal: AbortSignal },
+  { chain, accounts, archived, signal }: { chain: Chain; accounts: Rebuilt; archived: ArchivedCalls; signal: AbortSignal },
 ): Promise<ChainCheck> {
   const walk: Walk = { chain, slots: store.slots, seq: chain.begin.seq, hash: chain.begin.hash, accounts };
   const check = (fault: LedgerFault | undefined): ChainCheck => ({ entries: (walk.seq - chain.begin.seq) / chain.step, fault });
@@ -45,7 +46,8 @@ export async function walkChain(
     const calls = page.filter(({ type }) => type === "usage").map(({ reference }) => reference);
     const rows = new Map((await store.getMany("usage", calls)).flatMap((row) => (row ? [[row.id, row]] : [])));
     for (const entry of page) {
-      const fault = follow(walk, entry) ?? compareCall(entry, rows.get(entry.reference));
+      const row = rows.get(entry.reference);
+      const fault = follow(walk, entry) ?? ((await isArchivedCall(entry, row, archived)) ? undefined : compareCall(entry, row));
       if (fault) return check(fault);
     }
     if (lone) return check(lone);
@@ -109,6 +111,10 @@ function slotProblem(entry: LedgerEntry, { chain: { slot }, slots }: Walk): stri
 
 function otherSide({ from, to, organizationId }: LedgerEntry): string {
   return from === organizationAccount(organizationId) ? to : from;
+}
+
+async function isArchivedCall(entry: LedgerEntry, row: UsageRow | undefined, archived: ArchivedCalls): Promise<boolean> {
+  return entry.type === "usage" && row === undefined && (await archived.admits(entry));
 }
 
 function compareCall(entry: LedgerEntry, row: UsageRow | undefined): LedgerFault | undefined {

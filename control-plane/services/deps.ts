@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
+import type { UsageArchiver } from "../archive/usage-archiver.ts";
 import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
 import type { CountedCalls } from "../credit/counted-calls.ts";
@@ -88,6 +89,8 @@ export interface ControlDeps {
   readonly logScans: LogScans;
   /** Makes backups of the embedded store. */
   readonly backups: Backups;
+  /** Moves old usage rows to files. */
+  readonly archiver: UsageArchiver;
   /** Counts verifications of the ledger. */
   readonly verifications: Verifications;
 }

@@ -8,6 +8,7 @@ import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
 import type { Federation, FederationEvent, TrainerNode, TrainingRound } from "../domain/training-records.ts";
+import type { UsageArchive } from "../domain/usage-archive.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 
 /** The record type of each collection. */
@@ -31,6 +32,7 @@ export interface Records {
   outbox: OutboxRow;
   purchases: records.Purchase;
   usage: records.UsageRow;
+  usageArchives: UsageArchive;
   rollups: records.Rollup;
   audit: records.AuditEntry;
   feed: records.FeedRow;
@@ -122,6 +124,7 @@ export const INDEXES = {
     byTeam: { fields: ["teamId", "createdAt"], span: ROW_SPAN_MS },
     byKey: { fields: ["apiKeyId", "createdAt"], span: ROW_SPAN_MS },
   },
+  usageArchives: {},
   rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
   audit: {},
   feed: {},

@@ -97,6 +97,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   outbox: ({ fromOrganizationId }, slots) => organizationScope({ slots }, fromOrganizationId),
   purchases: ofOrganization,
   usage: ofOrganization,
+  usageArchives: ofOrganization,
   rollups: ofOrganization,
   leases: ofOrganization,
   webhooks: ofOrganization,

@@ -22,6 +22,8 @@ export interface SettleOutcome {
 
 /** Longer than any background work may take. */
 const PAID_WORK_MS = 7 * 24 * 3_600_000;
+/** Rows are archived after this time at the earliest: the least USAGE_KEPT_DAYS. */
+const ARCHIVED_MS = 7 * 24 * 3_600_000;
 
 /**
  * Settles a batch of calls in one transaction: ledger entries, usage rows, roll-ups, uses of keys and budgets, balances, and, if a
@@ -29,7 +31,7 @@ const PAID_WORK_MS = 7 * 24 * 3_600_000;
  * repeated, split or reordered. Known calls are filtered out first, because a duplicate key would abort the whole MongoDB transaction.
  */
 export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
-  const { fresh: reported, repeated, refused } = await sortOut(tx, rows);
+  const { fresh: reported, repeated, refused } = await sortOut(tx, rows, now);
   if (reported.length === 0) return { settled: 0, repeated, refused, fresh: reported };
 
   const fresh = await payWorkOnce(tx, reported, now);
@@ -61,7 +63,7 @@ export async function auditMismatches(tx: Transaction, callIds: readonly string[
   }
 }
 
-async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
+async function sortOut(tx: Transaction, rows: readonly UsageRow[], now: number) {
   const byId = new Map<string, UsageRow>();
   const refused: string[] = [];
   let repeated = 0;
@@ -69,13 +71,23 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[]) {
     "usage",
     rows.map((row) => row.id),
   );
-  rows.forEach((row, index) => {
+  for (const [index, row] of rows.entries()) {
     const earlier = known[index] ?? byId.get(row.id);
-    if (!earlier) byId.set(row.id, row);
-    else if (earlier.contentHash === row.contentHash) repeated++;
-    else refused.push(row.id);
-  });
+    if (earlier?.contentHash === row.contentHash) repeated++;
+    else if (earlier) refused.push(row.id);
+    else if (row.createdAt < now - ARCHIVED_MS && (await isArchivedCharge(tx, row))) repeated++;
+    else byId.set(row.id, row);
+  }
   return { fresh: [...byId.values()], repeated, refused };
+}
+
+/**
+ * Whether a call whose row may be archived was charged: its ledger entry stays. A call without cost has none; if it is reported again after so long, it is
+ * in the log again.
+ */
+async function isArchivedCharge(tx: Transaction, { id, organizationId, cost }: UsageRow): Promise<boolean> {
+  const entry = cost > 0n ? await tx.find("ledger", "byReference", [id]) : undefined;
+  return entry?.type === "usage" && entry.organizationId === organizationId;
 }
 
 /**

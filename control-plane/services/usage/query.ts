@@ -40,7 +40,15 @@ export async function requireRow(deps: Pick<ControlDeps, "store" | "edges">, act
   const row = await deps.store.get("usage", id);
   const visible = await visibleTeamIds(deps.store, actor);
   if (row && row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId))) return row;
-  throw new AppError("NOT_FOUND", "The log has no such call.");
+  throw new AppError("NOT_FOUND", await missingText(deps.store, actor.organizationId));
+}
+
+/** The same text for every missing call, so that it does not tell which calls of other teams exist. */
+async function missingText(store: Reader, organizationId: string): Promise<string> {
+  const archive = await store.get("usageArchives", organizationId);
+  if (!archive) return "The log has no such call.";
+  const day = new Date(archive.before).toISOString().slice(0, "2026-08-01".length);
+  return `The log has no such call. Calls from before ${day} are archived: ask the operator for the archive.`;
 }
 
 /**

@@ -48,6 +48,23 @@ test("a call of another team or tenant does not exist", async () => {
   expect(await outcomes("call_3")).toEqual({ ...all, lead: "NOT_FOUND", member: "NOT_FOUND" });
 });
 
+test("a missing call is told to be archived, perhaps, if calls of its organization are, whoever asks for it", async () => {
+  const { store } = platform.deps;
+  const archive = { before: Date.UTC(2026, 8), rows: 1, charged: 1, cost: 1n };
+  const id = platform.organization.id;
+  await store.transaction("every", (tx) => tx.put("usageArchives", { id, organizationId: id, ...archive }));
+  const textFor = (who: Who) =>
+    usage()
+      .getLog({ id: "call_0" }, platform.as(who))
+      .then(() => "found", String);
+  const archived = "The log has no such call. Calls from before 2026-09-01 are archived: ask the operator for the archive.";
+  expect(await Promise.all([textFor("owner"), textFor("member")])).toEqual([
+    expect.stringContaining(archived),
+    expect.stringContaining(archived),
+  ]);
+  expect(await textFor("stranger")).toMatch(/The log has no such call\.$/);
+});
+
 test.each([
   ["an unknown team", { teamId: "team_none" }],
   ["a key of another tenant", { apiKey: "key_1" }],

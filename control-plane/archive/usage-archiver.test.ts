@@ -1,0 +1,255 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { systemClock } from "../../common/clock.ts";
+import { silentLogger } from "../../common/logger.ts";
+import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
+import { purchase, reportedCall, settle } from "../proof/ledger-fixture.ts";
+import { checkLedger } from "../services/ledger/verify.ts";
+import { openMongoStore } from "../stores/mongo/store.ts";
+import { collect } from "../stores/page.ts";
+import type { Store } from "../stores/store.ts";
+import { openTestStore } from "../stores/test-store.ts";
+import { UsageArchiver } from "./usage-archiver.ts";
+
+const NOW = Date.UTC(2026, 10, 16);
+const never = new AbortController().signal;
+const KEPT_DAYS = 60;
+/** The first month that stays. */
+const SEPTEMBER = Date.UTC(2026, 8);
+const HOUR = 3_600_000;
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-archive-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let archives = 0;
+const newArchiveDir = () => join(folder, `archive-${archives++}`);
+
+const archiverOf = (store: Store, archiveDir: string, usageKeptDays: number | undefined = KEPT_DAYS) =>
+  new UsageArchiver(
+    { store, clock: { sleep: async () => {} }, logger: silentLogger, instance: "test", config: { archiveDir, usageKeptDays } },
+    { partRows: 15, rowsATransaction: 10 },
+  );
+
+const callsOf = (organizationId: string, { count, from, stepMs }: { count: number; from: number; stepMs: number }) =>
+  Array.from({ length: count }, (_, place) =>
+    reportedCall(`call_${organizationId}_${from + place * stepMs}`, BigInt(place % 3), {
+      organizationId,
+      createdAt: from + place * stepMs,
+    }),
+  );
+
+/** Two organizations with calls of August and September; every third call is free. */
+async function fill(store: Store): Promise<void> {
+  for (const id of ["org_1", "org_2"]) {
+    await store.transaction("every", (tx) => tx.put("organizations", { id, name: id, createdAt: 1 } as never));
+    await purchase(store, { organizationId: id, amount: 1_000_000n, reference: `pur_${id}` });
+  }
+  await settle(store, callsOf("org_1", { count: 33, from: Date.UTC(2026, 7), stepMs: HOUR }));
+  await settle(store, callsOf("org_1", { count: 10, from: SEPTEMBER, stepMs: HOUR }));
+  await settle(store, callsOf("org_2", { count: 20, from: SEPTEMBER - 10 * HOUR, stepMs: HOUR }));
+}
+
+interface Line {
+  readonly id: string;
+  readonly createdAt: number;
+}
+
+/** The rows of all parts, each part checked against its sum. */
+function archived(archiveDir: string): Line[] {
+  const names = readdirSync(archiveDir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl.gz"));
+  return names.sort().flatMap((name) => {
+    const bytes = readFileSync(join(archiveDir, name));
+    const sum = createHash("sha256").update(bytes).digest("hex");
+    expect(readFileSync(join(archiveDir, `${name}.sha256`), "utf8")).toBe(`${sum}  ${name.split("/").at(-1)}\n`);
+    const lines = gunzipSync(bytes).toString().trimEnd().split("\n");
+    return lines.map((line) => JSON.parse(line) as Line);
+  });
+}
+
+const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id).sort();
+const logOf = async (store: Store) => collect(store.scan("usage"));
+
+/** Nothing is lost, nothing is in two places, the rows that stay are those of September, and the ledger verifies. */
+async function expectArchived(store: Store, { archiveDir, all }: { archiveDir: string; all: readonly string[] }): Promise<void> {
+  const [kept, moved] = [await logOf(store), archived(archiveDir)];
+  expect([...idsOf(kept), ...idsOf(moved)].sort()).toEqual(all);
+  expect(kept.length).toBe(20);
+  expect(kept.every(({ createdAt }) => createdAt >= SEPTEMBER)).toBe(true);
+  expect(await checkLedger(store, never)).toMatchObject({ ok: true, firstBad: undefined });
+}
+
+async function archivesOldMonths(store: Store): Promise<void> {
+  await fill(store);
+  const [rollups, ledger] = [await collect(store.scan("rollups")), await collect(store.scan("ledger"))];
+  const rows = await logOf(store);
+  const archiveDir = newArchiveDir();
+  const archiver = archiverOf(store, archiveDir);
+  await archiver.run(NOW, never);
+  await expectArchived(store, { archiveDir, all: idsOf(rows) });
+  expect(archiver.figures).toEqual({ rows: 43, oldestAt: SEPTEMBER });
+  expect(readdirSync(join(archiveDir, "usage", "2026-08")).sort()).toEqual(
+    ["org_1.1", "org_1.2", "org_1.3", "org_2.1"].flatMap((part) => [`${part}.jsonl.gz`, `${part}.jsonl.gz.sha256`]),
+  );
+  expect([await collect(store.scan("rollups")), await collect(store.scan("ledger"))]).toEqual([rollups, ledger]);
+}
+
+describe("in the embedded store", () => {
+  let store: Store;
+  let close: () => Promise<void>;
+  beforeEach(() => {
+    ({ store, close } = openTestStore());
+  });
+  afterEach(() => close());
+
+  test("whole months before USAGE_KEPT_DAYS are moved to files; roll-ups and ledger stay, and the ledger verifies", async () => {
+    await archivesOldMonths(store);
+  });
+
+  test("without USAGE_KEPT_DAYS nothing is archived", async () => {
+    await fill(store);
+    const archiver = new UsageArchiver({
+      ...{ store, clock: systemClock, logger: silentLogger, instance: "test" },
+      config: { archiveDir: newArchiveDir(), usageKeptDays: undefined },
+    });
+    await archiver.run(NOW, never);
+    expect((await logOf(store)).length).toBe(63);
+  });
+
+  test("a run that fails at any use of the store loses nothing and archives nothing twice", async () => {
+    await fill(store);
+    const rows = await logOf(store);
+    let failures = 0;
+    for (let step = 1; ; step++) {
+      const archiveDir = newArchiveDir();
+      await putBack(store, rows);
+      const failing = failingAt(store, step);
+      const failed = await archiverOf(failing.store, archiveDir)
+        .run(NOW, never)
+        .then(
+          () => false,
+          () => true,
+        );
+      const places = [...idsOf(await logOf(store)), ...idsOf(archivedSoFar(archiveDir))];
+      expect(new Set(places)).toEqual(new Set(idsOf(rows)));
+      await archiverOf(store, archiveDir).run(NOW, never);
+      await expectArchived(store, { archiveDir, all: idsOf(rows) });
+      if (!failed) break;
+      failures++;
+    }
+    expect(failures).toBeGreaterThan(15);
+  });
+
+  test("a part whose sum was not yet written gets it, one that differs from its sum removes nothing", async () => {
+    await fill(store);
+    const rows = await logOf(store);
+    const archiveDir = newArchiveDir();
+    await archiverOf(store, archiveDir).run(NOW, never);
+    const sum = join(archiveDir, "usage", "2026-08", "org_1.2.jsonl.gz.sha256");
+    await putBack(store, rows);
+    writeFileSync(sum, `${"0".repeat(64)}  org_1.2.jsonl.gz\n`);
+    await expect(archiverOf(store, archiveDir).run(NOW, never)).rejects.toThrow("org_1.2.jsonl.gz differs from its SHA-256");
+    rmSync(sum);
+    await archiverOf(store, archiveDir).run(NOW, never);
+    await expectArchived(store, { archiveDir, all: idsOf(rows) });
+  });
+
+  test("a row that is settled after its month was archived goes to the next part", async () => {
+    await fill(store);
+    const archiveDir = newArchiveDir();
+    await archiverOf(store, archiveDir).run(NOW, never);
+    await settle(store, [reportedCall("call_late", 5n, { createdAt: Date.UTC(2026, 7, 3) })], NOW);
+    const all = [...idsOf(await logOf(store)), ...idsOf(archived(archiveDir))].sort();
+    await archiverOf(store, archiveDir).run(NOW, never);
+    await expectArchived(store, { archiveDir, all });
+    expect(readdirSync(join(archiveDir, "usage", "2026-08"))).toContain("org_1.4.jsonl.gz");
+  });
+
+  test("an archived call that is reported again is a repetition: it is not charged twice, and other calls of its batch are settled", async () => {
+    await fill(store);
+    await archiverOf(store, newArchiveDir()).run(NOW, never);
+    const [charged] = callsOf("org_1", { count: 2, from: Date.UTC(2026, 7), stepMs: HOUR }).slice(1);
+    const balance = async () => (await store.get("accounts", "org:org_1"))?.balance ?? 0n;
+    const before = await balance();
+    const outcome = await settle(store, [charged as never, reportedCall("call_new", 7n, { createdAt: NOW })], NOW);
+    expect(outcome).toMatchObject({ settled: 1, repeated: 1, refused: [] });
+    expect(await balance()).toBe(before - 7n);
+  });
+
+  test("the verification finds a charged call that was removed without being archived, and a wrong archive record", async () => {
+    await fill(store);
+    await archiverOf(store, newArchiveDir()).run(NOW, never);
+    const victim = (await logOf(store)).find(({ cost, organizationId }) => cost > 0n && organizationId === "org_1");
+    await store.transaction("every", (tx) => tx.remove("usage", victim?.id ?? ""));
+    const { ok, firstBad } = await checkLedger(store, never);
+    expect([ok, firstBad]).toMatchObject([false, { kind: "usage", record: "archive of org_1" }]);
+  });
+});
+
+describe("in MongoDB", () => {
+  let set: ReplicaSet | undefined;
+  afterAll(() => set?.stop());
+
+  test("whole months before USAGE_KEPT_DAYS are moved to files; roll-ups and ledger stay, and the ledger verifies", async () => {
+    if (!(await requireMongod())) return;
+    set = await startReplicaSet({ nodes: 1, folder: join(folder, "mongo") });
+    const store = await openMongoStore({ uri: set.uri, database: "archive" });
+    try {
+      await archivesOldMonths(store);
+    } finally {
+      await store.close();
+    }
+  }, 60_000);
+});
+
+/** As after the restore of a backup from before the archive. */
+async function putBack(store: Store, rows: Awaited<ReturnType<typeof logOf>>): Promise<void> {
+  await store.transaction("every", async (tx) => {
+    for (const row of rows) await tx.put("usage", row);
+    for (const id of ["org_1", "org_2"]) await tx.remove("usageArchives", id);
+  });
+}
+
+/** Rows of the parts that have their name; none if there is no folder yet. */
+function archivedSoFar(archiveDir: string): Line[] {
+  try {
+    const names = readdirSync(archiveDir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl.gz"));
+    return names.flatMap((name) =>
+      gunzipSync(readFileSync(join(archiveDir, name)))
+        .toString()
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Line),
+    );
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw thrown;
+  }
+}
+
+/** A store whose n-th use fails, and every later one, as if the process had been killed; a transaction that fails may have been committed. */
+function failingAt(store: Store, step: number): { store: Store } {
+  let uses = 0;
+  const dies = () => ++uses >= step;
+  const fail = () => {
+    throw new Error("killed");
+  };
+  const failing: Store = Object.create(store, {
+    scan: {
+      value: (...given: Parameters<Store["scan"]>) => (dies() ? fail() : store.scan(...given)),
+    },
+    getMany: {
+      value: async (...given: Parameters<Store["getMany"]>) => (dies() ? fail() : store.getMany(...given)),
+    },
+    transaction: {
+      value: async (...given: Parameters<Store["transaction"]>) => {
+        if (dies()) fail();
+        const result = await store.transaction(...given);
+        return dies() ? fail() : result;
+      },
+    },
+  });
+  return { store: failing };
+}
