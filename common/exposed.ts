@@ -60,6 +60,10 @@ export const openingSettings = {
     description: "Whether organizations may have webhooks at private and loopback addresses, and without TLS.",
     shownDefault: OPEN_UNLESS_EXPOSED,
   }),
+  ALLOW_PRIVATE_MCP: developerFlag.meta({
+    description: "Whether organizations may have MCP servers at private and loopback addresses, and without TLS.",
+    shownDefault: OPEN_UNLESS_EXPOSED,
+  }),
   ALLOW_PRIVATE_UPSTREAMS: developerFlag.meta({
     description:
       "Whether providers may be at private and loopback addresses, or have names that resolve to them. Kinds that run on the operator's machines may be anyway (ollama, vllm, lm_studio, llamafile, openai_compatible), and so may addresses that the configuration file names.",
@@ -89,6 +93,7 @@ type Flag = z.infer<typeof developerFlag>;
 export interface Openings {
   readonly allowPrivateNodes: boolean;
   readonly allowPrivateWebhooks: boolean;
+  readonly allowPrivateMcp: boolean;
   readonly allowPrivateUpstreams: boolean;
   readonly ownStrategies: boolean;
   readonly sharedTrainers: boolean;
@@ -100,6 +105,7 @@ export function openingsOf(settings: Partial<Settings<typeof openingSettings>>):
   return {
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
     allowPrivateWebhooks: isOpen(settings.allowPrivateWebhooks, exposed),
+    allowPrivateMcp: isOpen(settings.allowPrivateMcp, exposed),
     allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
     ownStrategies: isOpen(settings.ownStrategies, exposed),
     sharedTrainers: isOpen(settings.sharedTrainers, exposed),

@@ -12,6 +12,7 @@ import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog
 import { IdentityServiceService } from "../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
+import { McpServiceService } from "../proto/gen/tributary/mcp/v1/mcp.ts";
 import { OrganizationsServiceService } from "../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../proto/gen/tributary/proof/v1/proof.ts";
 import { RatesServiceService } from "../proto/gen/tributary/rates/v1/rates.ts";
@@ -29,6 +30,7 @@ import type { ControlDeps } from "./services/deps.ts";
 import { identityHandlers } from "./services/identity/service.ts";
 import { keysHandlers } from "./services/keys/service.ts";
 import { ledgerHandlers } from "./services/ledger/service.ts";
+import { mcpHandlers } from "./services/mcp/service.ts";
 import { organizationsHandlers } from "./services/organizations/service.ts";
 import { proofHandlers } from "./services/proof/service.ts";
 import { ratesHandlers } from "./services/rates/service.ts";
@@ -48,6 +50,7 @@ const SERVICES = [
   "identity",
   "keys",
   "ledger",
+  "mcp",
   "organizations",
   "proof",
   "rates",
@@ -80,6 +83,7 @@ export async function startServer(
   addService(server, IdentityServiceService, identityHandlers(deps), admitted);
   addService(server, KeysServiceService, keysHandlers(deps), admitted);
   addService(server, LedgerServiceService, ledgerHandlers(deps), admitted);
+  addService(server, McpServiceService, mcpHandlers(deps), admitted);
   addService(server, OrganizationsServiceService, organizationsHandlers(deps), admitted);
   addService(server, ProofServiceService, proofHandlers(deps), admitted);
   addService(server, RatesServiceService, ratesHandlers(deps), admitted);

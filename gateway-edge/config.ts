@@ -90,6 +90,7 @@ export const edgeSettings = {
   LOG_LEVEL: logLevelSetting,
   ACCESS_LOG: accessLogSetting,
   ALLOW_PRIVATE_NODES: developerFlag,
+  ALLOW_PRIVATE_MCP: developerFlag,
   ALLOW_PRIVATE_UPSTREAMS: developerFlag,
 };
 
@@ -103,6 +104,7 @@ export function readEdgeConfig(environment: Environment) {
     ...settings,
     tls: readClientTls(settings, "edge"),
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
+    allowPrivateMcp: isOpen(settings.allowPrivateMcp, exposed),
     allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
     /** The variable of the environment that names a proxy; only the undici transport uses it. */
     proxyVariable: ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => environment[name]),

@@ -12,6 +12,7 @@ import { registerDoctor } from "./doctor.ts";
 import { registerHelp } from "./help.ts";
 import { registerInvitations } from "./invitations.ts";
 import { registerKeys } from "./keys.ts";
+import { registerMcp } from "./mcp.ts";
 import { registerOrganizations } from "./organizations.ts";
 import { registerTeams } from "./teams.ts";
 import { registerTrain } from "./train/train.ts";
@@ -33,6 +34,7 @@ const GROUPS = [
   registerLogs,
   registerUsage,
   registerWebhooks,
+  registerMcp,
   registerTrain,
   registerAdmin,
   registerApi,

@@ -22,6 +22,7 @@ const SEALED: Readonly<Record<SealedCollection, true>> = {
   providers: true,
   secondFactors: true,
   webhooks: true,
+  mcpServers: true,
   federations: true,
   trainerNodes: true,
   idempotency: true,

@@ -5,6 +5,7 @@ import { CatalogServiceService } from "../../proto/gen/tributary/catalog/v1/cata
 import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
+import { McpServiceService } from "../../proto/gen/tributary/mcp/v1/mcp.ts";
 import { OrganizationsServiceService } from "../../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../../proto/gen/tributary/proof/v1/proof.ts";
 import { RatesServiceService } from "../../proto/gen/tributary/rates/v1/rates.ts";
@@ -36,6 +37,7 @@ const SERVICES: readonly (readonly [Methods, Roles])[] = [
   [IdentityServiceService, PEOPLE],
   [KeysServiceService, PEOPLE],
   [LedgerServiceService, PEOPLE],
+  [McpServiceService, PEOPLE],
   [OrganizationsServiceService, PEOPLE],
   [ProofServiceService, PEOPLE],
   [SystemServiceService, PEOPLE],
@@ -50,6 +52,8 @@ const training = TrainingServiceService;
 /** Methods that differ from their service. */
 const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
   [SystemServiceService.reportEdge, EDGE],
+  // With headers, which are secrets of organizations.
+  [McpServiceService.findServers, EDGE],
   // Participants with a join token come through edges.
   [training.joinFederation, EDGE],
   [training.enrollParticipant, EDGE],

@@ -2,6 +2,7 @@ import type { BudgetUse } from "../domain/budget-records.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
 import type { Anchor, OutboxRow } from "../domain/ledger-records.ts";
+import type { McpServerRecord } from "../domain/mcp-servers.ts";
 import type { OwnStrategyRecord } from "../domain/own-strategies.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
@@ -53,6 +54,7 @@ export interface Records {
   paymentEvents: PaymentEventRow;
   budgetUses: BudgetUse;
   webhooks: Webhook;
+  mcpServers: McpServerRecord;
   notices: Notice;
   deliveries: Delivery;
   trainedModels: TrainedModel;
@@ -150,6 +152,7 @@ export const INDEXES = {
   payments: { byExpiry: { fields: ["expiresAt"] } },
   paymentEvents: { byExpiry: { fields: ["expiresAt"] } },
   budgetUses: {},
+  mcpServers: { byName: { fields: ["organizationId", "name"], unique: true } },
   webhooks: { byOrganization: { fields: ["organizationId", "createdAt"] } },
   notices: {},
   deliveries: {

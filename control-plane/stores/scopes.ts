@@ -101,6 +101,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   rollups: ofOrganization,
   leases: ofOrganization,
   webhooks: ofOrganization,
+  mcpServers: ofOrganization,
   // Sums that settlements add to. A budget of a user or a model is spent by several organizations.
   keyUses: "any",
   budgetUses: "any",

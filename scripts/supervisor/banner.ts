@@ -43,6 +43,7 @@ function accessLines(settings: RunSettings): string[] {
     ["test credits", accounts(openings.testCredits, "TEST_CREDITS")],
     ["nodes at private URLs", accounts(openings.allowPrivateNodes, "ALLOW_PRIVATE_NODES")],
     ["webhooks at private URLs", accounts(openings.allowPrivateWebhooks, "ALLOW_PRIVATE_WEBHOOKS")],
+    ["MCP at private URLs", accounts(openings.allowPrivateMcp, "ALLOW_PRIVATE_MCP")],
     ["own strategies", accounts(openings.ownStrategies, "OWN_STRATEGIES")],
     ["shared trainer", accounts(openings.sharedTrainers, "SHARED_TRAINERS")],
     [`trainer port ${settings.trainerPort}`, trainerCallers(settings)],

@@ -278,6 +278,13 @@ test("webhooks", async () => {
   expect((await gw(`webhooks remove ${made.webhook.id} --yes`)).exit).toBe(0);
 });
 
+test("MCP servers", async () => {
+  const made = await json('mcp create --name weather --url https://127.0.0.1:9/mcp --headers {"x-key":"s3cret"} --price 0.002');
+  expect(made.server).toMatchObject({ name: "weather", headerNames: ["x-key"], pricePerCall: 2_000_000 });
+  expect((await json("mcp")).data).toHaveLength(1);
+  expect((await gw(`mcp remove ${made.server.id} --yes`)).exit).toBe(0);
+});
+
 test("what only administrators may do is a code of its own for everybody else", async () => {
   expect((await gw("admin users")).exit).toBe(5);
 });

@@ -420,6 +420,8 @@ describe("ledger and audit", () => {
     const model = await ask("POST", "/api/admin/models", { body: { name: "audited", provider: "Audited", inferenceModelId: "echo" } });
     const hook = { url: "https://hooks.example.org/", events: ["balance.low"] };
     const webhook = await ask("POST", "/api/gw/webhooks", { token, body: hook });
+    const mcp = { name: "audited", url: "https://mcp.example.org/" };
+    const server = await ask("POST", "/api/gw/mcp-servers", { token, body: mcp });
     const other = await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     const sessions = await ask("GET", "/api/auth/sessions", { token });
@@ -442,6 +444,8 @@ describe("ledger and audit", () => {
       ["webhook.create", "POST", "/api/gw/webhooks", hook, token],
       ["webhook.test", "POST", `/api/gw/webhooks/${webhook.body.webhook.id}/test`, undefined, token],
       ["webhook.delete", "DELETE", `/api/gw/webhooks/${webhook.body.webhook.id}`, undefined, token],
+      ["mcp_server.create", "POST", "/api/gw/mcp-servers", { ...mcp, name: "audited-2" }, token],
+      ["mcp_server.delete", "DELETE", `/api/gw/mcp-servers/${server.body.server.id}`, undefined, token],
       ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
       ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
       ["organization.block", "POST", `/api/admin/organizations/${owner.organizationId}/block`, {}, admin],

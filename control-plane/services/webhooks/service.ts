@@ -1,7 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
-import { placeOf } from "../../../common/place.ts";
 import {
   CreateWebhookResponse,
   DeleteWebhookResponse,
@@ -19,6 +18,7 @@ import { mintWebhookSecret } from "../../webhooks/sign.ts";
 import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, optionalDate, pageOf } from "../messages.ts";
+import { checkTenantUrl } from "../tenant-url.ts";
 import { write } from "../write.ts";
 
 const WEBHOOKS_MAX = 20;
@@ -56,7 +56,8 @@ const createWebhook =
   async (request, context) => {
     const actor = await requireActor(deps, context);
     requireOrganizationManager(actor);
-    const url = checkUrl(request.url, deps.config.allowPrivateWebhooks);
+    const { allowPrivateWebhooks: allowPrivate } = deps.config;
+    const url = checkTenantUrl(request.url, { allowPrivate, what: "The webhook's address", setting: "ALLOW_PRIVATE_WEBHOOKS" });
     const secret = mintWebhookSecret(deps.random);
     return write(
       deps,
@@ -128,22 +129,6 @@ async function requireWebhook(reader: Reader, actor: Actor, id: string): Promise
   if (webhook?.organizationId !== actor.organizationId) throw new AppError("NOT_FOUND", "There is no such webhook.");
   requireOrganizationManager(actor);
   return webhook;
-}
-
-/** Checks the address itself. The addresses that its name resolves to are checked for every message. */
-function checkUrl(given: string, allowPrivate: boolean): string {
-  const url = URL.canParse(given) ? new URL(given) : refuseUrl("must be an https address");
-  if (url.protocol !== "https:" && !(allowPrivate && url.protocol === "http:")) refuseUrl("must be an https address");
-  if (url.username !== "" || url.password !== "") refuseUrl("must not hold a user name or password");
-  const place = placeOf(url.hostname);
-  if (place === "link-local" || (place === "private" && !allowPrivate))
-    refuseUrl("must be a public address; the operator can allow private ones with ALLOW_PRIVATE_WEBHOOKS=true");
-  url.hash = "";
-  return url.href;
-}
-
-function refuseUrl(message: string): never {
-  throw new AppError("VALIDATION_ERROR", `The webhook's address ${message}.`, { details: [{ path: "body.url", message }] });
 }
 
 function checkEvents(given: readonly string[]): WebhookEvent[] {

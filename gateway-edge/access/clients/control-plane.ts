@@ -6,6 +6,7 @@ import { CatalogServiceService } from "../../../proto/gen/tributary/catalog/v1/c
 import { IdentityServiceService } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
+import { McpServiceService } from "../../../proto/gen/tributary/mcp/v1/mcp.ts";
 import { OrganizationsServiceService } from "../../../proto/gen/tributary/organizations/v1/organizations.ts";
 import { ProofServiceService } from "../../../proto/gen/tributary/proof/v1/proof.ts";
 import {
@@ -31,6 +32,7 @@ export interface ControlPlane {
   readonly identity: ServiceClient<typeof IdentityServiceService>;
   readonly keys: ServiceClient<typeof KeysServiceService>;
   readonly ledger: ServiceClient<typeof LedgerServiceService>;
+  readonly mcp: ServiceClient<typeof McpServiceService>;
   readonly organizations: ServiceClient<typeof OrganizationsServiceService>;
   readonly proof: ServiceClient<typeof ProofServiceService>;
   readonly records: RecordsClient;
@@ -72,6 +74,7 @@ export function connectControlPlane(address: string, proof: Proof = {}): Control
     identity: channel.service(IdentityServiceService),
     keys: channel.service(KeysServiceService),
     ledger: channel.service(LedgerServiceService),
+    mcp: channel.service(McpServiceService),
     organizations: channel.service(OrganizationsServiceService),
     proof: channel.service(ProofServiceService),
     records: {

@@ -72,7 +72,20 @@ export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { c
         },
       },
     );
-  const services = ["access", "audit", "catalog", "identity", "keys", "ledger", "organizations", "proof", "teams", "usage", "webhooks"];
+  const services = [
+    "access",
+    "audit",
+    "catalog",
+    "identity",
+    "keys",
+    "ledger",
+    "mcp",
+    "organizations",
+    "proof",
+    "teams",
+    "usage",
+    "webhooks",
+  ];
   return { control: Object.fromEntries(services.map((name) => [name, serviceOf(name)])) as unknown as ControlPlane, calls };
 }
 

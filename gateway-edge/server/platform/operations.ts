@@ -14,6 +14,7 @@ import { adminCatalogLists, catalogOperations } from "./catalog.ts";
 import { emailVerificationOperations } from "./email-verification.ts";
 import { invitationOperations } from "./invitations.ts";
 import { keyOperations } from "./keys.ts";
+import { mcpServerOperations } from "./mcp-servers.ts";
 import { organizationOperations } from "./organizations.ts";
 import { receiptOperations } from "./receipts.ts";
 import { sessionOperations } from "./sessions.ts";
@@ -38,6 +39,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...billingOperations(deps),
     ...usageOperations(deps),
     ...webhookOperations(deps),
+    ...mcpServerOperations(deps),
     ...receiptOperations(deps),
     ...catalogOperations(deps),
     ...adminOperations(deps),
