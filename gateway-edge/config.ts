@@ -78,6 +78,7 @@ export const edgeSettings = {
   STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(
     "How long a client may read nothing of a stream before its connection is closed. The call is billed for what left the gateway.",
   ),
+  MCP_TIMEOUT_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe("How long a call of a tool of an MCP server may take."),
   REALTIME_IDLE_MS: countSetting(300_000, { min: 100, max: 86_400_000 }).describe(
     "How long a realtime session may pass no event before it is closed.",
   ),

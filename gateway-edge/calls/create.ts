@@ -26,6 +26,7 @@ import { CallCounts, type CallSlot } from "./call-counts.ts";
 import { counted } from "./counted-credit.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
+import { createMcp, type Mcp } from "./mcp/mcp.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
 import { createRealtime, type Realtime } from "./realtime/realtime.ts";
 import { type Refusal, Refusals } from "./refusals.ts";
@@ -42,6 +43,8 @@ export interface Inference {
   isMasterKey(sha256: Buffer): boolean;
   /** Providers' own APIs, called with the gateway's keys. */
   readonly passThrough: PassThrough;
+  /** Tools of MCP servers that organizations registered. */
+  readonly mcp: Mcp;
   /** Sessions over WebSockets. */
   readonly realtime: Realtime;
   /** Which models can be called, and which deployments serve them. */
@@ -96,17 +99,16 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const layers = createLayers({ ...runDeps, random, config });
   const passThrough = createPassThrough({ ...runDeps, guardrails: layers.guardrails, ...limitsIn(config) });
   const realtime = createRealtime({ ...deps, ...runDeps, guard, guardrails: layers.guardrails, limits: sessionLimits(config) });
+  const mcp = createMcp({ ...deps, credit, refusals, guardrails: layers.guardrails });
   const catalog = createCatalog({
     access: control.access,
     clock,
     logger,
     signal: stopping.signal,
     take: ({ deployments, settings }) => {
-      guard.update(deployments);
-      counts.update(deployments);
-      routing.update(deployments, settings);
+      for (const part of [guard, counts]) part.update(deployments);
+      for (const part of [routing, passThrough]) part.update(deployments, settings);
       layers.update(settings);
-      passThrough.update(deployments, settings);
     },
   });
   const mirror = createMirror({ access: control.access, clock, ageMsMax: config.mirrorAgeMs });
@@ -139,6 +141,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   return {
     run: layers.run,
     passThrough,
+    mcp,
     realtime,
     refused: (refusal) => refusals.note(refusal),
     countRemotely: (count) => countRemotely(runDeps, count),
@@ -152,7 +155,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {
-      await Promise.all([realtime.settled(), refusals.flush()]);
+      await Promise.all([realtime.settled(), mcp.settled(), refusals.flush()]);
       await credit.close();
       stopping.abort();
       await Promise.all([watch.stop(), planes.stop()]);

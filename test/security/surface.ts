@@ -22,6 +22,7 @@ export const SURFACE: readonly SecurityItem[] = [
         "ssrf: a name of which one address is private is refused by its place in the request",
       ],
       ["control-plane/webhooks/send-webhook.test.ts", "the address * leads nowhere"],
+      ["gateway-edge/server/http/mcp/mcp.test.ts", "ssrf: a private address is refused when exposed, also if it was registered before"],
       ["control-plane/services/catalog/merged-catalog.test.ts", "* at * is refused"],
     ],
   },

@@ -37,6 +37,7 @@ import { type BatchesDeps, batchesOperations } from "./files/batches.ts";
 import { type FilesDeps, filesOperations } from "./files/files.ts";
 import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
 import { describeGatewayOperations } from "./gateway-operation.ts";
+import { describeMcp, mcpRoutes } from "./mcp/mcp-operations.ts";
 import { modelGroupInfoHandler, modelInfoHandler } from "./models/model-info.ts";
 import {
   MODEL_GROUP_INFO_PATHS,
@@ -60,6 +61,7 @@ export const inferenceOperations: readonly OperationDescription[] = [
   ...describeAssistants(),
   ...describeGatewayOperations([...filesOperations({} as FilesDeps), ...batchesOperations({} as BatchesDeps)]),
   ...describeRealtime(),
+  ...describeMcp(),
   ...describePassThrough(),
   ...describeVectorStores(),
 ];
@@ -87,7 +89,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const router = Router({ caseSensitive: true });
   router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
-  router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes()], unlogged));
+  router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));

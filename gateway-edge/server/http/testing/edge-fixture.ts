@@ -28,6 +28,7 @@ import type {
   WatchResponse,
 } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { Caller as CallerMessage, Deployment as DeploymentMessage } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { ReachableServer } from "../../../../proto/gen/tributary/mcp/v1/mcp.ts";
 import type { UsageLog } from "../../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { createInference, type Inference, type InferenceParts } from "../../../calls/create.ts";
@@ -126,6 +127,8 @@ export class FakeControl {
   readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();
   readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
   deployments: Deployment[] = [deployment({ modelName: "echo" })];
+  /** MCP servers of all organizations. */
+  mcpServers: (ReachableServer & { organizationId: string; teamId?: string })[] = [];
   balance = 5_000_000_000n;
   revision = 1n;
   resolveCalls = 0;
@@ -210,6 +213,11 @@ export class FakeControl {
         return { user: { id: 7n, role: "user", organizationId: "org_1" }, organization: { id: "org_1" } };
       },
     };
+    const mcp = {
+      findServers: async ({ organizationId, teamId }: { organizationId: string; teamId: string }) => ({
+        servers: this.mcpServers.filter((server) => server.organizationId === organizationId && (server.teamId ?? teamId) === teamId),
+      }),
+    };
     const organizations = { listOrganizations: async () => ({ organizations: [{ id: "org_1" }, { id: "org_3" }] }) };
     const watch = () => {
       const stream = new FakeWatch();
@@ -217,7 +225,7 @@ export class FakeControl {
       this.watches.push(stream);
       return stream;
     };
-    return { access, identity, organizations, watch, reconnect: () => {}, close: () => {} } as unknown as ControlPlane;
+    return { access, identity, mcp, organizations, watch, reconnect: () => {}, close: () => {} } as unknown as ControlPlane;
   }
 
   /** Grants the wanted amount, up to the balance. */

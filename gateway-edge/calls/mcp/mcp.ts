@@ -1,0 +1,139 @@
+import { AppError, asAppError } from "../../../common/errors.ts";
+import { createGuard } from "../../../common/outbound.ts";
+import { callerBlocked } from "../../../common/team-blocked.ts";
+import { VERSION } from "../../../common/version.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { ReachableServer } from "../../../proto/gen/tributary/mcp/v1/mcp.ts";
+import type { Credit } from "../../credit/credit.ts";
+import type { EdgeDeps } from "../../deps.ts";
+import { isListed } from "../../upstream/routing/principal.ts";
+import { gatewayErrorStatus } from "../gateway-error.ts";
+import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
+import type { Refusals } from "../refusals.ts";
+import { failureOf, RPC_CODE, type RpcAnswer, type RpcId, type RpcMessage, refusalOf, resultOf } from "./json-rpc.ts";
+import { listTools } from "./list-tools.ts";
+import { PROTOCOL_VERSION, PROTOCOL_VERSIONS, splitToolName } from "./protocol.ts";
+import { inSession, type SessionDeps } from "./server-session.ts";
+import { MCP_ENDPOINT, meteredCall } from "./tool-call.ts";
+
+export interface McpDeps extends Pick<EdgeDeps, "config" | "control" | "clock" | "logger" | "openCalls"> {
+  readonly credit: Pick<Credit, "reserve" | "settle">;
+  readonly guardrails: Pick<GuardrailLayer, "chosenFor">;
+  readonly refusals: Pick<Refusals, "note">;
+}
+
+/** An MCP server made of the MCP servers that organizations registered. It has no sessions of its own. */
+export interface Mcp {
+  /** The answer to a message; undefined: it needs none. */
+  handle(message: RpcMessage, from: McpCaller): Promise<RpcAnswer | undefined>;
+  /** Resolves when no call of a tool runs. */
+  settled(): Promise<void>;
+}
+
+export interface McpCaller {
+  readonly callId: string;
+  readonly caller: Caller;
+}
+
+interface McpRequest extends McpCaller {
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+const FIND_MS = 2000;
+const NAME_LENGTH_MAX = 256;
+
+export function createMcp(deps: McpDeps): Mcp {
+  const session: SessionDeps = { clock: deps.clock, guard: createGuard({ allowPrivate: deps.config.allowPrivateMcp }) };
+  const running = new Set<Promise<unknown>>();
+  const methods = methodsOf(deps, session);
+  return {
+    async handle({ id, method, params = {} }, from) {
+      if (id === undefined || method === undefined) return undefined;
+      const work = methods[method];
+      if (!work) return failureOf(id, { code: RPC_CODE.noMethod, message: `The method ${method} does not exist.` });
+      const answer = answerOf(id, () => work({ ...from, params }, id));
+      running.add(answer);
+      return await answer.finally(() => running.delete(answer));
+    },
+    async settled() {
+      await Promise.all(running);
+    },
+  };
+}
+
+async function answerOf(id: RpcId, work: () => Promise<RpcAnswer> | RpcAnswer): Promise<RpcAnswer> {
+  try {
+    return await work();
+  } catch (thrown) {
+    return refusalOf(id, thrown);
+  }
+}
+
+type Method = (request: McpRequest, id: RpcId) => Promise<RpcAnswer> | RpcAnswer;
+
+function methodsOf(deps: McpDeps, session: SessionDeps): Readonly<Record<string, Method | undefined>> {
+  return Object.assign(Object.create(null) as Record<string, Method>, {
+    initialize: ({ params }: McpRequest, id: RpcId) => resultOf(id, initialized(params["protocolVersion"])),
+    ping: (_request: McpRequest, id: RpcId) => resultOf(id, {}),
+    "tools/list": async ({ caller }: McpRequest, id: RpcId) => {
+      refuse(deps, caller);
+      return resultOf(id, { tools: await listTools({ ...deps, session }, caller, await serversOf(deps, caller)) });
+    },
+    "tools/call": (request: McpRequest, id: RpcId) => callTool(deps, session, { ...request, id }),
+  });
+}
+
+function initialized(asked: unknown) {
+  const protocolVersion = PROTOCOL_VERSIONS.find((version) => version === asked) ?? PROTOCOL_VERSION;
+  return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "tributary", version: VERSION } };
+}
+
+async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }: McpRequest & { id: RpcId }): Promise<RpcAnswer> {
+  const { caller, callId, params } = request;
+  const model = typeof params["name"] === "string" ? params["name"].slice(0, NAME_LENGTH_MAX) : "";
+  try {
+    const { server, tool } = await findTool(deps, caller, model);
+    const call = { callId, caller, model, server: server.name, price: server.pricePerCall };
+    const sent = { name: tool, arguments: params["arguments"] ?? {} };
+    const { result, error } = await meteredCall(deps, call, () => ask(deps, session, { server, sent }));
+    return error ? failureOf(id, error) : resultOf(id, result ?? {});
+  } catch (thrown) {
+    const error = asAppError(thrown);
+    const httpStatus = gatewayErrorStatus(error);
+    const refusal = { callId, caller, endpoint: MCP_ENDPOINT, model, stream: false, endUser: undefined, error, httpStatus };
+    if (httpStatus < 500) deps.refusals.note(refusal);
+    throw error;
+  }
+}
+
+/** A client that disconnects does not end the call: the tool may have worked already, and is billed if it has. */
+async function ask({ openCalls, config }: McpDeps, session: SessionDeps, { server, sent }: { server: ReachableServer; sent: object }) {
+  const open = openCalls.open();
+  try {
+    const limits = { timeoutMs: config.mcpTimeoutMs, signal: open.signal };
+    return await inSession(session, server, { ...limits, work: (opened) => opened.ask("tools/call", sent) });
+  } finally {
+    open.close();
+  }
+}
+
+/** A tool that the caller may not use and a tool that does not exist give the same error. */
+async function findTool(deps: McpDeps, caller: Caller, name: string): Promise<{ server: ReachableServer; tool: string }> {
+  refuse(deps, caller);
+  const named = splitToolName(name);
+  const server = named && (await serversOf(deps, caller)).find((each) => each.name === named.server);
+  const isAllowed = server && (server.allowedTools?.names.includes(named.tool) ?? true) && isListed(caller, name);
+  if (!isAllowed) throw new AppError("NOT_FOUND", `There is no tool ${name}, or this API key may not use it.`);
+  return { server, tool: named.tool };
+}
+
+async function serversOf({ control }: McpDeps, { organizationId, teamId }: Caller): Promise<readonly ReachableServer[]> {
+  return (await control.mcp.findServers({ organizationId, teamId }, { deadlineMs: FIND_MS })).servers;
+}
+
+function refuse({ guardrails }: McpDeps, caller: Caller): void {
+  if (caller.status === "team_blocked") throw callerBlocked(caller);
+  if (guardrails.chosenFor({ caller, request: undefined }).length > 0) {
+    throw new AppError("FORBIDDEN", "Guardrails apply to this API key, and they cannot read calls of tools.");
+  }
+}
