@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money bench-migration bench-retention cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,9 @@ bench-migration: generate ## a million-entry ledger from before slots is migrate
 
 bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, and what settlements waited; ROWS=200000
 	node scripts/bench-retention.ts
+
+bench-backups: generate console ## backups of a running platform under load, each restored and verified: BACKUPS=8 RATE=120
+	node scripts/bench-backups.ts
 
 cluster: generate ## all roles on loopback addresses with mutual TLS; each is killed, stopped, terminated and restarted in turn under load, and the store's primary is struck
 	node scripts/cluster.ts
