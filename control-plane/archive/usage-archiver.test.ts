@@ -20,6 +20,8 @@ const KEPT_DAYS = 60;
 /** The first month that stays. */
 const SEPTEMBER = Date.UTC(2026, 8);
 const HOUR = 3_600_000;
+/** Some uses of the store around the first commits; the embedded store fails at all of them. */
+const MONGO_STEPS = [5, 6, 7, 8, 9];
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-archive-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -81,7 +83,7 @@ async function expectArchived(store: Store, { archiveDir, all }: { archiveDir: s
   expect(await checkLedger(store, never)).toMatchObject({ ok: true, firstBad: undefined });
 }
 
-async function archivesOldMonths(store: Store): Promise<void> {
+async function archivesOldMonths(store: Store): Promise<Awaited<ReturnType<typeof logOf>>> {
   await fill(store);
   const [rollups, ledger] = [await collect(store.scan("rollups")), await collect(store.scan("ledger"))];
   const rows = await logOf(store);
@@ -94,6 +96,7 @@ async function archivesOldMonths(store: Store): Promise<void> {
     ["org_1.1", "org_1.2", "org_1.3", "org_2.1"].flatMap((part) => [`${part}.jsonl.gz`, `${part}.jsonl.gz.sha256`]),
   );
   expect([await collect(store.scan("rollups")), await collect(store.scan("ledger"))]).toEqual([rollups, ledger]);
+  return rows;
 }
 
 describe("in the embedded store", () => {
@@ -122,23 +125,7 @@ describe("in the embedded store", () => {
     await fill(store);
     const rows = await logOf(store);
     let failures = 0;
-    for (let step = 1; ; step++) {
-      const archiveDir = newArchiveDir();
-      await putBack(store, rows);
-      const failing = failingAt(store, step);
-      const failed = await archiverOf(failing.store, archiveDir)
-        .run(NOW, never)
-        .then(
-          () => false,
-          () => true,
-        );
-      const places = [...idsOf(await logOf(store)), ...idsOf(archivedSoFar(archiveDir))];
-      expect(new Set(places)).toEqual(new Set(idsOf(rows)));
-      await archiverOf(store, archiveDir).run(NOW, never);
-      await expectArchived(store, { archiveDir, all: idsOf(rows) });
-      if (!failed) break;
-      failures++;
-    }
+    while (await failsAndGoesOn(store, { rows, step: failures + 1 })) failures++;
     expect(failures).toBeGreaterThan(15);
   });
 
@@ -190,19 +177,40 @@ describe("in the embedded store", () => {
 
 describe("in MongoDB", () => {
   let set: ReplicaSet | undefined;
-  afterAll(() => set?.stop());
-
-  test("whole months before USAGE_KEPT_DAYS are moved to files; roll-ups and ledger stay, and the ledger verifies", async () => {
+  let store: Store | undefined;
+  beforeAll(async () => {
     if (!(await requireMongod())) return;
     set = await startReplicaSet({ nodes: 1, folder: join(folder, "mongo") });
-    const store = await openMongoStore({ uri: set.uri, database: "archive" });
-    try {
-      await archivesOldMonths(store);
-    } finally {
-      await store.close();
-    }
+    store = await openMongoStore({ uri: set.uri, database: "archive" });
+  }, 60_000);
+  afterAll(async () => {
+    await store?.close();
+    await set?.stop();
+  });
+
+  test("whole months are moved, also by a run that goes on where another one failed, before and after a commit", async () => {
+    if (!store) return;
+    const rows = await archivesOldMonths(store);
+    for (const step of MONGO_STEPS) expect(await failsAndGoesOn(store, { rows, step })).toBe(true);
   }, 60_000);
 });
+
+/** Whether a run fails at a use of the store; if so, every row is still somewhere, and the next run goes on as if nothing had happened. */
+async function failsAndGoesOn(store: Store, { rows, step }: { rows: Awaited<ReturnType<typeof logOf>>; step: number }): Promise<boolean> {
+  const archiveDir = newArchiveDir();
+  await putBack(store, rows);
+  const failed = await archiverOf(failingAt(store, step), archiveDir)
+    .run(NOW, never)
+    .then(
+      () => false,
+      (error: Error) => error.message === "killed",
+    );
+  const places = [...idsOf(await logOf(store)), ...idsOf(archivedSoFar(archiveDir))];
+  expect(new Set(places)).toEqual(new Set(idsOf(rows)));
+  await archiverOf(store, archiveDir).run(NOW, never);
+  await expectArchived(store, { archiveDir, all: idsOf(rows) });
+  return failed;
+}
 
 /** As after the restore of a backup from before the archive. */
 async function putBack(store: Store, rows: Awaited<ReturnType<typeof logOf>>): Promise<void> {
@@ -230,26 +238,30 @@ function archivedSoFar(archiveDir: string): Line[] {
 }
 
 /** A store whose n-th use fails, and every later one, as if the process had been killed; a transaction that fails may have been committed. */
-function failingAt(store: Store, step: number): { store: Store } {
+function failingAt(store: Store, step: number): Store {
   let uses = 0;
-  const dies = () => ++uses >= step;
-  const fail = () => {
-    throw new Error("killed");
+  const use = () => {
+    if (++uses >= step) throw new Error("killed");
   };
-  const failing: Store = Object.create(store, {
-    scan: {
-      value: (...given: Parameters<Store["scan"]>) => (dies() ? fail() : store.scan(...given)),
+  const counted: Pick<Store, "scan" | "getMany" | "transaction"> = {
+    scan: (...given) => {
+      use();
+      return store.scan(...given);
     },
-    getMany: {
-      value: async (...given: Parameters<Store["getMany"]>) => (dies() ? fail() : store.getMany(...given)),
+    getMany: async (...given) => {
+      use();
+      return store.getMany(...given);
     },
-    transaction: {
-      value: async (...given: Parameters<Store["transaction"]>) => {
-        if (dies()) fail();
-        const result = await store.transaction(...given);
-        return dies() ? fail() : result;
-      },
+    transaction: async (...given) => {
+      use();
+      const result = await store.transaction(...given);
+      use();
+      return result;
     },
-  });
-  return { store: failing };
+  };
+  const methodOf = (name: keyof Store) => {
+    const value = store[name];
+    return typeof value === "function" ? value.bind(store) : value;
+  };
+  return new Proxy(store, { get: (_, name) => (name in counted ? counted[name as keyof typeof counted] : methodOf(name as keyof Store)) });
 }
