@@ -436,7 +436,7 @@ describe("the HTTP surface", () => {
     expect(text).toMatch(/trainer_calls_total\{route="\/evaluate",status="200"\} [1-9]/);
     expect(text).toContain('route="other",status="404"');
     expect(text).not.toContain("unknown/path");
-    expect(text).toContain("trainer_queue_size 0");
+    expect(text).toContain('trainer_queue_size{pool="training"} 0');
     expect((await fetch(`${node.url}/health`, { method: "POST" })).status).toBe(405);
   });
 });

@@ -148,13 +148,15 @@ test("what is wrong with a request is said by its field", async () => {
     task: "softmax",
     participants: [{ join: true, url: "http://x" }, {}],
     rounds: 0,
-    strategy: { name: "magic" },
+    strategy: { name: "No name of a strategy" },
   });
   expect(wrong.status).toBe(400);
   const paths = wrong.body.details.map(({ path }: { path: string }) => path);
   expect(paths).toEqual(
     expect.arrayContaining(["body.rounds", "body.strategy.name", "body.participants.0.url", "body.participants.1.url"]),
   );
+  const magic = await ask("POST", "", { task, participants: [{ url: nodes[0]?.url }], strategy: { name: "magic" } });
+  expect([magic.status, magic.body.details?.map(({ path }: { path: string }) => path)]).toEqual([400, ["body.strategy.name"]]);
   const unread = await ask("POST", "", {
     task,
     participants: [{ url: nodes[0]?.url, organisation: "x" }],
