@@ -21,6 +21,7 @@ export interface Things {
   providerId: string;
   purchaseId: string;
   webhookId: string;
+  mcpServerId: string;
   /** Of a session of the tenant's owner that is not the current one. */
   sessionId: string;
 }
@@ -153,6 +154,12 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "delete /api/gw/webhooks/:id": byId("webhookId"),
   "post /api/gw/webhooks/:id/test": byId("webhookId"),
   "get /api/gw/webhooks/:id/deliveries": byId("webhookId"),
+  "get /api/gw/mcp-servers": none(),
+  "post /api/gw/mcp-servers": {
+    example: ({ teamId }) => ({ body: { name: fresh("mcp"), url: "https://mcp.example.org/", pricePerCall: 1, team_id: teamId } }),
+    ids: [{ place: "body", field: "team_id", kinds: ["teamId"] }],
+  },
+  "delete /api/gw/mcp-servers/:id": byId("mcpServerId"),
   "get /api/gw/logs": logFilters,
   "get /api/gw/logs/:id": byId("logId"),
   "get /api/gw/logs/:id/receipt": byId("logId"),
@@ -225,6 +232,7 @@ const PREFIX = {
   providerId: "prov",
   purchaseId: "pur",
   webhookId: "wh",
+  mcpServerId: "mcp",
   sessionId: "ses",
 } as const;
 
@@ -260,6 +268,10 @@ export async function furnishedTenant(
     token: tenant.token,
     body: { url: `https://hooks.example.org/${options.name}`, events: ["key.created"] },
   });
+  const mcpServer = await call(url, "POST", "/api/gw/mcp-servers", {
+    token: tenant.token,
+    body: { name: fresh("mcp"), url: `https://mcp.example.org/${options.name}` },
+  });
   return {
     tenant,
     guest,
@@ -277,6 +289,7 @@ export async function furnishedTenant(
       providerId,
       purchaseId: purchases.body.data[0].id,
       webhookId: webhook.body.webhook.id,
+      mcpServerId: mcpServer.body.server.id,
       sessionId: sessions.body.data.find(({ current }: { current: boolean }) => !current).id,
     },
     names: [tenant.email, guest.email, invited, me.body.organization.name, me.body.user.name],

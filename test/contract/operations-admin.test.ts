@@ -479,7 +479,7 @@ describe("ledger and audit", () => {
     // Every write of the table is one of those above, but for the aliases, the reset and the verification, whose tokens are in a mail, and the
     // second factor, which totp.test.ts covers.
     const done = new Set(
-      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|ses)_\w+|\/\d+/g, "/:id")}`),
+      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|mcp|ses)_\w+|\/\d+/g, "/:id")}`),
     );
     const left = operations
       .filter(({ method }) => method !== "get")

@@ -50,6 +50,7 @@ const createServer =
   (deps: ControlDeps): Handlers["createServer"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    await refuseForeignTeam(deps.store, actor, request.teamId);
     requireOrganizationManager(actor);
     const given = readServer(request);
     const rule = { allowPrivate: deps.config.allowPrivateMcp, what: "The MCP server's address", setting: "ALLOW_PRIVATE_MCP" };
@@ -93,8 +94,8 @@ const deleteServer =
     );
   };
 
-/** Refuses a taken name, more servers than the limit, and a team of another organization. */
-async function refuseNew(tx: Reader, { organizationId }: Actor, { name, teamId }: CreateServerRequest): Promise<void> {
+/** Refuses a taken name and more servers than the limit. */
+async function refuseNew(tx: Reader, { organizationId }: Actor, { name }: CreateServerRequest): Promise<void> {
   const known = await collect(tx.scan("mcpServers", { index: "byName", equals: [organizationId], limit: SERVERS_MAX }));
   if (known.some((server) => server.name === name)) {
     const message = "the organization has an MCP server of this name; delete it first";
@@ -103,7 +104,11 @@ async function refuseNew(tx: Reader, { organizationId }: Actor, { name, teamId }
   if (known.length >= SERVERS_MAX) {
     throw new AppError("VALIDATION_ERROR", `An organization has at most ${SERVERS_MAX} MCP servers. Delete one first.`);
   }
-  if (teamId !== undefined && (await tx.get("teams", teamId))?.organizationId !== organizationId) {
+}
+
+/** A team of another organization is NOT_FOUND for every role. */
+async function refuseForeignTeam(reader: Reader, { organizationId }: Actor, teamId: string | undefined): Promise<void> {
+  if (teamId !== undefined && (await reader.get("teams", teamId))?.organizationId !== organizationId) {
     throw new AppError("NOT_FOUND", "There is no such team.");
   }
 }
