@@ -1,6 +1,6 @@
 /**
  * `make bench-retention`: fills the embedded store with usage rows of an old month, archives them while calls are settled, and prints the disk before
- * and after, and what the settlements waited. Then as many rows are settled again: the store reuses the free pages. Fails unless the ledger verifies. ROWS changes the size.
+ * and after, and what the settlements waited. A backup's copy is without free pages; then as many rows are settled again, into the free pages. Fails unless the ledger verifies. ROWS changes the size.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ const CALL_EVERY_MS = 10;
 const never = new AbortController().signal;
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-retention-"));
-const [dataDir, archiveDir] = [join(folder, "store"), join(folder, "archive")];
+const [dataDir, archiveDir, copyDir] = [join(folder, "store"), join(folder, "archive"), join(folder, "copy")];
 const store = openEmbeddedStore(dataDir);
 try {
   await fillOrganizations();
@@ -32,6 +32,9 @@ try {
   const archiver = new UsageArchiver({ store, clock: systemClock, logger: silentLogger, instance: "bench", config });
   const busy = await timed("archived", () => settledWhile(() => archiver.run(NOVEMBER, never), "busy"));
   printDisk("after the archive");
+  const copy = await store.snapshot?.(copyDir);
+  await copy?.close();
+  console.log(`disk of a backup's copy of the store: ${megabytes(copyDir)} MB`);
   printWaits("without the archive", idle);
   printWaits("during the archive", busy);
   await timed(`${ROWS} more rows settled`, () => fillRows("november", NOVEMBER));
