@@ -2,7 +2,8 @@ import type { Clock } from "../../../common/clock.ts";
 import { LIGHT, type SimTime } from "./sim-time.ts";
 
 const POLL_MS = 250;
-const STARTED_AT = 1_760_000_000_000;
+/** When the calls of the fixtures were made: a settlement looks for the entries of calls that are days old. */
+const STARTED_AT = 1_700_000_000_000;
 
 /** Thrown in a process at the moment it dies; nothing that catches it can tell anybody. */
 export class Died extends Error {}
