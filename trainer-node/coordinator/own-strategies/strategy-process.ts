@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { killChild } from "../../../common/kill-child.ts";
 import { programFile } from "../../../common/program-files.ts";
 import type { OwnStrategy } from "../../../common/strategies/shared/own-strategy.ts";
 
@@ -47,7 +48,7 @@ export async function runStrategy(call: StrategyCall, limits: StrategyLimits, si
   const env = { PATH: process.env["PATH"] ?? "", PYTHONHASHSEED: "0", OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1" };
   const child = spawn(program, args, { cwd: "/", env, stdio: ["pipe", "pipe", "ignore"] }) as StrategyChild;
   const late = AbortSignal.timeout(limits.deadlineMs);
-  const stop = () => void child.kill("SIGKILL");
+  const stop = () => killChild(child);
   const ended = AbortSignal.any([signal, late]);
   ended.addEventListener("abort", stop, { once: true });
   try {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
+import { killChild } from "../../../common/kill-child.ts";
 import { type Frame, readFrames } from "./frames.ts";
 
 const SDK = resolve(import.meta.dirname, "../../../sdk/python/src");
@@ -46,6 +47,6 @@ export function startPythonWorker({ python, file }: { python: string; file: stri
         length.writeUInt32LE(text.byteLength);
         child.stdin.write(Buffer.concat([length, text]));
       }),
-    kill: () => void child.kill("SIGKILL"),
+    kill: () => killChild(child),
   };
 }
