@@ -39,12 +39,12 @@ describe("a coordinator that cannot reach the control plane", () => {
 
   test("gives its errors the request id of the header: its own, or the caller's", async () => {
     const url = await startAlone();
-    const own = await fetch(`${url}/ready`);
+    const own = await fetch(`${url}/nothing-here`);
     expect(own.status).toBe(404);
     const id = own.headers.get("x-request-id");
     expect(id).toMatch(/^req_/);
     await expect(own.json()).resolves.toMatchObject({ code: "NOT_FOUND", request_id: id });
-    const echoed = await fetch(`${url}/ready`, { headers: { "x-request-id": "from-the-caller" } });
+    const echoed = await fetch(`${url}/nothing-here`, { headers: { "x-request-id": "from-the-caller" } });
     expect(echoed.headers.get("x-request-id")).toBe("from-the-caller");
     await expect(echoed.json()).resolves.toMatchObject({ request_id: "from-the-caller" });
   });
