@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { toJson } from "../../common/json.ts";
+import { syncFolder } from "../../common/sync-folder.ts";
 import { writeHashed } from "../../common/write-hashed.ts";
 import type { UsageRow } from "../domain/records.ts";
 
@@ -91,14 +92,4 @@ export async function* readPart(path: string): AsyncGenerator<ArchivedRow> {
   const lines = createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) yield JSON.parse(line) as ArchivedRow;
   await read;
-}
-
-/** Makes new names of a folder durable. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

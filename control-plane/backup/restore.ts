@@ -1,8 +1,9 @@
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import { uniqueName } from "../../common/random.ts";
+import { syncFolder } from "../../common/sync-folder.ts";
 import { writeHashed } from "../../common/write-hashed.ts";
 import type { VerifyLedgerResponse } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
@@ -122,14 +123,5 @@ async function prove({ openStore, signal }: RestoreOptions, folder: string, { he
     return ledger;
   } finally {
     await store.close();
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

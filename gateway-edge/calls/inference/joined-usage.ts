@@ -15,15 +15,22 @@ function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
   };
   const samplings = Math.max(left.samplings ?? 1, right.samplings ?? 1);
   return {
+    ...sumOfTokens(left, right),
+    ...Object.fromEntries(Object.entries(optional).filter(([, tokens]) => tokens > 0)),
+    ...((left.lacksPrompt || right.lacksPrompt) && { lacksPrompt: true as const }),
+    ...(samplings > 1 && { samplings }),
+    ...(amounts && { amounts }),
+  };
+}
+
+/** The counts that every report has. */
+export function sumOfTokens(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
+  return {
     promptTokens: left.promptTokens + right.promptTokens,
     cachedTokens: left.cachedTokens + right.cachedTokens,
     cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
     completionTokens: left.completionTokens + right.completionTokens,
     reasoningTokens: left.reasoningTokens + right.reasoningTokens,
-    ...Object.fromEntries(Object.entries(optional).filter(([, tokens]) => tokens > 0)),
-    ...((left.lacksPrompt || right.lacksPrompt) && { lacksPrompt: true as const }),
-    ...(samplings > 1 && { samplings }),
-    ...(amounts && { amounts }),
   };
 }
 

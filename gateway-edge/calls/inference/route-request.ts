@@ -11,6 +11,15 @@ export interface CallRouting extends OutputRouting {
   readonly disableFallbacks: boolean;
 }
 
+/** Of a call that has no routing fields. */
+export const NO_ROUTING: CallRouting = {
+  fallbacks: [],
+  contextWindowFallbacks: {},
+  numRetries: undefined,
+  disableFallbacks: false,
+  dropParams: undefined,
+};
+
 interface RoutedCall {
   readonly callId: string;
   readonly caller: Caller;

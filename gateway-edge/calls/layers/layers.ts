@@ -8,8 +8,9 @@ import type { GuardrailFigures } from "../guardrails/findings.ts";
 import { createGuardrailLayer, type GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import type { Moderate } from "../guardrails/moderation-model.ts";
 import { moderationsJob } from "../inference/jobs/moderations.ts";
+import { NO_ROUTING } from "../inference/route-request.ts";
 import { type RunCall, screenedRun } from "../inference/run-call.ts";
-import type { CallRouting, InferenceDeps } from "../inference/run-inference.ts";
+import type { InferenceDeps } from "../inference/run-inference.ts";
 import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
 import { guardedRun } from "./guarded-run.ts";
@@ -30,14 +31,6 @@ export interface LayerFigures {
   readonly cache: CacheLayer["figures"];
   readonly guardrails: GuardrailFigures;
 }
-
-const NO_ROUTING: CallRouting = {
-  fallbacks: [],
-  contextWindowFallbacks: {},
-  numRetries: undefined,
-  disableFallbacks: false,
-  dropParams: undefined,
-};
 
 export function createLayers(deps: InferenceDeps & { readonly random: Random; readonly config: EdgeConfig }): Layers {
   const { clock, random, logger, config } = deps;

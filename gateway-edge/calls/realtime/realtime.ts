@@ -11,7 +11,7 @@ import { gatewayErrorStatus } from "../gateway-error.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { providerFor } from "../inference/job.ts";
 import { planCall } from "../inference/plan-call.ts";
-import { type CallRouting, routeRequest } from "../inference/route-request.ts";
+import { NO_ROUTING, routeRequest } from "../inference/route-request.ts";
 import type { OpenCalls } from "../open-calls.ts";
 import { realtimeJob } from "./realtime-job.ts";
 import { RealtimeSession } from "./session.ts";
@@ -54,13 +54,6 @@ export interface ConnectedRealtime {
 
 const HANDSHAKE_MS = 15_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
-const NO_ROUTING: CallRouting = {
-  fallbacks: [],
-  contextWindowFallbacks: {},
-  numRetries: undefined,
-  disableFallbacks: false,
-  dropParams: undefined,
-};
 
 export function createRealtime(deps: RealtimeDeps): Realtime {
   const open = new Set<Promise<void>>();

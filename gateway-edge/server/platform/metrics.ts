@@ -133,6 +133,7 @@ const findings = (guardrail: string, counts: { blocked: number; masked: number }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
+/** Prometheus has floating numbers only; nothing is billed by them. */
 const inUsd = (nano: bigint): number => Number(nano) / 1e9;
 
 const secondsSince = (at: Date | undefined, clock: Clock): number => (at ? Math.max(0, clock.now() - at.getTime()) / 1000 : 0);

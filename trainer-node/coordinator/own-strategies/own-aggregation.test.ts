@@ -46,8 +46,9 @@ const keep = async (bytes: Uint8Array) => (await blobs.keepBytes(bytes)).sha256;
 const valuesOf = async (sha256: string) => Array.from(decodeParameters(await blobs.read(sha256)).tensors[0]?.data as Float32Array);
 
 const MEAN = `
-type Update = { weight: number; parameters: Record<string, Float32Array> };
-export function aggregate(updates: Update[], { base, settings, round }: { base: any; settings: any; round: number }) {
+type Parameters = Record<string, Float32Array>;
+type Context = { base?: Parameters; settings: { lr: number }; round: number };
+export function aggregate(updates: { weight: number; parameters: Parameters }[], { base, settings, round }: Context) {
   const total = updates.reduce((sum, { weight }) => sum + weight, 0);
   const mean = updates[0].parameters.w.map((_, at) => updates.reduce((sum, { weight, parameters }) => sum + (weight / total) * parameters.w[at], 0));
   return { w: base ? mean.map((value, at) => base.w[at] + settings.lr * (value - base.w[at]) + round) : mean };

@@ -4,6 +4,7 @@ import type { BytesPart, Fields, ImagesAdapter, Provider, ReportedUsage, StreamP
 import { asFields, asList, malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
 import type { Job, JobAnswer } from "../job.ts";
+import { sumOfTokens } from "../joined-usage.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
 import { providerFields, tagsOf } from "./gateway-fields.ts";
@@ -108,15 +109,9 @@ async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): As
   }
 }
 
+/** The number of images in a report is that of all before it. */
 function plus(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
-  return {
-    promptTokens: left.promptTokens + right.promptTokens,
-    cachedTokens: left.cachedTokens + right.cachedTokens,
-    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
-    completionTokens: left.completionTokens + right.completionTokens,
-    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
-    ...(right.amounts ? { amounts: right.amounts } : {}),
-  };
+  return { ...sumOfTokens(left, right), ...(right.amounts ? { amounts: right.amounts } : {}) };
 }
 
 function adapterOf(provider: Provider): ImagesAdapter {
