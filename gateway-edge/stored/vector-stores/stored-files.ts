@@ -43,6 +43,27 @@ export async function* filesOf(
   }
 }
 
+/** An expired store is shown for a week, then it is removed with its files. */
+const EXPIRED_SHOWN_MS = 7 * 86_400_000;
+
+/** The write of a changed store, or of a new one, with the time at which it is removed. */
+export function storeWrite(body: VectorStoreObject, known?: Pick<RecordOf<VectorStoreObject>, "revision">): RecordWrite {
+  const expiresAtMs = body.expires_at === null ? undefined : body.expires_at * 1000 + EXPIRED_SHOWN_MS;
+  const record = { kind: "vector_store", id: body.id, body, expiresAtMs } as const;
+  return known
+    ? { type: "put", ...record, expectedRevision: known.revision }
+    : { type: "create", ...record, createdAtMs: body.created_at * 1000 };
+}
+
+/** Notes that a store was used. Nothing is written for one that does not expire. */
+export async function noteUse(deps: StoredDeps, owner: Owner, { id, expires_after: expiresAfter }: VectorStoreObject): Promise<void> {
+  if (!expiresAfter) return;
+  await writeAgainstChange(deps, owner, async () => {
+    const store = await requireStore(deps, owner.teamId, id);
+    return { writes: [storeWrite(activeAt(store.body, deps.clock.now()), store)], result: undefined };
+  });
+}
+
 /** What happens to one file of a store, in the same commit as the store's counts. */
 export interface FileChange {
   readonly before: StoreFileObject | null;
@@ -50,10 +71,7 @@ export interface FileChange {
   readonly write: RecordWrite;
 }
 
-/**
- * Changes files of a store together with its counts. `decide` is called again when another writer was first; without changes nothing is
- * written.
- */
+/** Changes files of a store together with its counts. `decide` is called again when another writer was first. */
 export async function changeFiles(
   deps: StoredDeps,
   { owner, storeId, more = [] }: { owner: Owner; storeId: string; more?: readonly RecordWrite[] },
@@ -62,8 +80,7 @@ export async function changeFiles(
   await writeAgainstChange(deps, owner, async () => {
     const store = await requireStore(deps, owner.teamId, storeId);
     const changes = await decide(store.body);
-    const body = activeAt(withFiles(store.body, changes), deps.clock.now());
-    const put = { type: "put", kind: "vector_store", id: storeId, body, expectedRevision: store.revision } as const;
-    return { writes: changes.length === 0 ? [...more] : [put, ...changes.map(({ write }) => write), ...more], result: undefined };
+    const put = storeWrite(activeAt(withFiles(store.body, changes), deps.clock.now()), store);
+    return { writes: [put, ...changes.map(({ write }) => write), ...more], result: undefined };
   });
 }

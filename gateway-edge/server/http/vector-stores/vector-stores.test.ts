@@ -128,6 +128,23 @@ test("what is removed is gone, with its chunks; other teams see nothing of a sto
   expect((await ask("GET", `/${store.id}`)).status).toBe(404);
 });
 
+test("a search counts as a use: a store that expires some days after its last use goes on, and is removed later than it expires", async () => {
+  const days = 2;
+  const { body: store } = await ask<VectorStoreObject>("POST", "", { expires_after: { anchor: "last_active_at", days } });
+  expect(store.expires_at).toBe(store.last_active_at + days * 86_400);
+  const record = await control.records.get<VectorStoreObject>("team_1", "vector_store", store.id);
+  expect(record?.expiresAtMs).toBeGreaterThan((store.expires_at ?? 0) * 1000);
+  const old = { ...store, last_active_at: store.last_active_at - 86_400, expires_at: (store.expires_at ?? 0) - 86_400 };
+  const owner = { teamId: "team_1", organizationId: "org_1", keyId: "key_1" };
+  await control.records.commit(owner, [{ type: "put", kind: "vector_store", id: store.id, body: old }]);
+  expect((await ask("POST", `/${store.id}/search`, { query: "anything" })).status).toBe(200);
+  expect((await ask<VectorStoreObject>("GET", `/${store.id}`)).body.expires_at).toBeGreaterThanOrEqual(store.expires_at ?? 0);
+  const past = { ...old, expires_at: 1 };
+  await control.records.commit(owner, [{ type: "put", kind: "vector_store", id: store.id, body: past }]);
+  expect((await ask("GET", `/${store.id}`)).body).toMatchObject({ status: "expired" });
+  expect((await ask("POST", `/${store.id}/search`, { query: "anything" })).status).toBe(400);
+});
+
 test.each([
   ["an embedding model that does not exist", { embedding_model: "none" }, "embedding_model"],
   ["a file that does not exist", { file_ids: ["file-none"] }, null],
@@ -135,4 +152,5 @@ test.each([
   const refused = await ask<{ error: { param: string | null } }>("POST", "", body);
   expect([400, 404]).toContain(refused.status);
   expect(refused.body.error.param).toBe(param);
+  expect((await ask("GET", "")).body).toMatchObject({ data: [] });
 });

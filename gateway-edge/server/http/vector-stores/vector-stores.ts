@@ -16,7 +16,7 @@ import { writeAgainstChange } from "../../../stored/records/write-against-change
 import { embeddingModel } from "../../../stored/vector-stores/embed.ts";
 import { activeAt, newStoreObject, shownStore } from "../../../stored/vector-stores/objects.ts";
 import { searchStore } from "../../../stored/vector-stores/search.ts";
-import { changeFiles, requireStore } from "../../../stored/vector-stores/stored-files.ts";
+import { noteUse, requireStore, storeWrite } from "../../../stored/vector-stores/stored-files.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import { addFiles } from "./add-files.ts";
 import { fileBatchOperations } from "./file-batches.ts";
@@ -51,7 +51,9 @@ function storeOperations(deps: VectorStoresDeps): GatewayOperation[] {
         const model = embeddingModel(deps.inference, caller, body.embedding_model);
         const [nowMs, id] = [deps.clock.now(), newId("vs", deps)];
         const store = newStoreObject({ id, nowMs, model }, body);
-        await records.commit(ownerOf(caller), [{ type: "create", kind: "vector_store", id, body: store, createdAtMs: nowMs }]);
+        // A store whose files do not exist is not created.
+        await Promise.all((body.file_ids ?? []).map((file) => requireRecord(deps, caller, { kind: "file", id: file })));
+        await records.commit(ownerOf(caller), [storeWrite(store)]);
         const files = (body.file_ids ?? []).map((file) => ({ file_id: file, chunking_strategy: body.chunking_strategy }));
         if (files.length === 0) return shownStore(store, nowMs);
         await addFiles(deps, { caller, storeId: id, files });
@@ -88,9 +90,9 @@ function storeOperations(deps: VectorStoresDeps): GatewayOperation[] {
       answer: vectorStoreObject,
       handle: async ({ body, param, caller }) => {
         const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
-          const { id, revision, body: store } = await requireStore(deps, caller.teamId, param("vector_store_id"));
-          const changed = activeAt({ ...store, ...given(body) }, deps.clock.now());
-          return { writes: [{ type: "put", kind: "vector_store", id, body: changed, expectedRevision: revision }], result: changed };
+          const store = await requireStore(deps, caller.teamId, param("vector_store_id"));
+          const changed = activeAt({ ...store.body, ...given(body) }, deps.clock.now());
+          return { writes: [storeWrite(changed, store)], result: changed };
         });
         return shownStore(result, deps.clock.now());
       },
@@ -128,7 +130,7 @@ function searchOperation(deps: VectorStoresDeps): GatewayOperation {
       const threshold = body.ranking_options?.score_threshold ?? 0;
       const asked = { queries, filter: body.filters ?? undefined, limit, threshold };
       const data = await searchStore(deps, { caller, store, signal: left.signal }, asked);
-      await changeFiles(deps, { owner: ownerOf(caller), storeId: store.id }, async () => []);
+      await noteUse(deps, ownerOf(caller), store);
       return { object: "vector_store.search_results.page", search_query: queries, data, has_more: false, next_page: null };
     },
   });
