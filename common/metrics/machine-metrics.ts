@@ -10,7 +10,7 @@ export interface MachineConfig {
   readonly tls?: { readonly cert: Buffer } | undefined;
 }
 
-/** Adds what ends by itself if nobody looks: the space of the disk that has DATA_DIR, and the time of the certificate. */
+/** Adds what ends by itself unless an operator acts: the space of the disk that has DATA_DIR, and the time of the certificate. */
 export function addMachineMetrics(registry: Registry, { dataDir, tls }: MachineConfig): void {
   const disk = (name: string, help: string, value: (blocks: { bavail: number; blocks: number }) => number) =>
     addGauge(registry, { name, help, read: async () => bytesOf(resolve(dataDir), value) });

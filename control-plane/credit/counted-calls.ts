@@ -57,7 +57,7 @@ export class CountedCalls {
       return { readings };
     }
     this.#rates.begin(subjects, tokens);
-    // Nobody reports the end of a call that no limit of parallel calls counts.
+    // The end of a call is not reported that no limit of parallel calls counts.
     this.#rates.end(subjects.filter((subject) => !isParallel(subject)));
     const now = this.#clock.monotonicMs();
     const untilMs = now + (subjects.some(isParallel) ? RUNNING_MS : WITHDRAWN_MS);

@@ -64,7 +64,7 @@ class Planes {
 
   #counter(slot: number): CountedCalls {
     const counter = this.counted[slot % this.count];
-    if (!counter) throw new Error(`nobody owns the slot ${slot}`);
+    if (!counter) throw new Error(`no plane owns the slot ${slot}`);
     return counter;
   }
 
@@ -171,7 +171,7 @@ test("calls that come at once are asked for together, and unlimited ones not at 
   expect(free.asked).toEqual([]);
 });
 
-test("a call whose limits nobody can count is refused as unavailable, and holds nothing", async () => {
+test("a call whose limits no plane can count is refused as unavailable, and holds nothing", async () => {
   const far = 1 - (slotOf(limitName({ kind: "model", id: "m" }), SLOTS) % 2);
   const planes = new Planes({ model: { rpm: 60 }, down: new AppError("UNAVAILABLE", "moves", { retryAfterSeconds: 1 }) });
   expect((await planes.call(far)).refused).toMatchObject({ code: "UNAVAILABLE", retryAfterSeconds: 1 });

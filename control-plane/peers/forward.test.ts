@@ -145,7 +145,7 @@ test("a report about organizations of several owners is divided, and its answer 
   expect(second.settled).toEqual([[one, one]]);
 });
 
-test("a plane asks the owner of a slot by itself, answers if it is the owner, and waits while nobody is", async () => {
+test("a plane asks the owner of a slot by itself, answers if it is the owner, and waits while there is none", async () => {
   const addresses: string[] = [];
   const owners = [0, -1];
   const first = await openPlane(0, owners, addresses);

@@ -48,12 +48,12 @@ type OwnCall = Pick<OwnersCall, "method" | "request" | "here">;
 
 export interface Forwarder {
   readonly elsewhere: Elsewhere;
-  /** Asks the owner of a slot. Throws UNAVAILABLE if nobody owns it in time. */
+  /** Asks the owner of a slot. Throws UNAVAILABLE if it has no owner in time. */
   ask(slot: number, call: OwnCall): Promise<unknown>;
   close(): void;
 }
 
-/** Answers calls for slots of others at their owner: one hop, and while nobody owns the slot it waits. */
+/** Answers calls for slots of others at their owner: one hop, and while the slot has no owner it waits. */
 export function createForwarder({ slots, clock, open, name = "" }: ForwardDeps): Forwarder {
   const channels = new Map<string, PlaneChannel>();
   const channelTo = (address: string): PlaneChannel => {

@@ -22,7 +22,7 @@ export async function startSlots(
 ): Promise<Slots> {
   const { ownership: rows, slots: count } = store;
   if (rows === undefined) return allSlots({ count, self });
-  // A port that the system chooses is not known yet, and is nobody else's.
+  // A port that the system chooses is not known yet, and no other process has it.
   if (!self.address.endsWith(":0")) await refuseTakenAddress({ rows, clock, self });
   const ownership = new Ownership({ rows, clock, logger, self, count });
   fence.slots = ownership;

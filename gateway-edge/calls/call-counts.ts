@@ -22,7 +22,7 @@ export const UPSTREAM_STATUSES = ["none", "400", "401", "403", "404", "429", "50
 
 /** Pairs of model group and provider that get series of their own. Each has some forty series, and a process should have less than 2,000. */
 const NAMED_MAX = 24;
-/** Providers that are told apart beyond that, for all other model groups together. */
+/** Providers that are distinguished beyond that, for all other model groups together. */
 const PROVIDERS_MAX = 6;
 const OTHER = "other";
 

@@ -107,7 +107,7 @@ test("what was spent and given back of a lease is remembered as long as the cont
   await book.reserve("org", 100n);
   expect(state.asked.at(-1)).toMatchObject({ need: 100n, generation: 1n, released: 480n });
   expect(book.hasExcess()).toBe(false);
-  // The request for credit told it.
+  // The request for credit reported it.
   expect(book.returns()).toEqual([]);
 });
 

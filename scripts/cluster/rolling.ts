@@ -50,7 +50,7 @@ function restartOf(member: Member, code: Release | undefined): Blow {
   };
 }
 
-/** A stream of 90 s through the first edge, which is told to stop meanwhile. */
+/** A stream of 90 s through the first edge, which gets SIGTERM meanwhile. */
 export function followStream(cluster: Cluster, { key }: Tenant): () => Promise<LimitReport> {
   const [url = ""] = cluster.urls;
   const [edge] = cluster.membersOf("edge");
@@ -61,7 +61,7 @@ export function followStream(cluster: Cluster, { key }: Tenant): () => Promise<L
     const isWhole = call.done && call.error === undefined && call.words === words;
     const wasStopped = edge?.process.pid !== pid || edge?.process.stderr.includes("stopping") === true;
     return {
-      what: "a stream of 90 s through an edge that is told to stop",
+      what: "a stream of 90 s through an edge that gets SIGTERM",
       figure: `${call.words} of ${words} words in ${seconds.toFixed(0)} s${call.error ? `, ${call.error}` : ""}${wasStopped ? "" : ", the edge was not stopped in time"}`,
       holds: isWhole && wasStopped,
     };

@@ -77,7 +77,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await sleep(10);
 }
 
-test("an edge that is told to stop is not ready but serves, then lets streams end, and ends the ones that take too long with an error event", async () => {
+test("an edge that gets SIGTERM is not ready but serves, then lets streams end, and ends the ones that take too long with an error event", async () => {
   const first = await startStream();
   await until(() => first.read.text.length > LONG_STREAM.slice(0, 100).join("").length);
   const second = await startStream();
@@ -116,7 +116,7 @@ test("an edge that is told to stop is not ready but serves, then lets streams en
   await expectConsistentLedger(system, tenant.token);
 });
 
-test("a control plane that is told to stop is not ready but answers, then ends its watches and exits at once; a second signal ends any process at once", async () => {
+test("a control plane that gets SIGTERM is not ready but answers, then ends its watches and exits at once; a second signal ends any process at once", async () => {
   const metrics = `http://127.0.0.1:${await freePort()}`;
   await system.restartControlPlane({ METRICS_PORT: new URL(metrics).port });
   const probe = async (path: string) => (await fetch(`${metrics}${path}`)).status;

@@ -18,7 +18,7 @@ export const DASHBOARDS = resolve(root, "deploy/grafana");
 
 const programOf = (name: "prometheus" | "promtool") => findProgram({ name, packages: ["prometheus"], folder: FOLDER });
 
-/** Runs promtool with some input. Fails if it cannot be had, because metrics that nobody checked prove nothing. */
+/** Runs promtool with some input. Fails if it cannot be had, because metrics without a check prove nothing. */
 export async function promtool(args: readonly string[], input = ""): Promise<{ code: number; output: string }> {
   const { path, env } = await programOf("promtool");
   return new Promise((settle) => {

@@ -48,7 +48,7 @@ test("a call of another team or tenant does not exist", async () => {
   expect(await outcomes("call_3")).toEqual({ ...all, lead: "NOT_FOUND", member: "NOT_FOUND" });
 });
 
-test("a missing call is told to be archived, perhaps, if calls of its organization are, whoever asks for it", async () => {
+test("the 404 of a missing call says that it may be archived, if calls of its organization are, for every caller", async () => {
   const { store } = platform.deps;
   const archive = { before: Date.UTC(2026, 8), rows: 1, charged: 1, cost: 1n };
   const id = platform.organization.id;

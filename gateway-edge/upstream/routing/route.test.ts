@@ -12,7 +12,7 @@ test("a call that always fails makes exactly 1 + num_retries attempts", async ()
   }
 });
 
-test("every failed attempt is told with its deployment and the provider's status; one that its client ended is none", async () => {
+test("every failed attempt is reported with its deployment and the provider's status; one that its client ended is none", async () => {
   const told: [string, number | undefined][] = [];
   const onFailed = (id: string, status: number | undefined) => void told.push([id, status]);
   const { start } = world([{ id: "a" }, { id: "b" }], { num_retries: 1, ...noCooling }, { onFailed });

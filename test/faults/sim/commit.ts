@@ -99,7 +99,7 @@ function endedNow(core: ControlCore, writes: readonly Write[]): string[] {
   });
 }
 
-/** Commits in slots that another control plane owns, or nobody. */
+/** Commits in slots that another control plane owns, or that have no owner. */
 function noteForeign(world: World, { process }: ControlCore, writes: readonly Write[]): void {
   if (!world.isShared) return;
   for (const { collection, id, before, after } of writes) {

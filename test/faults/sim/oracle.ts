@@ -157,7 +157,7 @@ function boundOf(world: World, organizationId: string, rows: readonly UsageRow[]
 async function judgeLeases(world: World, organizationId: string, blame: Blame): Promise<void> {
   const { tables } = world;
   const control = ownerOf(world, organizationId);
-  if (!control) return blame("I18", `nobody owns ${organizationId}`);
+  if (!control) return blame("I18", `no owner of ${organizationId}`);
   const leased = await leasedOf(control.store, organizationId, control.process.clock.now());
   if (leased > 0n) blame("I8", `${organizationId} still has ${leased} leased`);
   const balance = (tables.of("accounts").get(organizationAccount(organizationId)) as { balance: bigint } | undefined)?.balance ?? 0n;

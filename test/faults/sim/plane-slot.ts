@@ -24,7 +24,7 @@ export class PlaneSlot {
     const core = new ControlCore(this.#world, this, life);
     this.core = core;
     core.start().catch((thrown: unknown) => {
-      // Without the store it does not start; whoever runs it tries again.
+      // Without the store it does not start; its supervisor tries again.
       if (core.process.alive && this.core === core) this.die(core);
       else if (core.process.alive) throw thrown;
     });

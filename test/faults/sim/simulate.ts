@@ -85,7 +85,7 @@ async function fund(world: World): Promise<void> {
     const team: Team = { id: teamOf(id), name: id, nameKey: id, organizationId: id, createdAt: 1, updatedAt: 1, ...limits };
     world.tables.of("teams").set(team.id, team);
     const core = ownerOf(world, id);
-    if (!core) throw new Error(`nobody owns ${id}`);
+    if (!core) throw new Error(`no owner of ${id}`);
     const bought = buyAt(core, { organizationId: id, amount: credit, reference: `pur_first_${id}` });
     await time.advance(10);
     await bought;

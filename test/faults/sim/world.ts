@@ -121,7 +121,7 @@ export class World {
     const { slot, epoch, owner } = row;
     this.owners.set(slot, row);
     this.tables.epochs.set(slotScope(slot), epoch);
-    // The first owner of a slot has it from nobody.
+    // The first owner of a slot has no predecessor.
     if (owner !== undefined && epoch > 1) this.hit("a slot has another owner");
     this.saw(`slot ${slot} has the owner ${owner} under the epoch ${epoch}`);
   }

@@ -258,7 +258,7 @@ test("a provider that refuses the handshake is an HTTP error, and costs nothing"
   expect(control.made).toMatchObject([{ status: "error", cost: 0n, endpoint: "/v1/realtime" }]);
 });
 
-test("a provider that breaks off is told to the client, and what it delivered is billed", async () => {
+test("a provider that breaks off is an error event for the client, and what it delivered is billed", async () => {
   const { edge, control, secret } = await open([{ audioBytes: 24_000, breaks: true, usage: {} }]);
   const client = new Client(edge, { secret });
   await client.until("session.created");

@@ -14,7 +14,7 @@ from urllib.error import HTTPError, URLError
 
 try:
     import fcntl
-except ImportError:  # Windows: processes of one folder are not told apart there
+except ImportError:  # Windows: processes of one folder are not distinguished there
     fcntl = None  # type: ignore[assignment]
 
 _CALL_SECONDS = 60.0
