@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import { asAppError } from "../../common/errors.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
-import { gather } from "../../common/grpc/gather.ts";
+import { gatherCalls } from "../../common/grpc/gather.ts";
 import { ignore } from "../../common/ignore.ts";
 import { limitName, slotOf } from "../../common/slots.ts";
 import { hasLimit } from "../domain/rate-limits.ts";
@@ -144,8 +144,8 @@ export class SharedLimits {
     const known = this.#lanes.get(slot);
     if (known) return known;
     const lane = {
-      count: gather(async (calls: CallToCount[]) => (await this.#owners.count(slot, calls)).map((answer) => ({ answer }))),
-      giveBack: gather(async (calls: ReturnedCall[]) => {
+      count: gatherCalls(async (calls: CallToCount[]) => (await this.#owners.count(slot, calls)).map((answer) => ({ answer }))),
+      giveBack: gatherCalls(async (calls: ReturnedCall[]) => {
         await this.#owners.giveBack(slot, calls);
         return calls.map(() => ({ answer: undefined }));
       }),

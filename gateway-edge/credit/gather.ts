@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
+import type { Outcome } from "../../common/gather.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
-import { gather, type Outcome } from "../../common/grpc/gather.ts";
+import { gatherCalls } from "../../common/grpc/gather.ts";
 import { fromErrorInfo } from "../../common/grpc/status.ts";
 import { limitName } from "../../common/slots.ts";
 import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
@@ -14,10 +15,10 @@ export function gatherReservations(
   laneOf: (organizationId: string) => string = () => "",
 ): (request: ReserveRequest, options: CallOptions) => Promise<ReserveResponse> {
   // One lane for each control plane and the one that counts the model's limits: while one does not answer, only calls that need it wait.
-  const lanes = new Map<string, ReturnType<typeof gather<ReserveRequest, ReserveResponse>>>();
+  const lanes = new Map<string, ReturnType<typeof gatherCalls<ReserveRequest, ReserveResponse>>>();
   return (request, options) => {
     const lane = `${laneOf(request.organizationId)} ${laneOf(limitName({ kind: "model", id: request.model }))}`;
-    const ask = lanes.get(lane) ?? gather((reservations: ReserveRequest[], within) => reserveMany(access, reservations, within));
+    const ask = lanes.get(lane) ?? gatherCalls((reservations: ReserveRequest[], within) => reserveMany(access, reservations, within));
     lanes.set(lane, ask);
     return ask(request, options);
   };

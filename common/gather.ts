@@ -1,0 +1,56 @@
+/** The outcome of one request. */
+export type Outcome<Answer> = { answer: Answer } | { error: unknown };
+
+interface Waiting<Request, Answer> {
+  readonly request: Request;
+  resolve(answer: Answer): void;
+  reject(error: unknown): void;
+}
+
+const GATHERED_MAX = 200;
+
+/**
+ * Batches requests: those that arrive while a batch (or `parallel` of them) is under way are answered together by the next one. A single request does not wait; many
+ * at once cost a fraction of a batch each. An error of the whole batch is the outcome of each of its requests.
+ */
+export function gather<Request, Answer>(
+  answerAll: (requests: Request[]) => Promise<readonly Outcome<Answer>[]>,
+  { parallel = 1 }: { parallel?: number } = {},
+): (request: Request) => Promise<Answer> {
+  let waiting: Waiting<Request, Answer>[] = [];
+  let running = 0;
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, GATHERED_MAX);
+      waiting = waiting.slice(GATHERED_MAX);
+      await answerBatch(batch, answerAll);
+    }
+    running--;
+  }
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ request, resolve, reject });
+      if (running >= parallel) return;
+      running++;
+      // At the end of this turn of the event loop, so that requests that arrive together share one batch.
+      setImmediate(() => void run());
+    });
+}
+
+async function answerBatch<Request, Answer>(
+  batch: readonly Waiting<Request, Answer>[],
+  answerAll: (requests: Request[]) => Promise<readonly Outcome<Answer>[]>,
+): Promise<void> {
+  try {
+    const outcomes = await answerAll(batch.map(({ request }) => request));
+    batch.forEach(({ resolve, reject }, index) => {
+      const outcome = outcomes[index];
+      if (outcome && "answer" in outcome) resolve(outcome.answer);
+      else reject(outcome?.error ?? new Error("a batch has no outcome for one of its requests"));
+    });
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
+}
