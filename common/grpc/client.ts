@@ -10,6 +10,7 @@ import {
 import { ignore } from "../ignore.ts";
 import { CONTROL_TOKEN_KEY } from "../peers/control-token.ts";
 import { type PeerTls, serverOf } from "../peers/tls.ts";
+import { type Random, systemRandom } from "../random.ts";
 import { followConnection, untilSent } from "./fail-over.ts";
 import { fromGrpcError } from "./status.ts";
 
@@ -98,13 +99,13 @@ export interface Proof {
 }
 
 /**
- * Opens a channel to `host:port`, or to several control planes, separated by commas: it moves to the next one when the connection fails, and
- * with each reconnect.
+ * Opens a channel to `host:port`, or to several control planes, separated by commas: it begins with any of them, so that they share the
+ * processes that they serve, and moves to the next one when the connection fails, and with each reconnect.
  */
-export function openChannel(addresses: string, { token, tls }: Proof = {}): Channel {
+export function openChannel(addresses: string, { token, tls }: Proof = {}, random: Random = systemRandom): Channel {
   const security = tls === undefined ? credentials.createInsecure() : tlsCredentials(tls);
   const places = addresses.split(",");
-  let place = -1;
+  let place = places.length > 1 ? random.bytes(4).readUInt32BE() % places.length : -1;
   const connect = () => {
     place = (place + 1) % places.length;
     return new Client(places[place] ?? "", security, {

@@ -118,7 +118,12 @@ test("a channel to several control planes moves on when its own is gone, and bac
     return { server, port: await listen(server, address, ServerCredentials.createInsecure()) };
   };
   const [first, second] = [await open(1n, "127.0.0.1:0"), await open(2n, "127.0.0.1:0")];
-  const channel = openChannel(`127.0.0.1:${first.port},127.0.0.1:${second.port}`);
+  const addresses = `127.0.0.1:${first.port},127.0.0.1:${second.port}`;
+  const beginAt = (place: number) => openChannel(addresses, {}, { bytes: (count) => Buffer.alloc(count, place + 1) });
+  const other = beginAt(1);
+  expect(await other.service(LedgerServiceService).getBalance({}, { deadlineMs: 2000 })).toMatchObject({ balance: 2n });
+  other.close();
+  const channel = beginAt(0);
   const { getBalance } = channel.service(LedgerServiceService);
   const answeredBy = async (wanted: bigint) => {
     for (;;) {
