@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, indexValues, type Records } from "./collections.ts";
 import { compareTuples, inRange } from "./order.ts";
+import { collect } from "./page.ts";
 import { ofOrganization, ruleOf, type Scope, scopeOf } from "./scopes.ts";
 import type { Range, Reader, Transaction } from "./store.ts";
 
@@ -79,6 +80,17 @@ export class Overlay implements Transaction {
     const record = await this.#base.find(collection, index, values);
     // A record that this transaction removed or changed is no longer found under its old values.
     return record && own?.has((record as AnyRecord).id) ? undefined : record;
+  }
+
+  async listMany<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name][][]> {
+    if (!this.#writes.get(collection)?.size) return this.#base.listMany(collection, index, values);
+    const lists: Records[Name][][] = [];
+    for (const value of values) lists.push(await collect(this.scan(collection, { index, equals: [value] })));
+    return lists;
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {

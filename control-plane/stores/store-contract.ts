@@ -69,6 +69,35 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.count("teams")).toBe(3);
     });
 
+    test("listMany answers each value of an index's first field with its records in order, inside a transaction with its own writes", async () => {
+      const idsOf = (lists: { id: string }[][]) => lists.map((list) => list.map(({ id }) => id));
+      await store.transaction("every", async (tx) => {
+        await tx.insert("teams", team("team_b", { createdAt: 2 }));
+        await tx.insert("teams", team("team_a", { createdAt: 1 }));
+        await tx.insert("teams", team("team_x", { organizationId: "org_2" }));
+      });
+      const values = ["org_2", "nobody", "org_1", "org_2"];
+      expect(idsOf(await store.listMany("teams", "byOrganization", values))).toEqual([["team_x"], [], ["team_a", "team_b"], ["team_x"]]);
+      expect(await store.listMany("teams", "byOrganization", [])).toEqual([]);
+      await store.transaction("every", async (tx) => {
+        expect(idsOf(await tx.listMany("teams", "byOrganization", ["org_1"]))).toEqual([["team_a", "team_b"]]);
+        await tx.remove("teams", "team_a");
+        await tx.insert("teams", team("team_c", { createdAt: 0 }));
+        expect(idsOf(await tx.listMany("teams", "byOrganization", ["org_1", "org_2"]))).toEqual([["team_c", "team_b"], ["team_x"]]);
+      });
+    });
+
+    test("many reads of single records at once have each its own answer, and a value that is none fails alone", async () => {
+      await store.transaction("every", async (tx) => {
+        for (let number = 0; number < 300; number++) await tx.put("counters", { id: `c${number}`, value: number });
+      });
+      const reads = Array.from({ length: 300 }, (_, number) => store.get("counters", `c${number}`));
+      const missing = store.get("counters", "none");
+      const wrong = store.get("counters", { $gt: "" } as unknown as string);
+      const [values] = await Promise.all([Promise.all(reads), expect(wrong).rejects.toThrow(), expect(missing).resolves.toBeUndefined()]);
+      expect(values.map((counter) => counter?.value)).toEqual(Array.from({ length: 300 }, (_, number) => number));
+    });
+
     test("a removed record is gone from every index, and its unique names are free again", async () => {
       await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
       await store.transaction("every", async (tx) => {

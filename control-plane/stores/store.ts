@@ -61,6 +61,12 @@ export interface Reader {
     index: IndexName<Name>,
     values: readonly IndexValue[],
   ): Promise<Records[Name] | undefined>;
+  /** For each value of an index's first field its records, in the order of the index. */
+  listMany<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name][][]>;
   /** Records in the order of an index, or of their ids. */
   scan<Name extends CollectionName>(collection: Name, range?: Range<Name>): AsyncIterable<Records[Name]>;
   /** Number of records of a range. */

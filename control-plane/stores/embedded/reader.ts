@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Database, RangeOptions } from "lmdb";
 import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
+import { collect } from "../page.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
 import { keyBounds } from "./bounds.ts";
 import type { IndexTable } from "./index-table.ts";
@@ -44,6 +45,16 @@ export class EmbeddedReader implements Reader {
   ): Promise<Records[Name] | undefined> {
     const [id] = this.tables.index(collection, index).ids({ equals: values, limit: 1 });
     return id === undefined ? undefined : this.get(collection, id);
+  }
+
+  async listMany<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name][][]> {
+    const lists: Records[Name][][] = [];
+    for (const value of values) lists.push(await collect(this.scan(collection, { index, equals: [value] })));
+    return lists;
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {

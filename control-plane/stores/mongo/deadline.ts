@@ -11,7 +11,7 @@ export class Deadline {
   problem: unknown;
   readonly #clock: Clock;
   readonly #endsAtMs: number;
-  readonly #stop = new AbortController();
+  readonly #cancel: () => void;
   readonly #expiry: Promise<never>;
 
   constructor(clock: Clock, limitMs: number) {
@@ -20,10 +20,7 @@ export class Deadline {
     const { promise, reject } = Promise.withResolvers<never>();
     this.#expiry = promise;
     void ignore(promise, "bound() reports it");
-    clock.sleep(limitMs, this.#stop.signal).then(
-      () => reject(this.#timeout()),
-      () => undefined,
-    );
+    this.#cancel = clock.after(limitMs, () => reject(this.#timeout()));
   }
 
   get remainingMs(): number {
@@ -39,7 +36,7 @@ export class Deadline {
   }
 
   clear(): void {
-    this.#stop.abort();
+    this.#cancel();
   }
 
   #timeout() {

@@ -1,5 +1,5 @@
 import type { Document, Filter } from "mongodb";
-import { type CollectionName, type IndexValue, indexesOf } from "../collections.ts";
+import { type CollectionName, type IndexName, type IndexValue, indexesOf } from "../collections.ts";
 import type { Bounds, Range } from "../store.ts";
 import { fieldName, type StoredDocument, scalar } from "./documents.ts";
 import { indexFields } from "./indexes.ts";
@@ -19,6 +19,19 @@ export function rangeQuery<Name extends CollectionName>(collection: Name, range:
   const sort = Object.fromEntries(indexFields(definition).map((field) => [field, direction] as const));
   const conditions = [...windowConditions(definition.fields.map(fieldName), range), ...presence(definition, range)];
   return { filter: conditions.length > 0 ? { $and: conditions } : {}, sort, hint };
+}
+
+/** Records of several values of an index's first field, and the field of a document that has the value. */
+export function amongQuery<Name extends CollectionName>(
+  collection: Name,
+  index: IndexName<Name>,
+  values: readonly IndexValue[],
+): Pick<RangeQuery, "filter" | "sort"> & { readonly field: string } {
+  const { definition } = indexOf(collection, index);
+  const [field = "_id"] = definition.fields.map(fieldName);
+  const sort = Object.fromEntries(indexFields(definition).map((name) => [name, 1] as const));
+  const among = { [field]: { $in: [...new Set(values.map(scalar))] } };
+  return { field, filter: { $and: [among, ...presence(definition, { equals: values.slice(0, 1) })] }, sort };
 }
 
 function indexOf(collection: CollectionName, index: string | undefined) {

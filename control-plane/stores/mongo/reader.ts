@@ -3,7 +3,7 @@ import { ignore } from "../../../common/ignore.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, type Records } from "../collections.ts";
 import type { Range, Reader } from "../store.ts";
 import { fieldName, fromDocument, type StoredDocument, scalar } from "./documents.ts";
-import { rangeQuery } from "./range-query.ts";
+import { amongQuery, rangeQuery } from "./range-query.ts";
 
 /** What reads run with. */
 export interface ReadContext {
@@ -51,6 +51,22 @@ export class MongoReader implements Reader {
     );
     const document = await this.#context.guard(this.#table(collection).findOne(filter, { ...this.#options(), hint: index }));
     return document ? fromDocument<Name>(document) : undefined;
+  }
+
+  async listMany<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name][][]> {
+    if (values.length === 0) return [];
+    const { field, filter, sort } = amongQuery(collection, index, values);
+    const documents = await this.#context.guard(
+      this.#table(collection)
+        .find(filter, { ...this.#options(), sort, hint: index })
+        .toArray(),
+    );
+    const lists = Map.groupBy(documents, (document) => document[field] as IndexValue);
+    return values.map((value) => (lists.get(value) ?? []).map((document) => fromDocument<Name>(document)));
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {

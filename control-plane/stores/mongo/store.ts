@@ -12,11 +12,11 @@ import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
 import { within } from "./deadline.ts";
 import { asStoreError } from "./driver-errors.ts";
 import { FeedWatch } from "./feed-watch.ts";
+import { GatheredReader } from "./gathered-reader.ts";
 import { prepareCollections } from "./indexes.ts";
 import { mongoOwnershipRows } from "./ownership-rows.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { QuorumFeed, SECONDARY_MS } from "./quorum-feed.ts";
-import { MongoReader } from "./reader.ts";
 import { Transactions } from "./transactions.ts";
 
 /** Address, limits and ports of the store. */
@@ -72,7 +72,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   return new MongoStore({ client, quorum }, database, settings);
 }
 
-class MongoStore extends MongoReader implements Store {
+class MongoStore extends GatheredReader implements Store {
   readonly blobs: Blobs;
   readonly ownership: OwnershipRows;
   readonly slots = 256;

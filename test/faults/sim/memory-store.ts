@@ -55,6 +55,14 @@ export class Tables implements Reader {
     return undefined;
   }
 
+  async listMany<Name extends CollectionName>(
+    collection: Name,
+    index: IndexName<Name>,
+    values: readonly IndexValue[],
+  ): Promise<Records[Name][][]> {
+    return values.map((value) => this.all(collection, { index, equals: [value] }));
+  }
+
   /** Through an empty overlay's eyes it would be the same; here every range is sorted afresh, which is enough for a few hundred records. */
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
     yield* this.all(collection, range);
@@ -123,6 +131,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     get: (collection, id) => base.get(collection, id),
     getMany: (collection, ids) => base.getMany(collection, ids),
     find: (collection, index, values) => base.find(collection, index, values),
+    listMany: (collection, index, values) => base.listMany(collection, index, values),
     scan: (collection, range) => base.scan(collection, range),
     count: (collection, range) => base.count(collection, range),
     transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) => {

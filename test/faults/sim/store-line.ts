@@ -43,6 +43,7 @@ export class StoreLine {
       get: (collection, id) => reach().then(() => base.get(collection, id)),
       getMany: (collection, ids) => reach().then(() => base.getMany(collection, ids)),
       find: (collection, index, values) => reach().then(() => base.find(collection, index, values)),
+      listMany: (collection, index, values) => reach().then(() => base.listMany(collection, index, values)),
       count: (collection, range) => reach().then(() => base.count(collection, range)),
       async *scan(collection, range) {
         await reach();
