@@ -1,4 +1,8 @@
+import { slotOf } from "../../common/slots.ts";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import { NotOwner } from "../domain/not-owner.ts";
+import type { Scopes } from "../stores/scopes.ts";
+import type { Store, Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { settleLease } from "../writes/leases.ts";
 import { Leases } from "./leases.ts";
@@ -12,24 +16,30 @@ beforeEach(() => {
 });
 afterEach(() => opened.close());
 
+const REQUEST = { free: 0n, generation: 0, released: 0n };
+
+const options = () => ({
+  clock: { now: () => 1000 } as ConstructorParameters<typeof Leases>[0]["clock"],
+  policy: "document" as const,
+  reservations: { reservedOf: () => 0n, withhold: () => () => {} },
+  caughtUp: async () => {},
+});
+
 /** Two edges over one balance; `onCatchUp` is what the other edge brings when it is asked. */
 async function open(balance: bigint, onCatchUp: () => Promise<void> = async () => {}) {
   const { store } = opened;
   await store.transaction("every", (tx) => tx.insert("accounts", { ...emptyAccount(ACCOUNT), balance }));
   const state = { asked: 0 };
   const leases = new Leases({
+    ...options(),
     store,
-    clock: { now: () => 1000 } as ConstructorParameters<typeof Leases>[0]["clock"],
-    policy: "document",
-    reservations: { reservedOf: () => 0n, withhold: () => () => {} },
     caughtUp: async () => {
       state.asked++;
       await new Promise((resolve) => setImmediate(resolve));
       await onCatchUp();
     },
   });
-  const ask = (edgeId: string, need: bigint) =>
-    leases.lease({ edgeId, organizationId: ORGANIZATION, need, want: need, free: 0n, generation: 0, released: 0n });
+  const ask = (edgeId: string, need: bigint) => leases.lease({ edgeId, organizationId: ORGANIZATION, need, want: need, ...REQUEST });
   return { store, ask, state, leases };
 }
 
@@ -83,4 +93,42 @@ test("edges are not flushed where it could change nothing: all is spent, the tea
   await spent.store.transaction("every", async (tx) => tx.put("accounts", { ...emptyAccount(ACCOUNT), balance: -1n }));
   expect(await spent.ask("b", 10n)).toMatchObject({ isBlocked: true });
   expect(spent.state.asked).toBe(0);
+});
+
+test("requests of many organizations share commits, and one whose slot is lost is refused alone", async () => {
+  const { store, close } = openTestStore({ slots: 16 });
+  try {
+    const organizations = Array.from({ length: 60 }, (_, number) => `org_${number}`);
+    await store.transaction("every", async (tx) => {
+      for (const id of organizations) await tx.insert("accounts", { ...emptyAccount(organizationAccount(id)), balance: 100n });
+    });
+    const lost = slotOf("org_7", store.slots);
+    let commits = 0;
+    const counted: Store = Object.assign(Object.create(store) as Store, {
+      owns: () => true,
+      transaction: <T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>) => {
+        commits++;
+        if (scopes.includes(`slot:${lost}`)) return Promise.reject(new NotOwner(lost));
+        return store.transaction(scopes, work);
+      },
+    });
+    const leases = new Leases({ ...options(), store: counted });
+    const outcomes = await Promise.allSettled(
+      organizations.map((organizationId) => leases.lease({ ...REQUEST, edgeId: "a", organizationId, need: 30n, want: 30n })),
+    );
+    outcomes.forEach((outcome, position) => {
+      const isLost = slotOf(`org_${position}`, store.slots) === lost;
+      expect(outcome).toMatchObject(isLost ? { reason: { slot: lost } } : { value: { granted: 30n } });
+    });
+    expect(commits).toBe(2);
+  } finally {
+    await close();
+  }
+});
+
+test("two edges that ask for the same credit in one commit get no more than there is", async () => {
+  const { leases } = await open(100n);
+  const ask = (edgeId: string) => leases.lease({ ...REQUEST, edgeId, organizationId: ORGANIZATION, need: 60n, want: 60n });
+  const answers = await Promise.all([ask("a"), ask("b")]);
+  expect(answers.map(({ granted }) => granted).toSorted()).toEqual([40n, 60n]);
 });

@@ -1,7 +1,10 @@
 import type { Clock } from "../../common/clock.ts";
+import { gather, type Outcome } from "../../common/gather.ts";
+import { slotOf } from "../../common/slots.ts";
+import { NotOwner } from "../domain/not-owner.ts";
 import { organizationScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
-import { grantLease, LEASE_USE_MS, type LeaseGrant, type LeaseInput } from "../writes/leases.ts";
+import { grantLeases, LEASE_USE_MS, type LeaseGrant, type LeaseInput } from "../writes/leases.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** The state of an edge's lease after a request. */
@@ -30,6 +33,8 @@ export class Leases {
   readonly #options: LeasesOptions;
   /** Requests that fail while edges are being flushed share that flush. */
   #catchingUp: Promise<void> | undefined;
+  /** One commit grants the leases that were requested while the last one ran. */
+  readonly #gathered = gather((inputs: LeaseInput[]) => this.#grantAll(inputs));
   readonly #figures = { granted: 0, refused: 0, unchanged: 0 };
 
   constructor(options: LeasesOptions) {
@@ -50,16 +55,42 @@ export class Leases {
   }
 
   async #grant(input: LeaseInput): Promise<LeaseGrant> {
-    const { store, clock, reservations } = this.#options;
     // Until the grant is stored, calls that are reserved one by one must not get the same credit.
-    const done = reservations.withhold(input.organizationId, input.want > input.need ? input.want : input.need);
+    const done = this.#options.reservations.withhold(input.organizationId, input.want > input.need ? input.want : input.need);
     try {
-      return await store.transaction(organizationScope(store, input.organizationId), (tx) =>
-        grantLease(tx, input, { held: reservations.reservedOf(input.organizationId), now: clock.now() }),
-      );
+      return await this.#gathered(input);
     } finally {
       done();
     }
+  }
+
+  /** Requests of a slot that this control plane does not own, or just lost, are refused with `NotOwner`; the others are granted. */
+  async #grantAll(inputs: readonly LeaseInput[]): Promise<Outcome<LeaseGrant>[]> {
+    const { store } = this.#options;
+    const slots = inputs.map(({ organizationId }) => slotOf(organizationId, store.slots));
+    const lost = new Set(slots.filter((slot) => !store.owns(slot)));
+    for (;;) {
+      const owned = inputs.filter((_, position) => !lost.has(slots[position] ?? -1));
+      try {
+        const grants = await this.#commit(owned);
+        return inputs.map((_, position) => {
+          const slot = slots[position] ?? -1;
+          return lost.has(slot) ? { error: new NotOwner(slot) } : { answer: grants.shift() as LeaseGrant };
+        });
+      } catch (error) {
+        if (!(error instanceof NotOwner) || lost.has(error.slot)) throw error;
+        lost.add(error.slot);
+      }
+    }
+  }
+
+  async #commit(inputs: readonly LeaseInput[]): Promise<LeaseGrant[]> {
+    if (inputs.length === 0) return [];
+    const { store, clock, reservations } = this.#options;
+    const scopes = new Set(inputs.map(({ organizationId }) => organizationScope(store, organizationId)));
+    return store.transaction([...scopes], (tx) =>
+      grantLeases(tx, inputs, { heldOf: (organizationId) => reservations.reservedOf(organizationId), now: clock.now() }),
+    );
   }
 
   #catchUp(): Promise<void> {

@@ -6,7 +6,7 @@ import { reportedCall } from "../proof/ledger-fixture.ts";
 import { collect } from "../stores/page.ts";
 import { slotScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
-import { grantLease } from "../writes/leases.ts";
+import { grantLeases } from "../writes/leases.ts";
 import { Reservations } from "./reservations.ts";
 import { Settler } from "./settler.ts";
 
@@ -104,7 +104,7 @@ test("leases of a dead edge end in the slots of this control plane, and stay in 
     };
     await store.transaction("every", async (tx) => {
       await tx.put("accounts", account);
-      await grantLease(tx, input, { held: 0n, now: systemClock.now() });
+      await grantLeases(tx, [input], { heldOf: () => 0n, now: systemClock.now() });
     });
   }
   await settler.settle([], { edgeId: "b", generations: new Map(), returns: [], endedEdges: ["dead"] });

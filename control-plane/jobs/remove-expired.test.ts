@@ -1,7 +1,7 @@
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { grantLease } from "../writes/leases.ts";
+import { grantLeases } from "../writes/leases.ts";
 import { removeExpired } from "./remove-expired.ts";
 
 const NOW = 1_700_000_000_000;
@@ -18,7 +18,7 @@ async function lease(now: number): Promise<void> {
   await store.transaction("every", async (tx) => {
     await tx.put("accounts", { ...emptyAccount(organizationAccount("org_1")), balance: 1000n });
     const input = { edgeId: "edge-1", organizationId: "org_1", generation: 0, released: 0n, need: 10n, want: 10n, free: 0n };
-    await grantLease(tx, input, { held: 0n, now });
+    await grantLeases(tx, [input], { heldOf: () => 0n, now });
   });
 }
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
-import { endLeases, grantLease, leasedOf, leasesOfEdges, settleLease } from "./leases.ts";
+import { endLeases, grantLeases, leasedOf, leasesOfEdges, settleLease } from "./leases.ts";
 
 const ORGANIZATION = "org_1";
 const START = 1000n;
@@ -29,7 +29,8 @@ interface Edge {
 const ask = (store: Store, edge: Edge, need: bigint, { want = need, now = 0, held = 0n, free = 0n } = {}) =>
   store.transaction("every", async (tx) => {
     const input = { edgeId: edge.id, organizationId: ORGANIZATION, need, want, free };
-    return (await grantLease(tx, { ...input, generation: edge.generation, released: edge.released }, { held, now })).lease;
+    const request = { ...input, generation: edge.generation, released: edge.released };
+    return (await grantLeases(tx, [request], { heldOf: () => held, now }))[0]?.lease;
   });
 
 const newEdge = (id: string): Edge => ({ id, generation: 0, granted: 0n, spent: 0n, released: 0n });

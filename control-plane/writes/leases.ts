@@ -3,7 +3,7 @@ import { organizationAccount } from "../domain/ledger.ts";
 import type { Lease } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
-import { nextLeaseNumber } from "./counters.ts";
+import { nextLeaseNumber, readLeaseNumbers } from "./counters.ts";
 
 /** How long an edge may use a lease after it requested it. */
 export const LEASE_USE_MS = 45_000;
@@ -21,8 +21,11 @@ export interface LeaseInput extends LeaseDemand {
 /** Credit of an organization that edges hold. An expired lease holds nothing. */
 export async function leasedOf(reader: Reader, organizationId: string, now: number): Promise<bigint> {
   const leases = await collect(reader.scan("leases", { index: "byOrganization", equals: [organizationId] }));
-  return leases.reduce((sum, lease) => (lease.expiresAt > now ? sum + outstandingOf(lease) : sum), 0n);
+  return outstandingAt(leases, now);
 }
+
+const outstandingAt = (leases: readonly Lease[], now: number): bigint =>
+  leases.reduce((sum, lease) => (lease.expiresAt > now ? sum + outstandingOf(lease) : sum), 0n);
 
 /** The outcome of a lease request. */
 export interface LeaseGrant {
@@ -35,23 +38,65 @@ export interface LeaseGrant {
   readonly elsewhere: bigint;
 }
 
-/** Renews an edge's lease, takes back what the edge released, and adds what is available. `held` is credit of calls reserved one by one. */
-export async function grantLease(tx: Transaction, input: LeaseInput, { held, now }: { held: bigint; now: number }): Promise<LeaseGrant> {
+/** What lease requests are decided with. */
+export interface GrantContext {
+  /** Credit of an organization's calls that are reserved one by one. */
+  heldOf(organizationId: string): bigint;
+  readonly now: number;
+}
+
+/**
+ * Renews the leases of edges, takes back what they released, and adds what is available, for one request after the other. It reads everything
+ * first and at once: a batch may have requests of hundreds of organizations.
+ */
+export async function grantLeases(tx: Transaction, inputs: readonly LeaseInput[], context: GrantContext): Promise<LeaseGrant[]> {
+  const books = await readBooks(tx, inputs);
+  const grants: LeaseGrant[] = [];
+  for (const input of inputs) grants.push(await grantLease(tx, input, { ...context, book: books.get(input.organizationId) }));
+  return grants;
+}
+
+/** The credit of an organization, and which edges hold parts of it. */
+interface Book {
+  readonly balance: bigint;
+  /** By id; the grants of a batch change it. */
+  readonly leases: Map<string, Lease>;
+}
+
+async function readBooks(tx: Transaction, inputs: readonly LeaseInput[]): Promise<Map<string, Book>> {
+  const ids = [...new Set(inputs.map(({ organizationId }) => organizationId))];
+  // The transaction then knows each lease that it writes, or that there is none.
+  await tx.getMany("leases", [...new Set(inputs.map(leaseId))]);
+  const accounts = await tx.getMany("accounts", ids.map(organizationAccount));
+  const leases = await tx.listMany("leases", "byOrganization", ids);
+  await readLeaseNumbers(tx, ids);
+  return new Map(
+    ids.map((id, position) => [
+      id,
+      { balance: accounts[position]?.balance ?? 0n, leases: new Map(leases[position]?.map((lease) => [lease.id, lease])) },
+    ]),
+  );
+}
+
+const NO_BOOK: Book = { balance: 0n, leases: new Map() };
+
+async function grantLease(
+  tx: Transaction,
+  input: LeaseInput,
+  { heldOf, now, book: { balance, leases } = NO_BOOK }: GrantContext & { book: Book | undefined },
+): Promise<LeaseGrant> {
   const id = leaseId(input);
-  const known = await tx.get("leases", id);
-  const alive = known && known.expiresAt > now ? known : undefined;
-  const current = alive && takeBack(alive, input);
-  if (current) await tx.put("leases", current);
-  const [account, leased] = await Promise.all([
-    tx.get("accounts", organizationAccount(input.organizationId)),
-    leasedOf(tx, input.organizationId, now),
-  ]);
-  const balance = account?.balance ?? 0n;
+  const known = leases.get(id);
+  const current = known && known.expiresAt > now ? takeBack(known, input) : undefined;
+  if (current) leases.set(id, current);
+  const leased = outstandingAt([...leases.values()], now);
+  const held = heldOf(input.organizationId);
   const amount = grantable(input, balance - leased - held);
   const elsewhere = leased + held - (current ? outstandingOf(current) : 0n);
   if (!current && amount === 0n) return { lease: undefined, amount, balance, elsewhere };
   const base = current ?? (await newLease(tx, input));
   const lease = { ...base, granted: base.granted + amount, expiresAt: now + LEASE_LIFE_MS };
+  leases.set(id, lease);
   await tx.put("leases", lease);
   return { lease, amount, balance, elsewhere };
 }

@@ -5,7 +5,7 @@ import { emptyAccount, organizationAccount } from "../../control-plane/domain/le
 import { openMongoStore } from "../../control-plane/stores/mongo/store.ts";
 import { organizationScope } from "../../control-plane/stores/scopes.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
-import { grantLease } from "../../control-plane/writes/leases.ts";
+import { grantLeases } from "../../control-plane/writes/leases.ts";
 import { measureSettlement } from "./store-figures.ts";
 
 export interface PlaneTask {
@@ -69,7 +69,7 @@ async function measureGrants(store: Store, organizations: readonly string[], gra
         const organizationId = organizations[number % organizations.length] ?? "";
         const input = { edgeId: `edge-${number}`, organizationId, generation: 0, released: 0n, need: 1000n, want: 1000n, free: 0n };
         await store.transaction(organizationScope(store, organizationId), (tx) =>
-          grantLease(tx, input, { held: 0n, now: systemClock.now() }),
+          grantLeases(tx, [input], { heldOf: () => 0n, now: systemClock.now() }),
         );
       }
     }),
