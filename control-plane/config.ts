@@ -90,7 +90,7 @@ export const controlSettings = {
       .min(32, "must have 32 or more characters")
       .optional()
       .describe(
-        "The former `SECRET_KEY` during its rotation: what was sealed or signed with it stays valid, and the control plane seals it again. Its log says when the setting can be removed: docs/operations.md.",
+        "The former `SECRET_KEY` during its rotation: what was sealed or signed with it stays valid, and the control plane seals it again. Its log says when the setting can be removed: docs/operations/secret-key.md.",
       ),
   ),
   SIGNUP_GRANT_NANO_USD: z
@@ -267,7 +267,7 @@ function oidcSettings(settings: ReadSettings): OidcSettings | undefined {
 
 function refuseMongoBackups({ backupDir, mongodbUri }: ReadSettings): void {
   if (backupDir === undefined || mongodbUri === undefined) return;
-  throw new ConfigError(["BACKUP_DIR: is for the embedded store; back MongoDB up with mongodump (docs/operations.md)"]);
+  throw new ConfigError(["BACKUP_DIR: is for the embedded store; back MongoDB up with mongodump (docs/operations/backup.md)"]);
 }
 
 function requireNewSecret({ secretKey, secretKeyPrevious }: ReadSettings): void {

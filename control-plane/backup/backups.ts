@@ -47,7 +47,7 @@ export class Backups {
     if (!this.#options.store.snapshot) {
       throw new AppError(
         "VALIDATION_ERROR",
-        "The records of this platform are in MongoDB: back them up with mongodump and check them with `gw admin ledger verify` (docs/operations.md).",
+        "The records of this platform are in MongoDB: back them up with mongodump and check them with `gw admin ledger verify` (docs/operations/backup.md).",
       );
     }
     if (this.#isRunning) throw new AppError("UNAVAILABLE", "Another backup is running. Try again when it has ended.");

@@ -21,7 +21,7 @@ import { ROTATION } from "./log-file.ts";
 // Several edges share one port, so it cannot be 0.
 const fixedPort = (fallback: number) => portSetting(fallback).refine((port) => port !== 0, "must not be 0");
 
-const APART = "start each process by itself with a certificate of its own, as gw admin certs makes them (docs/operations.md)";
+const APART = "start each process by itself with a certificate of its own, as gw admin certs makes them (docs/operations/machines.md)";
 
 /** What the supervisor itself reads; every other variable is passed on to the processes untouched. docs/settings.md is printed from it. */
 export const runSettings = {
