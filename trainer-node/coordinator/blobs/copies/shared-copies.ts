@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ObjectFile, ObjectStore } from "../../../../common/objects/object-store.ts";
 import { ownerName } from "../../../blobs/blob-owners.ts";
-import type { ObjectFile, ObjectStore } from "../objects/object-store.ts";
 import type { SweptPlace } from "../sweep-blobs.ts";
 import { type BlobCopies, BlobsUnavailable } from "./blob-copies.ts";
 

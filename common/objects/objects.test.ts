@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock as clock } from "../../../../common/clock.ts";
-import { type S3Server, startS3Server } from "../../../../test/helpers/s3-server.ts";
+import { type S3Server, startS3Server } from "../../test/helpers/s3-server.ts";
+import { systemClock as clock } from "../clock.ts";
 import { openFolderObjects } from "./folder-objects.ts";
 import { objectStoreContract } from "./object-store-contract.ts";
 import { openS3Objects, type S3Options } from "./s3-objects.ts";

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 
 /**
- * Objects that all coordinators of an installation read and write: a folder of a shared file system, or a bucket of an S3 server. Every
- * adapter passes object-store-contract.ts.
+ * Objects that all coordinators, or all control planes, of an installation read and write: a folder of a shared file system, or a bucket of an S3
+ * server. Every adapter passes object-store-contract.ts.
  */
 export interface ObjectStore {
   /** The place, for logs and error messages. */
@@ -19,7 +19,7 @@ export interface ObjectStore {
   remove(key: string, signal?: AbortSignal): Promise<void>;
 }
 
-/** A file that becomes an object. Its SHA-256 is known, because every blob is stored under it. */
+/** A file that becomes an object. Its SHA-256 is known before it is sent. */
 export interface ObjectFile {
   readonly path: string;
   readonly bytes: number;
@@ -33,7 +33,7 @@ export interface ListedObject {
 
 const KEY = /^[A-Za-z0-9_.-]+(\/[A-Za-z0-9_.-]+)*$/;
 
-/** Keys are made by us from hashes and names of tenants; nothing else may become a path or a URL. */
+/** Keys are made by us from hashes, numbers, months and ids; nothing else may become a path or a URL. */
 export function requireKey(key: string): string {
   if (!KEY.test(key) || key.split("/").some((part) => part === "." || part === "..")) throw new Error(`${key.slice(0, 200)} is not a key`);
   return key;

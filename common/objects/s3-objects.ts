@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { Readable } from "node:stream";
-import { type AwsSigning, signAws } from "../../../../common/aws-signature.ts";
-import type { Clock } from "../../../../common/clock.ts";
-import { operatorFetch } from "../../../../common/operator-fetch.ts";
+import { type AwsSigning, signAws } from "../aws-signature.ts";
+import type { Clock } from "../clock.ts";
+import { operatorFetch } from "../operator-fetch.ts";
 import { type ListedObject, type ObjectFile, type ObjectStore, requireKey } from "./object-store.ts";
 
 export interface S3Options {

@@ -1,14 +1,15 @@
 import { createReadStream } from "node:fs";
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { orElse } from "../../../../common/ignore.ts";
-import { uniqueName } from "../../../../common/random.ts";
+import { orElse } from "../ignore.ts";
+import { uniqueName } from "../random.ts";
+import { syncFolder } from "../sync-folder.ts";
 import { type ListedObject, type ObjectStore, requireKey } from "./object-store.ts";
 
 const PARTIAL = ".partial-";
 const NOT_THERE = "there is no such object";
 
-/** Objects as files of a folder that all coordinators mount. */
+/** Objects as files of a folder, which all processes that share it mount. */
 export function openFolderObjects(folder: string): ObjectStore {
   const pathOf = (key: string): string => join(folder, requireKey(key));
   return {
@@ -16,11 +17,12 @@ export function openFolderObjects(folder: string): ObjectStore {
     put: async (key, file) => {
       const path = pathOf(key);
       const partial = join(dirname(path), `${PARTIAL}${uniqueName()}`);
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      const firstMade = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       try {
         await copyFile(file.path, partial);
         await flush(partial);
         await rename(partial, path);
+        await syncNames(path, firstMade);
       } finally {
         await rm(partial, { force: true });
       }
@@ -42,6 +44,15 @@ async function flush(path: string): Promise<void> {
     await file.datasync();
   } finally {
     await file.close();
+  }
+}
+
+/** Makes the name of a file durable, and the names of the folders that were made for it. */
+async function syncNames(path: string, firstMade: string | undefined): Promise<void> {
+  const last = dirname(firstMade ?? path);
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    await syncFolder(folder);
+    if (folder === last) return;
   }
 }
 
