@@ -21,6 +21,7 @@ import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
 import { secretSetting } from "../common/secret-files.ts";
 import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
 import { traceSettings } from "../common/tracing/trace-settings.ts";
+import { archiveSettings, requireOneArchive } from "./archive/archive-config.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
 import type { StripeSettings } from "./payments/stripe.ts";
 
@@ -33,6 +34,7 @@ export const controlSettings = {
   ...metricsSettings,
   ...drainSettings,
   ...traceSettings,
+  ...archiveSettings,
   CONTROL_PORT: portSetting(4100).describe("Port of the control plane (gRPC)."),
   CONTROL_HOST: z
     .string()
@@ -177,18 +179,6 @@ export const controlSettings = {
   BACKUPS_KEPT: countSetting(7, { min: 1, max: 1000 }).describe(
     "Newest backups in `BACKUP_DIR` that are retained; older ones are removed.",
   ),
-  USAGE_KEPT_DAYS: z.coerce.number("must be a whole number").int().min(7).max(36_500).optional().meta({
-    description: "Days that usage rows stay in the log, 7 or more. A month whose last day is older is moved to files in `ARCHIVE_DIR`.",
-    shownDefault: "for ever",
-  }),
-  ARCHIVE_DIR: z
-    .string()
-    .transform((path) => resolve(path))
-    .optional()
-    .meta({
-      description: "Folder of archived usage rows. Control planes that share a MongoDB should share it.",
-      shownDefault: "`DATA_DIR`/archive",
-    }),
   LOG_LEVEL: logLevelSetting,
 };
 
@@ -203,12 +193,12 @@ export function readControlConfig(environment: Environment) {
   const tls = readPeerTls(settings, "control-plane");
   requireTls(tls, { variable: "CONTROL_HOST", host: settings.controlHost });
   refuseMongoBackups(settings);
+  requireOneArchive(settings);
   return {
     ...settings,
     // Shared trainers give unpaid compute to every tenant, so an exposed platform has to opt in.
     ...openingsOf(settings),
     mongo: settings.mongodbUri ? { uri: settings.mongodbUri, database: settings.mongodbDatabase } : undefined,
-    archiveDir: settings.archiveDir ?? resolve(settings.dataDir, "archive"),
     publicUrl: (settings.publicUrl ?? `http://127.0.0.1:${settings.port}`).replace(/\/$/, ""),
     mail: { smtpUrl: settings.smtpUrl, from: settings.mailFrom },
     /** Trainer nodes that serve trained models: their addresses, and the token and secret they share with the gateway. */

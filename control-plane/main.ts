@@ -10,6 +10,7 @@ import { drainTimes, onShutdown, report, runMain } from "../common/process.ts";
 import { systemRandom as random } from "../common/random.ts";
 import { slotOf } from "../common/slots.ts";
 import { openExporter } from "../common/tracing/open-exporter.ts";
+import { openArchive } from "./archive/archive-config.ts";
 import { UsageArchiver } from "./archive/usage-archiver.ts";
 import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
@@ -114,7 +115,7 @@ await runMain("tributary control-plane", async () => {
     gateway,
     ...createLimits(config),
     backups: new Backups({ store, clock, config, secrets }),
-    archiver: new UsageArchiver({ store, clock, logger, instance: self.id, config }),
+    archiver: new UsageArchiver({ store, clock, logger, parts: openArchive(config, { clock, instance: self.id }), config }),
     verifications: new Verifications(),
   };
   let state: ProcessState = "starting";

@@ -33,7 +33,7 @@ export const s3KeySettings = {
   AWS_SESSION_TOKEN: secretSetting(z.string().min(1).optional().describe("Session token, if the keys of the bucket are temporary.")),
 };
 
-export interface S3Keys {
+interface S3Keys {
   readonly awsAccessKeyId?: string | undefined;
   readonly awsSecretAccessKey?: string | undefined;
   readonly awsSessionToken?: string | undefined;
@@ -46,7 +46,7 @@ export function requireS3Keys({ awsAccessKeyId, awsSecretAccessKey }: S3Keys, se
 }
 
 /** A bucket as the settings name it. */
-export interface S3Place {
+interface S3Place {
   readonly bucket: string;
   readonly endpoint: string | undefined;
   readonly region: string;

@@ -1,95 +1,120 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { link, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { toJson } from "../../common/json.ts";
-import { syncFolder } from "../../common/sync-folder.ts";
+import type { ObjectStore } from "../../common/objects/object-store.ts";
 import { writeHashed } from "../../common/write-hashed.ts";
-import type { UsageRow } from "../domain/records.ts";
 
-const PARTIAL = ".partial";
 const SUM = ".sha256";
-
-/** Where the parts of an organization's month are: gzip files of JSON lines, numbered from 1, each with its SHA-256 beside it. */
-export interface PartPlace {
-  /** The folder of the month. */
-  readonly folder: string;
-  readonly organizationId: string;
-}
-
-/** What the removal of an archived row needs of it. */
-export type ArchivedRow = Pick<UsageRow, "id" | "contentHash">;
+/** Releases before buckets wrote parts without the hash. */
+const PART = /\.(\d+)(?:\.([0-9a-f]{16}))?\.jsonl\.gz$/;
+const NAMED_DIGITS = 16;
 
 /**
- * The parts of a place, oldest first. Unfinished ones are removed: only the owner of the organization archives, so that their writer is dead or has
- * lost the slot, and must not complete them any more.
+ * The parts of an archive: gzip files of JSON lines, numbered from 1 within a series, each with its SHA-256 beside it. A part's name has the begin of
+ * its hash, so that a writer that lost its slot, and writes later than it should, never replaces a part of other content.
  */
-export async function openParts({ folder, organizationId }: PartPlace): Promise<string[]> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const own = (await readdir(folder)).filter((name) => name.startsWith(`${organizationId}.`));
-  for (const name of own.filter((name) => name.endsWith(PARTIAL))) await rm(join(folder, name), { force: true });
-  const numbers = own.flatMap((name) => /\.(\d+)\.jsonl\.gz$/.exec(name)?.[1] ?? []).map(Number);
-  return numbers.sort((left, right) => left - right).map((number) => join(folder, nameOf(organizationId, number)));
-}
+export class Parts {
+  readonly #objects: ObjectStore;
+  readonly #workFile: string;
 
-/** Writes the next part. It gets its name when it is whole and on disk, and never replaces another. */
-export async function writePart(
-  { folder, organizationId }: PartPlace,
-  { number, writer, rows }: { number: number; writer: string; rows: AsyncIterable<UsageRow> },
-): Promise<string> {
-  const path = join(folder, nameOf(organizationId, number));
-  const partial = `${path}.${writer}${PARTIAL}`;
-  const gzip = createGzip();
-  await Promise.all([pipeline(Readable.from(linesOf(rows)), gzip), writeHashed(partial, gzip, "w")]);
-  await link(partial, path);
-  await rm(partial);
-  await syncFolder(folder);
-  return path;
-}
+  /** `workFile` is a path on this machine that no other process uses; a part is there until the storage has it. */
+  constructor({ objects, workFile }: { objects: ObjectStore; workFile: string }) {
+    this.#objects = objects;
+    this.#workFile = workFile;
+  }
 
-const nameOf = (organizationId: string, number: number): string => `${organizationId}.${number}.jsonl.gz`;
+  /** The keys of a series' parts, oldest first. A series is a path such as `usage/2026-08/org_1`. */
+  async list(series: string): Promise<string[]> {
+    const found: string[] = [];
+    for await (const { key } of this.#objects.list(`${series}.`)) if (PART.test(key)) found.push(key);
+    return found.sort((left, right) => numberOf(left) - numberOf(right) || (left < right ? -1 : 1));
+  }
 
-async function* linesOf(rows: AsyncIterable<UsageRow>): AsyncIterable<string> {
-  for await (const row of rows) yield `${toJson(row)}\n`;
-}
+  /** Writes the part after the given ones. Resolves with its key when it is whole and durable. */
+  async write(series: string, { after, rows }: { after: readonly string[]; rows: AsyncIterable<object> }): Promise<string> {
+    const gzip = createGzip();
+    await mkdir(dirname(this.#workFile), { recursive: true, mode: 0o700 });
+    try {
+      const [, file] = await Promise.all([pipeline(Readable.from(linesOf(rows)), gzip), writeHashed(this.#workFile, gzip, "w")]);
+      const number = 1 + numberOf(after.at(-1) ?? "");
+      const key = `${series}.${number}.${file.sha256.slice(0, NAMED_DIGITS)}.jsonl.gz`;
+      await this.#objects.put(key, { path: this.#workFile, ...file });
+      return key;
+    } finally {
+      await rm(this.#workFile, { force: true });
+    }
+  }
 
-/** Reads a part back from the disk and compares it with its sum. A part whose writer died before it wrote the sum gets it now. */
-export async function checkPart(path: string): Promise<void> {
-  const hash = createHash("sha256");
-  await pipeline(createReadStream(path), hash);
-  const line = `${hash.digest("hex")}  ${basename(path)}\n`;
-  const expected = await readIfPresent(path + SUM);
-  if (expected === undefined) return writeSum(path, line);
-  if (expected !== line)
-    throw new Error(`${path} differs from its SHA-256; nothing of it is removed from the log. Restore or move the file.`);
-}
+  /** Reads a part back and compares it with its sum. A part whose writer died before it wrote the sum gets it now. */
+  async check(key: string): Promise<void> {
+    const hash = createHash("sha256");
+    await pipeline(await this.#open(key), hash);
+    const sum = hash.digest("hex");
+    const line = `${sum}  ${key.slice(key.lastIndexOf("/") + 1)}\n`;
+    const expected = await this.#sumOf(key);
+    const isNamed = sum.startsWith(PART.exec(key)?.[2] ?? "");
+    if (!isNamed || (expected !== undefined && expected !== line)) {
+      const where = `${key} in ${this.#objects.name}`;
+      throw new Error(`${where} differs from its SHA-256; nothing of it is removed from the log. Restore or move the file.`);
+    }
+    if (expected === undefined) await this.#writeSum(key, line);
+  }
 
-async function writeSum(path: string, line: string): Promise<void> {
-  const partial = `${path}${SUM}${PARTIAL}`;
-  await writeHashed(partial, Readable.from([Buffer.from(line)]), "w");
-  await rename(partial, path + SUM);
-  await syncFolder(dirname(path));
-}
+  /** The rows of a part. */
+  async *read<Row>(key: string): AsyncGenerator<Row> {
+    const text = createGunzip();
+    const read = pipeline(await this.#open(key), text);
+    const lines = createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const line of lines) yield JSON.parse(line) as Row;
+    await read;
+  }
 
-async function readIfPresent(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw thrown;
+  async #open(key: string): Promise<Readable> {
+    const content = await this.#objects.open(key);
+    if (!content) throw new Error(`${key} is not in ${this.#objects.name} any more; nothing of it is removed from the log.`);
+    return content;
+  }
+
+  async #sumOf(key: string): Promise<string | undefined> {
+    const content = await this.#objects.open(key + SUM);
+    return content && (await textOf(content));
+  }
+
+  async #writeSum(key: string, line: string): Promise<void> {
+    try {
+      const file = await writeHashed(this.#workFile, Readable.from([Buffer.from(line)]), "w");
+      await this.#objects.put(key + SUM, { path: this.#workFile, ...file });
+    } finally {
+      await rm(this.#workFile, { force: true });
+    }
   }
 }
 
-/** The rows of a part. */
-export async function* readPart(path: string): AsyncGenerator<ArchivedRow> {
-  const source = createReadStream(path);
-  const text = createGunzip();
-  const read = pipeline(source, text);
-  const lines = createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY });
-  for await (const line of lines) yield JSON.parse(line) as ArchivedRow;
-  await read;
+const numberOf = (key: string): number => Number(PART.exec(key)?.[1] ?? 0);
+
+async function* linesOf(rows: AsyncIterable<object>): AsyncIterable<string> {
+  for await (const row of rows) yield `${toJson(row)}\n`;
+}
+
+async function textOf(content: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of content) chunks.push(Buffer.from(chunk as Uint8Array));
+  return Buffer.concat(chunks).toString();
+}
+
+/** Rows in groups of a size. */
+export async function* batchesOf<Row>(rows: AsyncIterable<Row>, size: number): AsyncGenerator<Row[]> {
+  let batch: Row[] = [];
+  for await (const row of rows) {
+    batch.push(row);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { type Clock, pause } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageRow } from "../domain/records.ts";
@@ -7,7 +6,7 @@ import { inPages } from "../proof/pages.ts";
 import { collect } from "../stores/page.ts";
 import { isOwn, organizationScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
-import { type ArchivedRow, checkPart, openParts, type PartPlace, readPart, writePart } from "./parts.ts";
+import { batchesOf, type Parts } from "./parts.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SIZES = {
@@ -22,10 +21,12 @@ interface Deps {
   readonly store: Store;
   readonly clock: Pick<Clock, "sleep">;
   readonly logger: Pick<Logger, "info">;
-  /** Names this process. */
-  readonly instance: string;
-  readonly config: { readonly archiveDir: string; readonly usageKeptDays: number | undefined };
+  readonly parts: Parts;
+  readonly config: { readonly usageKeptDays?: number | undefined };
 }
+
+/** What the removal of an archived row needs of it. */
+type ArchivedRow = Pick<UsageRow, "id" | "contentHash">;
 
 /**
  * Moves usage rows of whole months that are older than USAGE_KEPT_DAYS to files. Only rows that a checked file contains are removed, by their ids, so
@@ -87,14 +88,15 @@ export class UsageArchiver {
   }
 
   async #archiveMonth(organizationId: string, { month, signal }: { month: number; signal: AbortSignal }): Promise<void> {
-    const { store, logger, config, instance } = this.#deps;
-    const place: PartPlace = { folder: join(config.archiveDir, "usage", monthName(month)), organizationId };
-    const parts = await openParts(place);
-    for (const part of parts) await this.#removeRows(part, { organizationId, month, signal });
+    const { store, logger, parts } = this.#deps;
+    const series = `usage/${monthName(month)}/${organizationId}`;
+    const written = await parts.list(series);
+    for (const part of written) await this.#removeRows(part, { organizationId, month, signal });
     const range = { index: "byOrganization", equals: [organizationId], from: monthStart(month), before: monthEnd(month) } as const;
-    for (let number = numberAfter(parts); ((await this.#oldestOf(organizationId)) ?? range.before) < range.before; number++) {
+    while (((await this.#oldestOf(organizationId)) ?? range.before) < range.before) {
       const rows = firstRows(inPages(store, "usage", { range, signal }), this.#sizes.partRows);
-      const part = await writePart(place, { number, writer: instance, rows });
+      const part = await parts.write(series, { after: written, rows });
+      written.push(part);
       const removed = await this.#removeRows(part, { organizationId, month, signal });
       logger.info({ file: part, rows: removed }, "archived usage rows");
     }
@@ -102,10 +104,10 @@ export class UsageArchiver {
 
   /** Removes the rows that a part contains and the log still has, in small transactions. */
   async #removeRows(part: string, of: { organizationId: string; month: number; signal: AbortSignal }): Promise<number> {
-    const { store, clock } = this.#deps;
-    await checkPart(part);
+    const { store, clock, parts } = this.#deps;
+    await parts.check(part);
     let removed = 0;
-    for await (const batch of batchesOf(readPart(part), this.#sizes.rowsATransaction)) {
+    for await (const batch of batchesOf(parts.read<ArchivedRow>(part), this.#sizes.rowsATransaction)) {
       of.signal.throwIfAborted();
       const found = await store.getMany("usage", idsOf(batch));
       if (found.every((row) => row === undefined)) continue;
@@ -116,10 +118,6 @@ export class UsageArchiver {
     }
     return removed;
   }
-}
-
-function numberAfter(parts: readonly string[]): number {
-  return 1 + Number(/\.(\d+)\.jsonl\.gz$/.exec(parts.at(-1) ?? "")?.[1] ?? 0);
 }
 
 /** Removes the rows of a batch that the log has as they were archived, and counts them in the organization's record. */
@@ -162,15 +160,4 @@ async function* firstRows(pages: AsyncIterable<UsageRow[]>, limit: number): Asyn
     left -= page.length;
     if (left <= 0) return;
   }
-}
-
-async function* batchesOf<Item>(items: AsyncIterable<Item>, size: number): AsyncGenerator<Item[]> {
-  let batch: Item[] = [];
-  for await (const item of items) {
-    batch.push(item);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

@@ -4,6 +4,7 @@ import type { CallContext } from "../../common/grpc/server.ts";
 import { newId } from "../../common/ids.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
+import { openArchive } from "../archive/archive-config.ts";
 import { UsageArchiver } from "../archive/usage-archiver.ts";
 import { Backups } from "../backup/backups.ts";
 import { readControlConfig } from "../config.ts";
@@ -165,7 +166,7 @@ function createDeps(given: {
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
     backups: new Backups({ store, clock, config, secrets }),
-    archiver: new UsageArchiver({ store, clock, logger: silentLogger, instance: "test", config }),
+    archiver: new UsageArchiver({ store, clock, logger: silentLogger, parts: openArchive(config, { clock, instance: "test" }), config }),
     verifications: new Verifications(),
   };
 }

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { openFolderObjects } from "../../common/objects/folder-objects.ts";
+import { readControlConfig } from "../config.ts";
+import { Parts } from "./parts.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-parts-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const archive = join(folder, "archive");
+const partsOf = (writer: string) => new Parts({ objects: openFolderObjects(archive), workFile: join(folder, writer) });
+const SERIES = "usage/2026-08/org_1";
+
+async function* rowsOf(...ids: string[]): AsyncGenerator<{ id: string }> {
+  for (const id of ids) yield { id };
+}
+
+async function idsIn(parts: Parts, key: string): Promise<string[]> {
+  await parts.check(key);
+  const ids: string[] = [];
+  for await (const { id } of parts.read<{ id: string }>(key)) ids.push(id);
+  return ids;
+}
+
+test("two writers of one number never replace each other's part, and the next part has the number after it", async () => {
+  const [owner, late] = [partsOf("owner"), partsOf("late")];
+  const first = await owner.write(SERIES, { after: [], rows: rowsOf("a", "b") });
+  await late.write(SERIES, { after: [], rows: rowsOf("a") });
+  const found = await owner.list(SERIES);
+  expect(await idsIn(owner, first)).toEqual(["a", "b"]);
+  expect((await Promise.all(found.map((key) => idsIn(owner, key)))).sort()).toEqual([["a"], ["a", "b"]]);
+  expect(await owner.write(SERIES, { after: found, rows: rowsOf("c") })).toMatch(/org_1\.2\.[0-9a-f]{16}\.jsonl\.gz$/);
+});
+
+test("a part of a release without the hash in its name is read, and belongs to its series only", async () => {
+  const parts = partsOf("old");
+  const key = "usage/2026-08/org_10.1.jsonl.gz";
+  writeFileSync(join(archive, key), gzipSync('{"id":"old"}\n'));
+  expect(await parts.list("usage/2026-08/org_10")).toEqual([key]);
+  expect(await idsIn(parts, key)).toEqual(["old"]);
+  expect(await parts.list(SERIES)).not.toContain(key);
+});
+
+test("an archive has one place, and a bucket needs its keys", () => {
+  const problemOf = (environment: Record<string, string>) => {
+    try {
+      readControlConfig(environment);
+      return "";
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const bucket = { ARCHIVE_S3_BUCKET: "archive" };
+  const keys = { AWS_ACCESS_KEY_ID: "key", AWS_SECRET_ACCESS_KEY: "secret" };
+  expect(problemOf({ ...bucket, ...keys })).toBe("");
+  expect(problemOf(bucket)).toContain("AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY: must be set with ARCHIVE_S3_BUCKET");
+  expect(problemOf({ ...bucket, ...keys, ARCHIVE_DIR: "/archive" })).toContain("ARCHIVE_DIR, ARCHIVE_S3_BUCKET: set one of them");
+});
