@@ -9,6 +9,7 @@ import type { PeerTls } from "../common/peers/tls.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
+import { ContentsServiceService } from "../proto/gen/tributary/contents/v1/contents.ts";
 import { IdentityServiceService } from "../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -26,6 +27,7 @@ import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webho
 import { accessHandlers, type MasterKey } from "./services/access/service.ts";
 import { auditHandlers } from "./services/audit/service.ts";
 import { catalogHandlers } from "./services/catalog/service.ts";
+import { contentsHandlers } from "./services/contents/service.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { identityHandlers } from "./services/identity/service.ts";
 import { keysHandlers } from "./services/keys/service.ts";
@@ -47,6 +49,7 @@ const SERVICES = [
   "access",
   "audit",
   "catalog",
+  "contents",
   "identity",
   "keys",
   "ledger",
@@ -80,6 +83,7 @@ export async function startServer(
   addService(server, AccessServiceService, accessHandlers(deps, master), admitted);
   addService(server, AuditServiceService, auditHandlers(deps), admitted);
   addService(server, CatalogServiceService, catalogHandlers(deps), admitted);
+  addService(server, ContentsServiceService, contentsHandlers(deps), admitted);
   addService(server, IdentityServiceService, identityHandlers(deps), admitted);
   addService(server, KeysServiceService, keysHandlers(deps), admitted);
   addService(server, LedgerServiceService, ledgerHandlers(deps), admitted);

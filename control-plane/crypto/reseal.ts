@@ -17,18 +17,22 @@ type HasSealed<T> = T extends readonly (infer Element)[]
     : false;
 type SealedCollection = { [Name in CollectionName]: true extends HasSealed<Records[Name]> ? Name : never }[CollectionName];
 
-/** Every collection with sealed values; the type refuses a table that lacks one. */
-const SEALED: Readonly<Record<SealedCollection, true>> = {
-  providers: true,
-  secondFactors: true,
-  webhooks: true,
-  mcpServers: true,
-  federations: true,
-  trainerNodes: true,
-  idempotency: true,
+const PAGE = 200;
+/** For records of up to 200 KB. */
+const SMALL_PAGE = 10;
+
+/** Every collection with sealed values, and how many of its records are read at once; the type refuses a table that lacks one. */
+const SEALED: Readonly<Record<SealedCollection, number>> = {
+  providers: PAGE,
+  secondFactors: PAGE,
+  webhooks: PAGE,
+  mcpServers: PAGE,
+  federations: PAGE,
+  trainerNodes: PAGE,
+  idempotency: PAGE,
+  callContents: SMALL_PAGE,
 };
 
-const PAGE = 200;
 /** Small transactions, so that no settlement waits for long. */
 const PER_TRANSACTION = 20;
 
@@ -44,9 +48,10 @@ export async function reseal(deps: { store: Store; keyring: Keyring; logger: Log
 
 async function resealCollection(name: SealedCollection, deps: { store: Store; keyring: Keyring; logger: Logger }): Promise<number> {
   const { store, keyring, logger } = deps;
+  const limit = SEALED[name];
   let count = 0;
   for (let after: string | number | undefined; ; ) {
-    const page = await collect(store.scan(name, { limit: PAGE, ...(after === undefined ? {} : { after: [after] }) }));
+    const page = await collect(store.scan(name, { limit, ...(after === undefined ? {} : { after: [after] }) }));
     const stale = page.filter((record) => countStale(record, { keyring, logger, name }) > 0);
     for (const ofScope of Map.groupBy(stale, (record) => scopeOf(name, record, store.slots)).values()) {
       for (let start = 0; start < ofScope.length; start += PER_TRANSACTION) {
@@ -55,7 +60,7 @@ async function resealCollection(name: SealedCollection, deps: { store: Store; ke
     }
     count += stale.length;
     after = page.at(-1)?.id;
-    if (page.length < PAGE) return count;
+    if (page.length < limit) return count;
   }
 }
 

@@ -63,6 +63,7 @@ async function fill(seal: () => string): Promise<void> {
     sealedSecret: seal(),
   });
   await put("idempotency", { id: "idem_1", requestHash: "h", sealedAnswer: seal(), expiresAt: 9e12 });
+  await put("callContents", { id: "call_1", organizationId: "org_1", createdAt: 1, expiresAt: 9e12, sealedContent: seal() });
   const participants = [
     { id: "a", sealedSecret: seal(), sealedToken: seal() },
     { id: "b", sealedSecret: seal() },
@@ -71,7 +72,7 @@ async function fill(seal: () => string): Promise<void> {
 }
 
 async function sealedTexts(): Promise<string[]> {
-  const names = ["providers", "secondFactors", "webhooks", "trainerNodes", "idempotency", "federations"] as const;
+  const names = ["providers", "secondFactors", "webhooks", "trainerNodes", "idempotency", "federations", "callContents"] as const;
   const texts: string[] = [];
   for (const name of names) {
     for await (const record of opened.store.scan(name)) {
@@ -98,9 +99,9 @@ test("after a rotation the new root secret alone opens every sealed value, and e
   await fill(() => before.keyring.seal(Buffer.from("plain")));
   const hashes = [before.keyring.keyHash(Buffer.from("key")), before.keyring.tokenHash("token")];
   const during = await plane({ key: "new", previous: "old" });
-  expect((await sealedTexts()).map((text) => during.keyring.open(text).toString())).toEqual(Array.from({ length: 9 }, () => "plain"));
+  expect((await sealedTexts()).map((text) => during.keyring.open(text).toString())).toEqual(Array.from({ length: 10 }, () => "plain"));
   await during.step(1);
-  expect([opens("old", await sealedTexts()), opens("new", await sealedTexts())]).toEqual([0, 9]);
+  expect([opens("old", await sealedTexts()), opens("new", await sealedTexts())]).toEqual([0, 10]);
   await during.step(2);
   expect(during.logged.at(-1)).toMatch(/SECRET_KEY_PREVIOUS can be removed/);
   const after = await plane({ key: "new" });
@@ -127,12 +128,12 @@ test("a pass that ends half way is continued by the next start, and until then t
   await expect(killed.step(1)).rejects.toThrow("the process is killed");
   const left = opens("old", await sealedTexts());
   expect(left).toBeGreaterThan(0);
-  expect(left).toBeLessThan(9);
+  expect(left).toBeLessThan(10);
   await expect(plane({ key: "new" })).rejects.toThrow(/not finished/);
   const next = await plane({ key: "new", previous: "old" });
   await next.step(2);
   await next.step(3);
-  expect(opens("new", await sealedTexts())).toBe(9);
+  expect(opens("new", await sealedTexts())).toBe(10);
   await expect(plane({ key: "new" })).resolves.toBeDefined();
 });
 
@@ -156,7 +157,7 @@ test("records of a slot are sealed again by its owner, and the rotation is not f
   const owner = await plane({ key: "new", previous: "old" });
   await owner.step(4);
   await other.step(5);
-  expect(opens("new", await sealedTexts())).toBe(9);
+  expect(opens("new", await sealedTexts())).toBe(10);
   expect(other.logged.at(-1)).toMatch(/can be removed/);
 });
 

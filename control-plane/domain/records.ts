@@ -4,6 +4,7 @@
 import type { Price, PriceUnit } from "../../common/pricing.ts";
 import type { UsageStatus } from "../../common/usage-status.ts";
 import type { Budget } from "./budget-records.ts";
+import type { ContentSetting } from "./call-contents.ts";
 
 /** Rate limits of one subject over all its calls; an absent field is no limit. */
 export interface RateLimits {
@@ -57,7 +58,7 @@ export interface SessionClient {
 }
 
 /** A tenant: it owns teams, credits and the ledger account. */
-export interface Organization extends RateLimits, Budget {
+export interface Organization extends RateLimits, Budget, ContentSetting {
   id: string;
   name: string;
   ownerId: number;
@@ -130,7 +131,7 @@ export interface Invitation {
 }
 
 /** A credential for inference calls of one team. */
-export interface ApiKey extends RateLimits, Budget {
+export interface ApiKey extends RateLimits, Budget, ContentSetting {
   id: string;
   /** HMAC of the secret's SHA-256, used for look-up. The secret itself is not stored. */
   hash: string;

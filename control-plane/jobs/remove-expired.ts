@@ -4,6 +4,8 @@ import type { Range, Store, Transaction } from "../stores/store.ts";
 
 /** Small transactions, so that removals never delay a settlement for long. */
 const BATCH = 500;
+/** For records of up to 200 KB. */
+const SMALL_BATCH = 20;
 
 const EXPIRING = [
   "sessions",
@@ -16,6 +18,7 @@ const EXPIRING = [
   "payments",
   "paymentEvents",
   "deliveries",
+  "callContents",
 ] as const;
 
 type Expiring = (typeof EXPIRING)[number];
@@ -42,13 +45,14 @@ export async function removeWhile<Name extends Expiring | "feed">(
   store: Store,
   { collection, range, remove }: { collection: Name; range: Range<Name>; remove: (tx: Transaction, id: never) => Promise<void> },
 ): Promise<void> {
+  const limit = collection === "callContents" ? SMALL_BATCH : BATCH;
   for (;;) {
-    const records = await collect(store.scan(collection, { ...range, limit: BATCH }));
+    const records = await collect(store.scan(collection, { ...range, limit }));
     const own = records.filter((record) => isOwn(store, scopeOf(collection, record, store.slots)));
     if (own.length === 0) return;
     await store.transaction(scopesOf(collection, own, store.slots), async (tx) => {
       for (const { id } of own) await remove(tx, id as never);
     });
-    if (records.length < BATCH) return;
+    if (records.length < limit) return;
   }
 }

@@ -2,6 +2,7 @@ import { ownerOf, type PeerRole } from "../../common/peers/peer.ts";
 import { AccessServiceService } from "../../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { ContentsServiceService } from "../../proto/gen/tributary/contents/v1/contents.ts";
 import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -34,6 +35,7 @@ const SERVICES: readonly (readonly [Methods, Roles])[] = [
   [RatesServiceService, ["control-plane"]],
   [AuditServiceService, PEOPLE],
   [CatalogServiceService, PEOPLE],
+  [ContentsServiceService, PEOPLE],
   [IdentityServiceService, PEOPLE],
   [KeysServiceService, PEOPLE],
   [LedgerServiceService, PEOPLE],
@@ -52,6 +54,7 @@ const training = TrainingServiceService;
 /** Methods that differ from their service. */
 const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
   [SystemServiceService.reportEdge, EDGE],
+  [ContentsServiceService.storeContents, EDGE],
   // With headers, which are secrets of organizations.
   [McpServiceService.findServers, EDGE],
   // Participants with a join token come through edges.

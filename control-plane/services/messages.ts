@@ -8,6 +8,7 @@ import type { PageMeta } from "../../proto/gen/tributary/paging/v1/paging.ts";
 import type { TeamMember as TeamMemberMessage, Team as TeamMessage } from "../../proto/gen/tributary/teams/v1/teams.ts";
 import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, periodEnd, spentOf } from "../domain/budgets.ts";
+import { DEFAULT_CONTENT_DAYS } from "../domain/call-contents.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { ApiKey, Organization, Role, Team, User } from "../domain/records.ts";
@@ -93,6 +94,8 @@ export async function organizationMessage(
     updatedAt: date(organization.updatedAt),
     limits: rateLimitsOf(organization),
     budget,
+    logContent: organization.logContent ?? false,
+    logContentDays: organization.logContentDays ?? DEFAULT_CONTENT_DAYS,
   };
 }
 
@@ -175,6 +178,8 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
     createdAt: date(key.createdAt),
     lastUsedAt: optionalDate(use?.lastUsedAt),
     expiresAt: optionalDate(key.expiresAt),
+    logContent: key.logContent,
+    logContentDays: key.logContentDays,
   };
 }
 

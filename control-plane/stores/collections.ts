@@ -1,4 +1,5 @@
 import type { BudgetUse } from "../domain/budget-records.ts";
+import type { CallContentRecord } from "../domain/call-contents.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
 import type { Anchor, OutboxRow } from "../domain/ledger-records.ts";
@@ -34,6 +35,7 @@ export interface Records {
   purchases: records.Purchase;
   usage: records.UsageRow;
   usageArchives: UsageArchive;
+  callContents: CallContentRecord;
   rollups: records.Rollup;
   audit: records.AuditEntry;
   feed: records.FeedRow;
@@ -127,6 +129,7 @@ export const INDEXES = {
     byKey: { fields: ["apiKeyId", "createdAt"], span: ROW_SPAN_MS },
   },
   usageArchives: {},
+  callContents: { byExpiry: { fields: ["expiresAt"] } },
   rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
   audit: {},
   feed: {},

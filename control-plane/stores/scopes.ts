@@ -109,6 +109,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   // Each is claimed, changed and removed by itself.
   notices: "any",
   deliveries: "any",
+  callContents: "any",
   idempotency: "any",
   trainerNodes: "any",
   dataSets: "any",

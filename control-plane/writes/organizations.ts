@@ -16,7 +16,8 @@ export async function followSettings(
   if (after === before) return;
   await followBudget(tx, { kind: "organization", id: after.id, organizationIds: [after.id] }, { before, after }, now);
   // Whether an edge may lease credit depends on the budget.
-  if ((before.maxBudget === undefined) !== (after.maxBudget === undefined)) {
+  const isLimitedAnew = (before.maxBudget === undefined) !== (after.maxBudget === undefined);
+  if (isLimitedAnew || before.logContent !== after.logContent) {
     await appendChange(tx, { kind: "organization", subject: after.id }, now);
   }
   if (after.lowBalanceThreshold === before.lowBalanceThreshold) return;

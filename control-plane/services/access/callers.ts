@@ -1,5 +1,6 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Budget } from "../../domain/budget-records.ts";
+import { contentSettingOf } from "../../domain/call-contents.ts";
 import { higher } from "../../domain/permissions.ts";
 import { hasLimit } from "../../domain/rate-limits.ts";
 import type { ApiKey, RateLimits, Team } from "../../domain/records.ts";
@@ -47,6 +48,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     isAdmin: true,
     role: "owner",
     isLimited: await isLimited(deps.store, { team, userId: admin.id }),
+    logContent: contentSettingOf(await deps.store.get("organizations", admin.organizationId), undefined).isStored,
     guardrails: [...(team.guardrails ?? [])],
   };
 }
@@ -66,9 +68,10 @@ async function callerMessage(
   reader: Reader,
   { key, team, until }: { key: ApiKey; team: Team; until: number | undefined },
 ): Promise<Caller> {
-  const [organization, member] = await Promise.all([
+  const [organization, member, setting] = await Promise.all([
     reader.get("organizationMembers", `${team.organizationId}/${key.createdBy}`),
     reader.get("teamMembers", `${team.id}/${key.createdBy}`),
+    reader.get("organizations", team.organizationId),
   ]);
   return {
     keyId: key.id,
@@ -85,6 +88,7 @@ async function callerMessage(
     isAdmin: false,
     role: higher(organization?.role, member?.role) ?? "member",
     guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
+    logContent: contentSettingOf(setting, key).isStored,
     isLimited: isBounded(key) || (await isLimited(reader, { team, userId: key.createdBy })),
   };
 }

@@ -13,6 +13,7 @@ import {
 } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import type { Budget } from "../../domain/budget-records.ts";
 import { withBudget } from "../../domain/budgets.ts";
+import { manages } from "../../domain/permissions.ts";
 import type { ApiKey, Team } from "../../domain/records.ts";
 import { readPage } from "../../stores/page.ts";
 import { organizationScope, type Scope } from "../../stores/scopes.ts";
@@ -22,6 +23,7 @@ import { appendChange } from "../../writes/feed.ts";
 import { deleteKey, keyFacts } from "../../writes/keys.ts";
 import { notify } from "../../writes/notices.ts";
 import { type Actor, requireActor } from "../actor.ts";
+import { checkContentDays } from "../contents/content-days.ts";
 import type { ControlDeps } from "../deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "../messages.ts";
 import { mayManageKey, requireTeam, teamScopes, visibleTeamIds } from "../teams/access.ts";
@@ -69,6 +71,7 @@ const createKey =
       { actor, codec: CreateKeyResponse, scopes: ["identity", ...(await teamScopes(deps.store, request.teamId))] },
       async ({ tx, now, audit }) => {
         const { team } = await requireTeam(tx, actor, request.teamId);
+        await checkContentSetting(tx, actor, { organizationId: team.organizationId, limits: request.limits });
         if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
           throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
         }
@@ -92,7 +95,7 @@ const createKey =
           action: "key.create",
           target: key.id,
           organizationId: key.organizationId,
-          details: { name: key.name, teamId: team.id },
+          details: { name: key.name, teamId: team.id, ...contentSettings(key) },
         });
         return { apiKey: await keyMessage(tx, key, now), key: secret };
       },
@@ -108,11 +111,17 @@ const updateKey =
     const scopes: Scope[] = ["identity", ...(found ? [organizationScope(deps.store, found.organizationId)] : [])];
     return write(deps, context, { actor, codec: UpdateKeyResponse, scopes }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
+      await checkContentSetting(tx, actor, { organizationId: key.organizationId, limits: request.limits });
       const updated = withLimits({ ...key, name: request.name ?? key.name }, request.limits);
       await tx.put("keys", updated);
       await followKeyBudget(tx, { before: key, after: updated }, now);
       await appendChange(tx, { kind: "key", subject: key.id }, now);
-      await audit({ action: "key.update", target: key.id, organizationId: key.organizationId, details: { name: updated.name } });
+      await audit({
+        action: "key.update",
+        target: key.id,
+        organizationId: key.organizationId,
+        details: { name: updated.name, ...contentSettings(updated) },
+      });
       return { apiKey: await keyMessage(tx, updated, now) };
     });
   };
@@ -204,13 +213,37 @@ async function followKeyBudget(tx: Transaction, { before, after }: { before: Bud
 
 function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
   if (!limits) return key;
-  const { rpm, tpm, maxParallelRequests } = limits;
+  const { rpm, tpm, maxParallelRequests, logContent, logContentDays } = limits;
+  checkContentDays(logContentDays);
   const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names };
-  const given = { ...lists, rpm, tpm, maxParallelRequests, expiresAt: limits.expiresAt?.getTime() };
+  const given = { ...lists, rpm, tpm, maxParallelRequests, expiresAt: limits.expiresAt?.getTime(), logContent, logContentDays };
   const clear = new Set(limits.clear);
   const budget = { maxBudget: limits.maxBudget, period: limits.budgetPeriod, clear: clear.has("maxBudget") };
   const changed: ApiKey = withBudget({ ...key, ...defined(given) }, budget);
   return Object.fromEntries(Object.entries(changed).filter(([name]) => !CLEARABLE.has(name) || !clear.has(name))) as unknown as ApiKey;
 }
 
-const CLEARABLE: ReadonlySet<string> = new Set(["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "expiresAt"]);
+const CONTENT_SETTINGS = ["logContent", "logContentDays"] as const;
+const CLEARABLE: ReadonlySet<string> = new Set([
+  "models",
+  "guardrails",
+  "rpm",
+  "tpm",
+  "maxParallelRequests",
+  "expiresAt",
+  ...CONTENT_SETTINGS,
+]);
+
+/** What is stored of prompts is not for every creator of a key to decide. */
+async function checkContentSetting(reader: Reader, actor: Actor, { organizationId, limits }: ContentChange): Promise<void> {
+  if (!limits || !CONTENT_SETTINGS.some((name) => limits[name] !== undefined || limits.clear.includes(name))) return;
+  const member = await reader.get("organizationMembers", `${organizationId}/${actor.user.id}`);
+  if (!manages(member?.role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change logContent of a key.");
+}
+
+interface ContentChange {
+  readonly organizationId: string;
+  readonly limits: KeyLimits | undefined;
+}
+
+const contentSettings = ({ logContent, logContentDays }: ApiKey) => defined({ logContent, logContentDays });

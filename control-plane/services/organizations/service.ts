@@ -13,6 +13,7 @@ import { organizationScope } from "../../stores/scopes.ts";
 import { fileBytes } from "../../writes/file-bytes.ts";
 import { followSettings } from "../../writes/organizations.ts";
 import { requireActor } from "../actor.ts";
+import { checkContentDays } from "../contents/content-days.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, organizationMessage, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
@@ -106,12 +107,15 @@ function changesOf(request: {
   name?: string | undefined;
   timezone?: string | undefined;
   lowBalanceThreshold?: bigint | undefined;
+  logContent?: boolean | undefined;
+  logContentDays?: number | undefined;
 }): Partial<Organization> {
   if (request.timezone !== undefined && !isTimezone(request.timezone)) {
     throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, {
       details: [{ path: "body.timezone", message: "must be an IANA name" }],
     });
   }
-  const { name, timezone, lowBalanceThreshold } = request;
-  return defined({ name, timezone, lowBalanceThreshold });
+  const { name, timezone, lowBalanceThreshold, logContent, logContentDays } = request;
+  checkContentDays(logContentDays);
+  return defined({ name, timezone, lowBalanceThreshold, logContent, logContentDays });
 }
