@@ -1,5 +1,6 @@
 import type { Credit } from "../credit/credit.ts";
 import type { CallCounts } from "./call-counts.ts";
+import type { Contents } from "./content/contents.ts";
 import type { Tracing } from "./tracing/tracing.ts";
 
 /** Credit that counts and traces how calls end. */
@@ -10,7 +11,13 @@ export interface CountedCredit extends Credit {
 
 const FAILED_KEPT = 1000;
 
-export function counted(credit: Credit, counts: Pick<CallCounts, "count">, tracing?: Tracing): CountedCredit {
+export interface CountedDeps {
+  readonly counts: Pick<CallCounts, "count">;
+  readonly contents?: Pick<Contents, "settling"> | undefined;
+  readonly tracing?: Tracing | undefined;
+}
+
+export function counted(credit: Credit, { counts, contents, tracing }: CountedDeps): CountedCredit {
   const failed = new Set<string>();
   const fail = (callId: string) => {
     failed.add(callId);
@@ -21,6 +28,7 @@ export function counted(credit: Credit, counts: Pick<CallCounts, "count">, traci
     settle: (log) => {
       counts.count(log);
       if (log.status === "error") fail(log.callId);
+      contents?.settling(log);
       tracing?.settling(log);
       return credit.settle(log);
     },

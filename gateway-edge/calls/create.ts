@@ -23,6 +23,8 @@ import { createAwsSigner } from "../upstream/transports/sign-aws.ts";
 import { createSend } from "../upstream/transports/upstream.ts";
 import { createUpstreamGuard, type UpstreamGuard } from "../upstream/transports/upstream-guard.ts";
 import { CallCounts, type CallSlot } from "./call-counts.ts";
+import type { ContentFigures } from "./content/content-lane.ts";
+import { Contents } from "./content/contents.ts";
 import { counted } from "./counted-credit.ts";
 import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
@@ -64,6 +66,7 @@ export interface Inference {
 
 export interface InferenceFigures extends LayerFigures {
   readonly calls: readonly CallSlot[];
+  readonly contents: ContentFigures;
   readonly journal: JournalFigures;
   readonly leases: LeaseFigures;
   readonly mirrorAgeMs: number;
@@ -88,7 +91,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
   const counts = new CallCounts();
-  const { planes, credit, flush } = await openPlanes(deps, { edgeId, counts, given: parts.credit });
+  const { planes, credit, contents, flush } = await openPlanes(deps, { edgeId, counts, given: parts.credit });
   const refusals = new Refusals({ credit, clock, logger });
   const routing = createRouter({ clock, random, onFailed: (deploymentId, status) => counts.countFailed(deploymentId, status) });
   const providers = parts.providers ?? allProviders;
@@ -96,7 +99,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const http = networkHttp(deps, guard);
   const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
   const runDeps = { routing, credit, providers, send, clock, logger, tracing, dropParams: () => routing.settings().dropParams };
-  const layers = createLayers({ ...runDeps, random, config });
+  const layers = createLayers({ ...runDeps, random, config, contents });
   const passThrough = createPassThrough({ ...runDeps, guardrails: layers.guardrails, ...limitsIn(config) });
   const realtime = createRealtime({ ...deps, ...runDeps, guard, guardrails: layers.guardrails, limits: sessionLimits(config) });
   const mcp = createMcp({ ...deps, credit, refusals, guardrails: layers.guardrails });
@@ -151,12 +154,12 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     providers,
     layers,
     ready: isReady,
-    figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), ...layers.figures() }),
+    figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), contents: contents.figures(), ...layers.figures() }),
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {
       await Promise.all([realtime.settled(), mcp.settled(), refusals.flush()]);
-      await credit.close();
+      await Promise.all([credit.close(), contents.stop()]);
       stopping.abort();
       await Promise.all([watch.stop(), planes.stop()]);
       await layers.close();
@@ -207,8 +210,9 @@ async function openPlanes(deps: EdgeDeps, { edgeId, counts, given }: { edgeId: s
     void tellFlushed({ access, logger: deps.logger }, { credit, edgeId, ...asked });
   };
   const planes = createPlanes({ ...deps, connect: deps.connectPlane, edgeId, flush });
-  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)), counts, deps.tracing);
-  return { planes, credit, flush };
+  const contents = new Contents(deps);
+  const credit = counted(given ?? (await openCredit(deps, edgeId, planes)), { counts, contents, tracing: deps.tracing });
+  return { planes, credit, contents, flush };
 }
 
 /** Ships the ended calls that a requester waits for to the ledger and reports that. The requester waits only for a limited time. */

@@ -3,6 +3,7 @@ import { type CallOptions, openChannel, type Proof, type ServiceClient } from ".
 import { AccessServiceService, type WatchRequest, type WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { ContentsServiceService } from "../../../proto/gen/tributary/contents/v1/contents.ts";
 import { IdentityServiceService } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -29,6 +30,7 @@ export interface ControlPlane {
   readonly access: ServiceClient<typeof AccessServiceService>;
   readonly audit: ServiceClient<typeof AuditServiceService>;
   readonly catalog: ServiceClient<typeof CatalogServiceService>;
+  readonly contents: ServiceClient<typeof ContentsServiceService>;
   readonly identity: ServiceClient<typeof IdentityServiceService>;
   readonly keys: ServiceClient<typeof KeysServiceService>;
   readonly ledger: ServiceClient<typeof LedgerServiceService>;
@@ -71,6 +73,7 @@ export function connectControlPlane(address: string, proof: Proof = {}): Control
     access: channel.service(accessService),
     audit: channel.service(AuditServiceService),
     catalog: channel.service(CatalogServiceService),
+    contents: channel.service(ContentsServiceService),
     identity: channel.service(IdentityServiceService),
     keys: channel.service(KeysServiceService),
     ledger: channel.service(LedgerServiceService),

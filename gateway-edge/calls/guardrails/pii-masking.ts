@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Guardrail, type GuardrailBase, type GuardrailContext, maskedOr, PATTERN_REACH, type Verdict } from "./guardrail.ts";
-import { PII_KINDS, PII_NAMES, type PiiKind } from "./pii-patterns.ts";
+import { maskPii, PII_KINDS, PII_NAMES, type PiiKind } from "./pii-patterns.ts";
 import type { Vault } from "./vault.ts";
 
 const schema = z.object({
@@ -42,14 +42,7 @@ function refuse(kinds: readonly PiiKind[], texts: readonly string[]): Verdict {
 function mask(kinds: readonly PiiKind[], texts: readonly string[], vault: Vault): Verdict {
   return maskedOr(
     texts,
-    texts.map((text) => masked(kinds, text, (kind, found) => vault.placeholderFor(kind, found))),
-  );
-}
-
-function masked(kinds: readonly PiiKind[], text: string, maskOf: (kind: string, found: string) => string): string {
-  return kinds.reduce(
-    (rest, { kind, expression, isReal }) => rest.replace(expression, (found) => ((isReal?.(found) ?? true) ? maskOf(kind, found) : found)),
-    text,
+    texts.map((text) => maskPii(kinds, text, (kind, found) => vault.placeholderFor(kind, found))),
   );
 }
 
@@ -59,6 +52,6 @@ function readBack(
   { kinds, restores, masksAnswers }: { kinds: readonly PiiKind[]; restores: boolean; masksAnswers: boolean },
 ): Verdict {
   // Personal data that only the answer has gets a mask without a number: only the caller's own data is restored.
-  const clean = masksAnswers ? texts.map((text) => masked(kinds, text, (kind) => `[${kind}]`)) : texts;
+  const clean = masksAnswers ? texts.map((text) => maskPii(kinds, text, (kind) => `[${kind}]`)) : texts;
   return maskedOr(texts, restores ? clean.map((text) => vault.restore(text)) : clean);
 }

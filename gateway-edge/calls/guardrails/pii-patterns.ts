@@ -19,6 +19,14 @@ export const PII_KINDS: readonly PiiKind[] = [
 
 export const PII_NAMES: readonly string[] = [...new Set(PII_KINDS.map(({ kind }) => kind))];
 
+/** A text with every finding of the kinds replaced. */
+export function maskPii(kinds: readonly PiiKind[], text: string, maskOf: (kind: string, found: string) => string): string {
+  return kinds.reduce(
+    (rest, { kind, expression, isReal }) => rest.replace(expression, (found) => ((isReal?.(found) ?? true) ? maskOf(kind, found) : found)),
+    text,
+  );
+}
+
 /** The check digit of every payment card: from the right, every second digit counts double. */
 export function passesLuhn(digits: string): boolean {
   let sum = 0;

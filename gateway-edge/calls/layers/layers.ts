@@ -3,6 +3,7 @@ import type { Random } from "../../../common/random.ts";
 import type { EdgeConfig } from "../../config.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import { type CacheLayer, createCacheLayer } from "../cache/cache-layer.ts";
+import type { Contents } from "../content/contents.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import type { GuardrailFigures } from "../guardrails/findings.ts";
 import { createGuardrailLayer, type GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -14,8 +15,9 @@ import type { InferenceDeps } from "../inference/run-inference.ts";
 import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
 import { guardedRun } from "./guarded-run.ts";
+import { recordedRun } from "./recorded-run.ts";
 
-/** The data path with its layers: guardrails outermost, then the cache, then the schema check. */
+/** The data path with its layers: guardrails outermost, then what is stored of the call, the cache, the schema check. */
 export interface Layers {
   readonly run: RunCall;
   /** Applies the settings of the configuration file, whenever they change. */
@@ -32,8 +34,14 @@ export interface LayerFigures {
   readonly guardrails: GuardrailFigures;
 }
 
-export function createLayers(deps: InferenceDeps & { readonly random: Random; readonly config: EdgeConfig }): Layers {
-  const { clock, random, logger, config } = deps;
+interface LayersDeps extends InferenceDeps {
+  readonly random: Random;
+  readonly config: EdgeConfig;
+  readonly contents: Contents;
+}
+
+export function createLayers(deps: LayersDeps): Layers {
+  const { clock, random, logger, config, contents } = deps;
   const cache = createCacheLayer({
     clock,
     logger,
@@ -42,10 +50,12 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
     bytesMax: config.cacheBytesMax,
   });
   let checksAll = false;
-  const answered = cachedRun({ ...deps, cache }, checkedRun({ clock, random, checksAll: () => checksAll }, screenedRun(deps)));
+  // An answer that fails the schema check is requested again as a call of its own, with its own content.
+  const sent = recordedRun(contents, screenedRun(deps));
+  const answered = cachedRun({ ...deps, cache }, checkedRun({ clock, random, checksAll: () => checksAll }, sent));
   const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
   return {
-    run: guardedRun({ ...deps, guardrails }, answered),
+    run: guardedRun({ ...deps, guardrails }, recordedRun(contents, answered)),
     update(settingsJson) {
       cache.update(settingsJson);
       guardrails.update(settingsJson);
@@ -59,13 +69,13 @@ export function createLayers(deps: InferenceDeps & { readonly random: Random; re
   };
 }
 
-/** A separate call with its own row. The operator chose the model, so the key's model list does not apply. */
+/** A separate call with its own row. The operator chose the model, so the key's model list does not apply. Its prompt is that of the call. */
 function moderateWith(run: RunCall, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {
   return async ({ model, texts }, { caller, signal }) => {
     const result = await run({
       callId: newId("call", source),
       endpoint: "/v1/moderations",
-      caller: { ...caller, models: undefined, teamModels: undefined },
+      caller: { ...caller, models: undefined, teamModels: undefined, logContent: false },
       job: moderationsJob({ model, input: [...texts] }),
       routing: NO_ROUTING,
       signal,

@@ -24,6 +24,7 @@ const figuresOf = (counts: CallCounts): CallFigures => ({
   connectionWaits: { waiting: 1, waits: 6, waitedMs: 2500 },
   upstreamBytesHeld: [10, 20],
   clientBytesQueued: [1, 2, 3],
+  contents: { stored: 4, refused: 5, dropped: 6 },
   cache: { hits: 7, misses: 8, failures: 9 },
   guardrails: { "no-apples": { blocked: 11, masked: 12 } },
 });
@@ -76,6 +77,7 @@ test("an edge's counts are counters, its states gauges, and all are clean by pro
     tributary_cache_hits_total: "counter",
     tributary_cache_misses_total: "counter",
     tributary_cache_failures_total: "counter",
+    tributary_call_contents_total: "counter",
     tributary_guardrail_findings_total: "counter",
   });
   for (const line of [
@@ -90,6 +92,7 @@ test("an edge's counts are counters, its states gauges, and all are clean by pro
     'tributary_lease_free_usd{edge="3"} 1.5',
     'tributary_upstream_wait_seconds_total{edge="3"} 2.5',
     'tributary_cache_hits_total{edge="3"} 7',
+    'tributary_call_contents_total{outcome="dropped",edge="3"} 6',
     'tributary_guardrail_findings_total{guardrail="no-apples",action="masked",edge="3"} 12',
   ])
     expect(text.split("\n")).toContain(line);

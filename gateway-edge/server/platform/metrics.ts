@@ -70,6 +70,7 @@ export interface CallFigures {
   readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
   readonly upstreamBytesHeld: readonly number[];
   readonly clientBytesQueued: readonly number[];
+  readonly contents: Readonly<Record<"stored" | "refused" | "dropped", number>>;
   readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
@@ -120,6 +121,12 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
   counter("tributary_cache_hits_total", "Answers given from the response cache.", ({ cache }) => cache.hits);
   counter("tributary_cache_misses_total", "Calls that the response cache had no answer for.", ({ cache }) => cache.misses);
   counter("tributary_cache_failures_total", "Failed commands of the response cache.", ({ cache }) => cache.failures);
+  addCounter(registry, {
+    name: "tributary_call_contents_total",
+    help: "Prompts and answers of calls with logContent: stored, refused because it was switched off, dropped for lack of room or a control plane.",
+    labelNames: ["outcome"],
+    read: () => Object.entries(read().contents).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  });
   addCounter(registry, {
     name: "tributary_guardrail_findings_total",
     help: "Texts that a guardrail blocked or masked.",

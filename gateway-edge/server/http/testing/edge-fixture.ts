@@ -28,6 +28,7 @@ import type {
   WatchResponse,
 } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { Caller as CallerMessage, Deployment as DeploymentMessage } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { CallContent } from "../../../../proto/gen/tributary/contents/v1/contents.ts";
 import type { ReachableServer } from "../../../../proto/gen/tributary/mcp/v1/mcp.ts";
 import type { UsageLog } from "../../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
@@ -127,6 +128,8 @@ export class FakeControl {
   readonly leases = new Map<string, { granted: bigint; settled: bigint; released: bigint }>();
   readonly stored = new Map<string, { hash: string; answer: StoredAnswer | undefined }>();
   deployments: Deployment[] = [deployment({ modelName: "echo" })];
+  /** Prompts and answers that were sent. */
+  readonly contents: CallContent[] = [];
   /** MCP servers of all organizations. */
   mcpServers: (ReachableServer & { organizationId: string; teamId?: string })[] = [];
   balance = 5_000_000_000n;
@@ -218,6 +221,12 @@ export class FakeControl {
         servers: this.mcpServers.filter((server) => server.organizationId === organizationId && (server.teamId ?? teamId) === teamId),
       }),
     };
+    const contents = {
+      storeContents: async ({ contents: given }: { contents: CallContent[] }) => {
+        this.contents.push(...given);
+        return { stored: given.length, refused: 0 };
+      },
+    };
     const organizations = { listOrganizations: async () => ({ organizations: [{ id: "org_1" }, { id: "org_3" }] }) };
     const watch = () => {
       const stream = new FakeWatch();
@@ -225,7 +234,7 @@ export class FakeControl {
       this.watches.push(stream);
       return stream;
     };
-    return { access, identity, mcp, organizations, watch, reconnect: () => {}, close: () => {} } as unknown as ControlPlane;
+    return { access, contents, identity, mcp, organizations, watch, reconnect: () => {}, close: () => {} } as unknown as ControlPlane;
   }
 
   /** Grants the wanted amount, up to the balance. */
