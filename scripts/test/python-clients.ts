@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 /** Packages of the client tests; their versions are part of the test. */
 const CLIENTS = { openai: "3.49.0", "langchain-openai": "1.7.3", litellm: "1.83.0" };
-/** numpy reads and writes the files that the trainer must support; the others test and build the package of sdk/python. */
-const PACKAGES = { ...CLIENTS, numpy: "2.2.6", pytest: "9.2.0", setuptools: "84.2.1" };
+/** numpy reads and writes the files that the trainer must support; the others test and build the package of sdk/python, whose masks need cryptography. */
+const PACKAGES = { ...CLIENTS, numpy: "2.2.6", cryptography: "50.0.2", pytest: "9.2.0", setuptools: "84.2.1" };
 /** Checks the metadata, because importing all packages takes seconds. */
 const PROOF = `from importlib.metadata import version
 for name, wanted in ${JSON.stringify(PACKAGES)}.items(): assert version(name) == wanted, name`;

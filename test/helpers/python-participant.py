@@ -12,8 +12,10 @@ def values_of(parameters: bytes | None) -> list[float]:
 
 @register_train
 def train(parameters: bytes | None, dataset: Any, context: CallContext) -> TrainResult:
-    moved = [value + index + 1 for index, value in enumerate(values_of(parameters))]
-    return TrainResult(dump({"weight": Tensor.of(moved)}), num_samples=10)
+    # With `by_client`, the client p2 moves twice as far as p1 and has twice as many samples.
+    step = int((context.client_id or "p1")[1:]) if context.config.get("by_client") else 1
+    moved = [value + (index + 1) * step for index, value in enumerate(values_of(parameters))]
+    return TrainResult(dump({"weight": Tensor.of(moved)}), num_samples=10 * step)
 
 
 @register_evaluate

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { decodeParameters, encodeParameters } from "../../../trainer-node/codec/parameters.ts";
 import { call, newTenant, type Tenant } from "../../helpers/api.ts";
 import { federationWhen, startFlockParticipant, startPythonParticipant, startTrainer } from "../../helpers/federations.ts";
@@ -8,6 +8,7 @@ import { type System, startSystem } from "../../helpers/system.ts";
 
 const task = { name: "softmax", config: { epochs: 1, lr: 0.05 }, dataset: { name: "digits", partition: { scheme: "iid", seed: 3 } } };
 const dp = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+const FIXTURES = resolve(import.meta.dirname, "../../../trainer-node/functions/__fixtures__");
 const pickle = (text: string) => Buffer.concat([Buffer.from([0x80, 4]), Buffer.from(text)]);
 
 let system: System;
@@ -161,6 +162,31 @@ describe("what can be enforced is, and is counted", () => {
     const loud = await ended({ rounds: 1, dp: { ...silent, noiseMultiplier: 1e3 }, participants: [{ url: python.url }] });
     expect(loud.epsilon).toBeGreaterThan(0);
     expect(headValues(loud).some((value) => Math.abs(value) > 10)).toBe(true);
+  });
+
+  test("secureAggregation over a trainer node and two Python participants: only the sum is seen, and it is the plain one", async () => {
+    const functions = await startTrainer({ TRAINER_FUNCTIONS: resolve(FIXTURES, "adding.ts") });
+    stops.push(() => functions.process.stop());
+    const body = {
+      task: { name: "adding", config: { by_client: true } },
+      participants: [functions, python, python].map(({ url }) => ({ url })),
+    };
+    const masked = await ended({ ...body, secureAggregation: true });
+    expect(masked).toMatchObject({ state: "completed", failure: null, head: { round: 2 } });
+    const { body: rounds } = await ask("GET", `/${masked.id}/rounds`);
+    for (const { record, participants } of rounds.data) {
+      expect(record).toMatchObject({ made: "unmasked" });
+      expect(participants.map(({ state, samples }: { state: string; samples: number }) => [state, samples])).toEqual([
+        ["accepted", 10],
+        ["accepted", 20],
+        ["accepted", 30],
+      ]);
+    }
+    expect((await ask("GET", `/${masked.id}/verify`)).body).toEqual({ ok: true, rounds: 2, remade: 2, firstBad: null });
+    const plain = headValues(await ended(body));
+    // Two rounds of (1 · 10 + 2 · 20 + 3 · 30) / 60 steps.
+    for (const [index, value] of plain.entries()) expect(value).toBeCloseTo((index + 1) * 2 * (140 / 60), 5);
+    for (const [index, value] of headValues(masked).entries()) expect(value).toBeCloseTo(plain[index] as number, 5);
   });
 
   test("a node that joins with its token declares what it can do", async () => {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import time
 from collections.abc import Callable, Iterator
 from email.errors import FirstHeaderLineIsContinuationDefect, MissingHeaderBodySeparatorDefect
 from email.message import Message
@@ -13,6 +15,8 @@ from .slots import Reservation
 
 _PIECE_BYTES = 256 * 1024
 _LINE_BYTES_MAX = 1024
+_DISCARD_SECONDS = 10.0
+_DISCARD_BYTES = 65_536
 _TRAILERS_MAX = 100
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
@@ -53,6 +57,19 @@ def read_body(
         reservation.grow(len(piece))
         body += piece
     return body
+
+
+def discard_rest(connection: socket.socket) -> None:
+    """Reads and discards the rest of a refused body for a while, because closing a connection with unread bytes discards the answer."""
+    until = time.monotonic() + _DISCARD_SECONDS
+    try:
+        connection.shutdown(socket.SHUT_WR)
+        while (left := until - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(_DISCARD_BYTES):
+                return
+    except OSError:
+        return
 
 
 def _announced_length(headers: Message) -> int | None:

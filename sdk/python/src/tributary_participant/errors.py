@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ _ANSWERS: Mapping[str, tuple[int, str | None]] = {
     "METHOD_NOT_ALLOWED": (405, None),
     "BODY_TIMEOUT": (408, "TIMEOUT"),
     "ROUND_CLOSED": (409, None),
+    "NOT_READY": (409, None),
     "BASE_MISMATCH": (409, None),
     "IDEMPOTENCY_CONFLICT": (409, None),
     "PAYLOAD_TOO_LARGE": (413, None),
@@ -68,6 +70,23 @@ class ParticipantError(Exception):
     @property
     def code(self) -> str:
         return _ANSWERS[self.kind][1] or self.kind
+
+    def body(self, *, is_for_owner: bool) -> dict[str, Any]:
+        """The fields of the answer. Other callers than the owner get the type of a function's exception only."""
+        shown = self.message
+        if self.exception is not None and not is_for_owner:
+            shown = f"The function failed: {self.exception}. Its message is in the log of the participant."
+        details = {**(self.details or {}), **({} if self.exception is None else {"exception": self.exception})}
+        return {"error": shown, "code": self.code, **({"details": details} if details and _is_json(details) else {})}
+
+
+def _is_json(value: Any) -> bool:
+    """A function's details may contain anything; values that JSON cannot represent must not break the answer."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 class CallCancelled(BaseException):

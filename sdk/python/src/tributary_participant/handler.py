@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 from .access import is_owner, refuse_web_pages, require_access
-from .answer import write_json, write_octets
-from .body import has_body, read_body, refuse_malformed_headers
+from .answer import dump_fields, write_json, write_octets
+from .body import discard_rest, has_body, read_body, refuse_malformed_headers
 from .call_fields import operation_of
 from .call_headers import JSON, OCTETS, body_type, idempotency_key, wants_octets
 from .errors import ParticipantError
@@ -23,7 +23,8 @@ from .metrics import CONTENT_TYPE
 from .node import Caller
 from .octets import read_octets
 from .progress import Progress
-from .routes import CALLS, OPEN_PAGES, allowed_methods, name_in_metrics, route_of
+from .routes import CALLS, OPEN_PAGES, SECURE, allowed_methods, name_in_metrics, route_of, secure_place_of
+from .secure_steps import STEP_BYTES_MAX
 from .signature import require_same_body
 from .slots import Reservation
 from .timed_call import ClientLeft
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 _REQUEST_LINE_BYTES_MAX = 65_536
 _WRITE_BYTES = 1024 * 1024
-# How long a client may go on sending a refused body. If its connection were closed at once, the client would lose the answer.
-_LINGER_SECONDS = 10.0
-_LINGER_BYTES = 65_536
 _LEFT_STATUS = 499
 _PROGRESS_HEADER = "X-Progress"
 _SANE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -128,6 +126,10 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             refuse_web_pages(self.headers)
             with node.counted():
                 self._call(CALLS[route])
+        elif route in SECURE:
+            refuse_web_pages(self.headers)
+            with node.counted():
+                self._secure_step(SECURE[route])
         elif route == "/health":
             self._send_json(200, {"status": "ok"})
         elif route == "/ready":
@@ -141,7 +143,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _require_signature(self, route: str) -> None:
         """A caller with the token may read the pages unsigned; training calls need both."""
         signatures = self.server.node.signatures
-        if signatures is not None and (route in CALLS or self.server.node.settings.token is None):
+        if signatures is not None and (route in CALLS or route in SECURE or self.server.node.settings.token is None):
             self._signed_sha256 = signatures.require(self.command, self.path, self.headers)
 
     def _refuse_method(self, methods: tuple[str, ...]) -> None:
@@ -180,19 +182,39 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         node.metrics.count_bytes("out", sum(map(len, pieces)))
         self._send(200, pieces, headers)
 
-    def _read_fields(self, name: str, sent_as: str, reservation: Reservation) -> dict[str, Any]:
-        body = read_body(
-            self.rfile,
-            self.headers,
-            bytes_max=self.server.node.settings.body_bytes_max,
-            reservation=reservation,
-            send_continue=self._send_continue,
-        )
+    def _secure_step(self, step: str) -> None:
+        """A step of a secure sum. The training goes on if its caller disconnects, because the caller may repeat the call."""
+        node = self.server.node
+        sums = node.secure_sums()
+        round, client = secure_place_of(self.path)
+        place = json.dumps([self.headers.get("x-gw-tenant", ""), round, client])
+        reservation = Reservation(node.budget)
+        try:
+            if step == "train":
+                node.refuse_draining()
+                fields = self._read_fields("train", body_type(self.headers), reservation)
+                caller = self._caller(is_kept=True)
+                answer: Any = sums.train(place, round, client, lambda: node.run_call("train", fields, caller, reservation=reservation))
+            else:
+                answer = sums.step(step, place, parse_object(self._read_body(STEP_BYTES_MAX, reservation)))
+        finally:
+            reservation.release()
+        is_json = isinstance(answer, dict)
+        body = dump_fields(answer) if is_json else answer
+        node.metrics.count_bytes("out", len(body))
+        self._send(200, [body], {"Content-Type": JSON if is_json else OCTETS})
+
+    def _read_body(self, bytes_max: int, reservation: Reservation) -> bytearray:
+        body = read_body(self.rfile, self.headers, bytes_max=bytes_max, reservation=reservation, send_continue=self._send_continue)
         self._unread = False
         require_same_body(body, self._signed_sha256)
+        self.server.node.metrics.count_bytes("in", len(body))
+        return body
+
+    def _read_fields(self, name: str, sent_as: str, reservation: Reservation) -> dict[str, Any]:
+        body = self._read_body(self.server.node.settings.body_bytes_max, reservation)
         if "idempotency-key" in self.headers:
             self._body_sha256 = hashlib.sha256(body).hexdigest()
-        self.server.node.metrics.count_bytes("in", len(body))
         if sent_as == OCTETS:
             return read_octets(body, operation=name, config=self.headers.get("x-train-config"))
         return parse_object(body)
@@ -238,13 +260,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _send_problem(self, problem: ParticipantError, headers: dict[str, str] | None = None) -> None:
         if problem.status >= 500:
             _logger.warning("%s %s: %s", self._request_id, problem.code, problem.message)
-        shown = problem.message
-        if problem.exception is not None and not is_owner(self.server.node.settings, str(self.client_address[0]), self.headers):
-            shown = f"The function failed: {problem.exception}. Its message is in the log of the participant."
-        body: dict[str, Any] = {"error": shown, "code": problem.code}
-        details = {**(problem.details or {}), **({} if problem.exception is None else {"exception": problem.exception})}
-        if details and _is_json(details):
-            body["details"] = details
+        body = problem.body(is_for_owner=is_owner(self.server.node.settings, str(self.client_address[0]), self.headers))
         extra = dict(headers or {})
         if problem.retry_after_seconds is not None:
             extra["Retry-After"] = str(problem.retry_after_seconds)
@@ -276,25 +292,4 @@ class ParticipantHandler(BaseHTTPRequestHandler):
                     self.wfile.write(memoryview(piece)[at : at + _WRITE_BYTES])
         self._status = status
         if self._unread:
-            self._linger()
-
-    def _linger(self) -> None:
-        """Reads and discards the rest of the body for a while, because closing a connection with unread bytes discards the answer."""
-        until = time.monotonic() + _LINGER_SECONDS
-        try:
-            self.connection.shutdown(socket.SHUT_WR)
-            while (left := until - time.monotonic()) > 0:
-                self.connection.settimeout(left)
-                if not self.connection.recv(_LINGER_BYTES):
-                    return
-        except OSError:
-            return
-
-
-def _is_json(value: Any) -> bool:
-    """A function's details may contain anything; values that JSON cannot represent must not break the answer."""
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
+            discard_rest(self.connection)

@@ -156,7 +156,10 @@ def _sent(operation: str, answer: Answer) -> tuple[dict[str, Any], memoryview | 
 
 
 def _declared(node: Node) -> str:
-    """The capabilities as the header has them: names with commas between them, formats with plus signs."""
+    """The capabilities as the header has them: names with commas between them, formats with plus signs.
+
+    Masks are not among them: the steps of a secure sum are calls to the participant, and a joined one cannot be called.
+    """
     declared = node.capabilities()
-    names = [name for name, value in declared.items() if value is True]
+    names = [name for name, value in declared.items() if value is True and name != "mask"]
     return ",".join([*names, f"formats={'+'.join(declared['formats'])}"])

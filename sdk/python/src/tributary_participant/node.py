@@ -16,9 +16,11 @@ from .call_fields import CLIENTS_MAX, CallInput, CallSetting, read_call
 from .errors import ParticipantError
 from .functions import OPERATIONS, Functions, Registered
 from .json_text import DEPTH_MAX
+from .mask_keys import can_mask
 from .metrics import Metrics
 from .progress import Progress
 from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
+from .secure_steps import STEPS, SecureSums
 from .settings import Settings
 from .signature import Signatures
 from .slots import ByteBudget, Reservation, Slots
@@ -46,6 +48,7 @@ class Node:
         self.budget = ByteBudget(settings.bytes_budget)
         self.draining = threading.Event()
         self.stored_calls = StoredCalls(settings.bytes_budget // 4)
+        self._secure_sums = SecureSums(settings.bytes_budget // 4)
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
@@ -138,6 +141,7 @@ class Node:
             "formats": list(settings.formats),
             "capabilities": self.capabilities(),
             "properties": dict(settings.properties),
+            **({"secure_aggregation": list(STEPS)} if self.capabilities()["mask"] else {}),
             "body_types": ["application/json", "application/octet-stream"],
             "tasks": [],
             "strategies": [],
@@ -159,9 +163,16 @@ class Node:
         }
 
     def capabilities(self) -> dict[str, Any]:
-        """What a coordinator may rely on: updates are clipped and noised here, in the one format that this package reads."""
+        """What a coordinator may rely on: updates are clipped, noised and masked here, in the one format that this package reads."""
         can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
-        return {"clip": can_bound, "noise": can_bound, "mask": False, "steps": False, "formats": list(self.settings.formats)}
+        able = {"clip": can_bound, "noise": can_bound, "mask": can_bound and can_mask(), "steps": False}
+        return {**able, "formats": list(self.settings.formats)}
+
+    def secure_sums(self) -> SecureSums:
+        if not self.capabilities()["mask"]:
+            message = "This participant cannot mask its updates: it needs a train function, the format safetensors, cryptography and numpy."
+            raise ParticipantError("NOT_REGISTERED", message)
+        return self._secure_sums
 
     def _after(self, work: TimedCall, reservation: Reservation) -> None:
         """Releases what the call reserved, as soon as its function has ended, so that the limits stay accurate."""
