@@ -145,6 +145,33 @@ test.each([
   },
 );
 
+test("a caller that sums the changes gets the same training, without a state", async () => {
+  const dataset = { x: [[1], [2]], y: [1, 5] };
+  const model = { "linear.weight": { shape: [1, 1], values: [0.5] }, "linear.bias": { shape: [1], values: [0.1] } };
+  const named = (prefix: string, scale: number) =>
+    Object.fromEntries(Object.entries(model).map(([name, { shape }]) => [prefix + name, { shape, values: [scale] }]));
+  const parameters = { ...model, ...named("control:", 0.3) };
+  const [summed, carried] = [
+    await post("/train", {
+      dataset,
+      config: { ...config, scaffold: "change" },
+      parameters: pack({ ...parameters, ...named("own_control:", -0.2) }),
+    }),
+    await post("/train", { dataset, config: { ...config, scaffold: true }, parameters: pack(parameters), state: pack(named("", -0.2)) }),
+  ];
+  expect([summed.status, summed.body.state, carried.body.state]).toEqual([200, undefined, expect.any(String)]);
+  expect(tensorsOf(summed.body.parameters)).toEqual(tensorsOf(carried.body.parameters));
+});
+
+test("loss_before is the loss of the parameters on the rows, before they are trained", async () => {
+  const dataset = { x: [[1], [2]], y: [1, 5] };
+  const parameters = pack({ "linear.weight": { shape: [1, 1], values: [0] }, "linear.bias": { shape: [1], values: [0] } });
+  const loss = async (body: object) => ((await post("/train", { dataset, parameters, ...body })).body as { metrics?: object }).metrics;
+  const exact = await loss({ config: { ...config, lr: 1e-30 } });
+  expect(await loss({ config: { ...config, loss_before: true } })).toMatchObject({ loss_before: (exact as { loss: number }).loss });
+  expect(await loss({ config })).not.toHaveProperty("loss_before");
+});
+
 test("parameters that SCAFFOLD has made can be evaluated, and trained without it, which is said", async () => {
   const dataset = {
     x: [

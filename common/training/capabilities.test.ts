@@ -30,6 +30,8 @@ test.each([
   [{}, []],
   [{ strategy: "fedadam" }, ["formats"]],
   [{ strategy: "fednova" }, ["steps", "formats"]],
+  [{ strategy: "scaffold" }, ["controls", "formats"]],
+  [{ strategy: "qfedavg" }, ["loss_before", "formats"]],
   [{ dp: { ...noise, mode: "central" } }, ["formats"]],
   [{ dp: { ...noise, mode: "local" } }, ["clip", "noise", "formats"]],
   [{ secureAggregation: true, dp: { ...noise, mode: "central" } }, ["mask", "clip", "formats"]],

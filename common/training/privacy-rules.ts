@@ -46,6 +46,7 @@ const none: PrivacyRules = {
 /** Participants clip and noise their own updates. */
 const local = ({ clipNorm, noiseMultiplier }: Noise): PrivacyRules => ({
   ...none,
+  problems: ({ strategy: { name } }) => noiseProblems(name),
   needs: { clip: "dp.mode local", noise: "dp.mode local" },
   config: { clip_norm: clipNorm, noise_multiplier: noiseMultiplier },
   computes: "dp.mode local",
@@ -63,7 +64,7 @@ const central = ({ clipNorm }: Noise, isSumOnly: boolean): PrivacyRules => ({
   weights: "equal",
   computes: "dp.mode central",
   // The bound of one update's influence, which the noise is made for, is not known of an own strategy.
-  problems: ({ strategy: { name } }) => (findStrategy(name) ? [] : [ownProblem(name)]),
+  problems: ({ strategy: { name } }) => (findStrategy(name) ? noiseProblems(name) : [ownProblem(name)]),
   isNoised: (made) => made === "noised",
 });
 
@@ -85,6 +86,11 @@ const ownProblem = (name: string): Problem => ({
   path: ["strategy", "name"],
   message: `${name} is an own strategy, and dp.mode central needs a built-in one, whose noise it can account for; dp.mode local works with both`,
 });
+
+function noiseProblems(name: string): Problem[] {
+  const reason = findStrategy(name)?.withoutNoise;
+  return reason === undefined ? [] : [{ path: ["strategy", "name"], message: `${name} does not work with dp: ${reason}` }];
+}
 
 function sumProblems(name: string, privacy: string): Problem[] {
   if (SUM_STRATEGIES.includes(name)) return [];

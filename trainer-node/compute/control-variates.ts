@@ -5,6 +5,8 @@ import { type Floats, firstNonFinite, isFloat, sameShape, type Tensor } from "./
  * Tensors with this prefix are control variates: the server's c in the global parameters, and the change of a client's own in its update.
  */
 export const CONTROL_PREFIX = "control:";
+/** Tensors with this prefix are the client's own control variate c_i, from a coordinator that sums its changes. */
+const OWN_PREFIX = "own_control:";
 
 /** The client's side of SCAFFOLD (Karimireddy et al. 2020), with the control variates of their option II. */
 export interface Controls {
@@ -14,14 +16,16 @@ export interface Controls {
   after(trained: readonly Tensor[], work: { steps: number; rate: number }): { own: Tensor[]; change: Tensor[] };
 }
 
-/** Separates the parameters of the model from the server's control variates. */
-export function splitControls(tensors: readonly Tensor[]): { model: Tensor[]; controls: Tensor[] } {
-  const isControl = ({ name }: Tensor): boolean => name.startsWith(CONTROL_PREFIX);
-  return {
-    model: tensors.filter((tensor) => !isControl(tensor)),
-    controls: tensors.filter(isControl).map((tensor) => ({ ...tensor, name: tensor.name.slice(CONTROL_PREFIX.length) })),
-  };
+/** Separates the parameters of the model from the server's control variates and the client's own. */
+export function splitControls(tensors: readonly Tensor[]): { model: Tensor[]; controls: Tensor[]; own: Tensor[] } {
+  const having = (prefix: string): Tensor[] =>
+    tensors.filter(({ name }) => name.startsWith(prefix)).map((tensor) => ({ ...tensor, name: tensor.name.slice(prefix.length) }));
+  const isControl = ({ name }: Tensor): boolean => name.startsWith(CONTROL_PREFIX) || name.startsWith(OWN_PREFIX);
+  return { model: tensors.filter((tensor) => !isControl(tensor)), controls: having(CONTROL_PREFIX), own: having(OWN_PREFIX) };
 }
+
+/** The client's own control variate, as tensors beside the parameters. */
+export const ownControls = (own: readonly Tensor[]): Tensor[] => own.map((tensor) => ({ ...tensor, name: OWN_PREFIX + tensor.name }));
 
 /**
  * Opens the control variates of a client. `server` and `own` have a tensor for each of the model's, or none in the first round of either.

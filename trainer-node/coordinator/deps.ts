@@ -9,6 +9,7 @@ import type { BlobFolder } from "./blobs/blob-folder.ts";
 import type { FederationControl } from "./control.ts";
 import type { Participants } from "./participants/participants.ts";
 import type { SecureTools } from "./secure/unmasking.ts";
+import type { OwnControls } from "./updates/own-controls.ts";
 
 /** Dependencies of running federations. main.ts assembles them once. */
 export interface CoordinatorDeps {
@@ -35,6 +36,8 @@ export interface FederationRun {
   readonly signal: AbortSignal;
   /** The last state that the control plane returned. */
   readonly federation: Federation;
+  /** Of a strategy whose participants have control variates. */
+  readonly controls?: OwnControls | undefined;
 }
 
 /** The tools and settings of secure aggregation, for a federation that requires it. */

@@ -1,22 +1,25 @@
 import { ownOf, sourceHash } from "../../common/strategies/shared/own-strategy.ts";
 import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import type { RoundUpdate } from "../../common/strategies/shared/strategy.ts";
 import { sampleWeights } from "../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../common/training/privacy-rules.ts";
+import { rootOf } from "../../common/training/root-settings.ts";
 import { NO_RECORD } from "../../common/training/round-record.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../errors.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 
 /** An accepted update with its weight. */
-export type WeightedUpdate = { hash: string; weight: number; id: string; baseRound: number };
+export type WeightedUpdate = RoundUpdate & { readonly hash: string };
 
 /** Weights updates by their samples, or all the same. */
 export function weightUpdates(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeightedUpdate[] {
   const counted = sampleWeights(accepted);
-  return accepted.map(({ participantId: id, updateBlob: hash, baseRound }, index) => ({
+  return accepted.map(({ participantId: id, updateBlob: hash, baseRound, metrics }, index) => ({
     id,
     hash,
     baseRound,
+    metrics,
     weight: weights === "samples" ? (counted[index] ?? 1) : 1,
   }));
 }
@@ -40,7 +43,10 @@ export function appliedStrategy(
   const isAggregated = ([setting]: [string, unknown]): boolean => table[setting]?.only !== "federation";
   return {
     ...Object.fromEntries(Object.entries(settings.strategy).filter(isAggregated)),
-    ...fill?.({ round, config: settings.task.config, updates }),
+    ...fill?.({
+      ...{ round, given: settings.strategy, config: settings.task.config, updates },
+      ...{ participants: federation.participants.length, root: rootOf(settings.strategy) },
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
+import { rootProblems } from "../../common/training/root-settings.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { withInitialParameters } from "./initial-parameters.ts";
@@ -9,6 +10,7 @@ import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
 import { samplingOf } from "./select.ts";
+import { openOwnControls } from "./updates/own-controls.ts";
 import { roundsOf } from "./updates/readable-work.ts";
 
 const CREDIT_LOOK_MS = 1000;
@@ -16,6 +18,8 @@ const CREDIT_LOOK_MS = 1000;
 /** Runs a federation from its current state to its end. Throws FederationFailed with a message for its owner. */
 export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
   const { settings, control } = run;
+  const [refused] = rootProblems({ ...settings, participants: run.members });
+  if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);
   let { federation } = run;
   if (!isRoundOpen && federation.headRound < roundsOf(federation)) {
@@ -23,6 +27,7 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
     federation = await withInitialParameters(run);
   }
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
+  const controls = openOwnControls(run);
   let isContinued = isRoundOpen;
   const round = async (asked: FederationRun): Promise<Federation> => {
     // A round that is open has its participants already.
@@ -31,7 +36,7 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   };
   // The number of rounds is that of the newest state, because a federation can be extended while it runs.
   while (federation.headRound < roundsOf(federation) && !progress.isEnough()) {
-    const current = { ...run, federation };
+    const current = { ...run, federation, controls };
     refuseOverspending(current);
     federation = await withCredit(current, () => round(current));
     isContinued = false;

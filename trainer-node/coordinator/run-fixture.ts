@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
-import { CAPABILITIES } from "../../common/training/capabilities.ts";
+import { CAPABILITIES, type Capability } from "../../common/training/capabilities.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
 import { Participant, type Round } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -33,10 +33,17 @@ export interface FixtureRun {
 export const model = (...values: number[]): Uint8Array =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
 
+export interface FixtureOptions {
+  readonly initial?: Uint8Array;
+  readonly participants?: number;
+  /** Of every participant; all where absent. */
+  readonly capabilities?: readonly Capability[];
+}
+
 export interface RunFixture {
   readonly blobs: BlobFolder;
   /** Runs a federation of scripted participants to its end, with the control plane's state in memory. */
-  run(given: object, script: Script, options?: { initial?: Uint8Array; participants?: number }): Promise<FixtureRun>;
+  run(given: object, script: Script, options?: FixtureOptions): Promise<FixtureRun>;
   /** The numbers of a stored model. */
   valuesOf(sha256: string): Promise<number[]>;
   close(): Promise<void>;
@@ -47,7 +54,7 @@ export function openRunFixture(): RunFixture {
   const folder = mkdtempSync(join(tmpdir(), "tributary-run-"));
   const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
   const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
-  const run: RunFixture["run"] = async (given, script, { initial, participants: count = 2 } = {}) => {
+  const run: RunFixture["run"] = async (given, script, { initial, participants: count = 2, capabilities = CAPABILITIES } = {}) => {
     const asked: FixtureRun["asked"] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
@@ -58,7 +65,7 @@ export function openRunFixture(): RunFixture {
     const evaluate = async ({ id }: Participant, task: ParticipantTask) => script.evaluate?.(id, task);
     const participants = {
       reach: async () => "octets",
-      capabilities: async () => new Set(CAPABILITIES),
+      capabilities: async () => new Set(capabilities),
       train,
       evaluate,
     } as unknown as Participants;

@@ -2,6 +2,7 @@ import { canonicalJson } from "../../common/json.ts";
 import { isOpen } from "../../common/training/enrollment-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
+import { rootOf } from "../../common/training/root-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
@@ -24,31 +25,41 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   const wanted = wantedIn(run, round.participants.length);
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });
-  if (accepted.length < needed) {
-    throw await notEnough(run, round, `${accepted.length} of ${needed} results.`);
-  }
+  if (accepted.length < needed) throw await notEnough(run, round, `${accepted.length} of ${needed} results.`);
+  const root = rootOf(settings.strategy);
+  if (root !== undefined && !accepted.some(({ participantId }) => participantId === root))
+    throw await notEnough(run, round, `no update of ${root}, whose data set is the root of ${settings.strategy.name}.`);
   return finishRound(run, round, accepted);
 }
 
 /** How many results a round waits for. That of an open federation knows only whom it asked: others may have come or gone since. */
 function wantedIn(run: FederationRun, asked: number): number {
-  const { settings, members } = run;
+  const { settings } = run;
   if (samplingOf(run)) return asked;
   if (isOpen(settings)) return Math.max(1, Math.floor(asked / (1 + settings.overSelect)));
-  return roundSize({ participants: members.length, fraction: settings.fraction, overSelect: 0 }).wanted;
+  const { rest, roots } = apart(run);
+  return roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: 0 }).wanted + roots.length;
 }
 
 function chooseParticipants(run: FederationRun): Participant[] {
   const { deps, settings, members, federation } = run;
   const sampling = samplingOf(run);
   if (sampling) return sampleParticipants(members, sampling.share, deps.random);
-  const { asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
-  return selectParticipants(members, { count: asked, seed: settings.seed, round: federation.headRound + 1 });
+  const { rest, roots } = apart(run);
+  const { asked } = roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: settings.overSelect });
+  return [...roots, ...selectParticipants(rest, { count: asked, seed: settings.seed, round: federation.headRound + 1 })];
+}
+
+/** The participant with the root data set, which every round needs, apart from those that rounds select from. */
+function apart({ settings, members }: FederationRun): { roots: Participant[]; rest: Participant[] } {
+  const root = rootOf(settings.strategy);
+  const isRoot = ({ id }: Participant): boolean => id === root;
+  return { roots: members.filter(isRoot), rest: members.filter((participant) => !isRoot(participant)) };
 }
 
 /** Aggregates, evaluates and commits a round from its stored updates. */
 export async function finishRound(run: FederationRun, { round, state }: Round, accepted: readonly RoundParticipant[]): Promise<Federation> {
-  const { control, settings, federation } = run;
+  const { control, settings, federation, controls } = run;
   await control.setPhase(round, "aggregating");
   const combined = await privacyMode(settings).combine(run, round, accepted);
   const { blobs } = run.deps;
@@ -63,6 +74,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation.accuracy },
     "round done",
   );
+  const countControls = await controls?.add(accepted);
   const committed = await control.commitRound({
     round,
     record: canonicalJson(combined.record),
@@ -73,6 +85,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     evaluations: [...evaluation.evaluations],
     epsilon: enforcedEpsilon(run, combined.record),
   });
+  await countControls?.();
   await privacyMode(settings).finish(run, round);
   return committed;
 }

@@ -1,5 +1,5 @@
 import { STRATEGIES } from "../../common/strategies/gen/strategies.ts";
-import { FEDERATED_STRATEGIES, strategyProblems } from "../../common/strategies/shared/registry.ts";
+import { strategyProblems } from "../../common/strategies/shared/registry.ts";
 import { settingProblem } from "../../common/strategies/shared/settings.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import { AGGREGATORS } from "../compute/aggregators/gen/aggregators.ts";
@@ -15,7 +15,7 @@ test("every strategy is one of the nodes, or says which of them combines its rou
 });
 
 test("a setting is valid at its own default, and what only a call of /aggregate has is no setting of a federation", () => {
-  for (const { name, settings } of FEDERATED_STRATEGIES) {
+  for (const { name, settings } of STRATEGIES) {
     for (const [setting, rule] of Object.entries(settings)) {
       if (rule.default !== undefined) expect([name, setting, settingProblem(rule, rule.default)]).toEqual([name, setting, undefined]);
       const problems = strategyProblems({ name, [setting]: rule.default }).filter((problem) => problem.setting === setting);
@@ -36,7 +36,8 @@ test.each([
   [{ strategy: { name: "fedasync", decay: "slow" } }, "strategy.decay must be one of: polynomial, hinge, constant"],
   [{ strategy: { name: "fedadam", lr: "0.1" } }, "strategy.lr must be a number above 0 to 100"],
   [{ strategy: "norm_clip" }, "strategy.clip_norm is required by norm_clip"],
-  [{ strategy: "qfedavg" }, "strategy.name qfedavg needs every participant's loss"],
+  [{ strategy: "fltrust" }, "strategy.root_participant is required by fltrust"],
+  [{ strategy: { name: "qfedavg", losses: [1] } }, "strategy.losses is not a setting of qfedavg; it has q, lr"],
   [{ strategy: { name: "constructor" } }, "strategy.name must be one of"],
   [{ strategy: { name: "mean", toString: 1 } }, "strategy.toString is not a setting of mean; it has none"],
   [{ task: { name: "softmax", config: 5 } }, "task.config"],
@@ -47,8 +48,9 @@ test.each([
 });
 
 test("what is right is taken: every strategy at its defaults, and a task of the participants' own", () => {
-  for (const { name } of FEDERATED_STRATEGIES) {
-    expect(problemsOf({ strategy: { name, ...(name === "norm_clip" ? { clip_norm: 1 } : {}) } })).toEqual([]);
+  const required: Record<string, object> = { norm_clip: { clip_norm: 1 }, fltrust: { root_participant: 0 } };
+  for (const { name } of STRATEGIES) {
+    expect(problemsOf({ strategy: { name, ...required[name] } })).toEqual([]);
   }
   expect(problemsOf({ task: "segmentation-2", strategy: { name: "fedbuff", buffer: 4, lr: 0.5 } })).toEqual([]);
 });

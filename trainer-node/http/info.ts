@@ -65,11 +65,13 @@ const TRAIN_SETTINGS = {
   clip_norm: "greatest length of the update; 0 or absent is none",
   noise_multiplier: "standard deviation of Gaussian noise on every number of the update, in units of clip_norm; default 0",
   scaffold: "true: the client's side of SCAFFOLD; its control variate goes out as state and comes back as state; default false",
+  loss_before: "true: metrics.loss_before is the loss of the parameters on the data before the training; default false",
 };
 
 /**
- * Capabilities that a coordinator relies on: the node clips and noises updates as the config says, can mask them, and takes the steps that
- * epochs and batch_size define. It clips the updates of registered functions, too, but their steps are up to the function.
+ * Capabilities that a coordinator relies on: the node clips and noises updates as the config says, can mask them, takes the steps that
+ * epochs and batch_size define, and trains with control variates. It clips the updates of registered functions, too, but the rest is up to
+ * the function.
  */
 export function capabilitiesOf({
   builtins,
@@ -80,7 +82,12 @@ export function capabilitiesOf({
 }): Readonly<Record<Exclude<Capability, "formats">, boolean> & { formats: readonly string[] }> {
   const isOwn = registered.includes("train");
   const canTrain = builtins || isOwn;
-  return { clip: canTrain, noise: canTrain, mask: canTrain, steps: canTrain && !isOwn, formats: FORMATS };
+  const isBuiltIn = canTrain && !isOwn;
+  return {
+    ...{ clip: canTrain, noise: canTrain, mask: canTrain },
+    ...{ steps: isBuiltIn, controls: isBuiltIn, loss_before: isBuiltIn },
+    formats: FORMATS,
+  };
 }
 
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {

@@ -3,7 +3,6 @@ import { splitControls } from "../compute/control-variates.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { findTask } from "../compute/tasks/registry.ts";
 import type { Learner } from "../compute/tasks/task.ts";
-import type { Tensor } from "../compute/tensor.ts";
 import { TrainerError } from "../errors.ts";
 import type { OpenRecords } from "../records/client-records.ts";
 import { sha256 } from "./answer.ts";
@@ -39,7 +38,7 @@ export function startingModel(
   request: ParticipantRequest,
   data: RowsData,
   context: Pick<OperationContext, "readBlob"> & { seed: number },
-): { learner: Learner; format: Format; controls: readonly Tensor[] } {
+): { learner: Learner; format: Format; controls: Pick<ReturnType<typeof splitControls>, "controls" | "own"> } {
   const task = findTask(request.config.task);
   const bytes =
     request.parameters ?? (request.parameters_ref ? context.readBlob(request.parameters_ref.slice("sha256:".length)) : undefined);
@@ -47,7 +46,7 @@ export function startingModel(
   const sent = bytes && decodeParameters(bytes);
   const format = sent?.format ?? request.format ?? "msgpack";
   // SCAFFOLD's parameters are a model with control variates beside it.
-  const { model, controls } = splitControls(sent?.tensors ?? []);
+  const { model, ...controls } = splitControls(sent?.tensors ?? []);
   const tensors = sent && model;
   const learner = task.open({ tensors, data, options: request.config, single: format === "npy", seed: context.seed });
   return { learner, format, controls };

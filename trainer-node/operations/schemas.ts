@@ -54,8 +54,13 @@ const settings = z.object({
   mu: z.number().min(0).max(1000).nullish(),
   clip_norm: clipNorm.nullish(),
   noise_multiplier: noiseMultiplier.nullish(),
-  /** Whether to run the client's side of SCAFFOLD. Its control variate comes and goes as `state`. */
-  scaffold: z.boolean().nullish(),
+  /**
+   * Whether to run the client's side of SCAFFOLD. Its control variate comes and goes as `state`. "change": the answer has its change alone,
+   * for a caller that sums the changes and sends the sum as tensors `own_control:w`.
+   */
+  scaffold: z.union([z.boolean(), z.literal("change")], "must be true, false or change").nullish(),
+  /** Whether to report the loss of the parameters on the data before the training, as `loss_before` of the metrics. */
+  loss_before: z.boolean().nullish(),
   classes: z.int().min(2).max(10_000).optional(),
   hidden: z.array(z.int().min(1).max(8192)).min(1).max(8).optional(),
   filters: z.int().min(1).max(128).optional(),
@@ -76,6 +81,10 @@ const config = settings
   .refine(({ scaffold, noise_multiplier: noise }) => !scaffold || !noise, {
     path: ["scaffold"],
     message: "cannot be combined with noise_multiplier: the control variates would reveal what the noise hides",
+  })
+  .refine(({ loss_before: isReported, noise_multiplier: noise }) => !isReported || !noise, {
+    path: ["loss_before"],
+    message: "cannot be combined with noise_multiplier: the exact loss would reveal what the noise hides",
   });
 
 const participantRequest = z.object({

@@ -1,7 +1,7 @@
 import { decodeParameters, encodePieces, type Format } from "../codec/parameters.ts";
 import { addNoise } from "../compute/add-noise.ts";
 import { clipUpdate } from "../compute/clip-update.ts";
-import { openControls } from "../compute/control-variates.ts";
+import { type Controls, openControls } from "../compute/control-variates.ts";
 import { rowsOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { findTask } from "../compute/tasks/registry.ts";
@@ -10,7 +10,7 @@ import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
 import { keyedRandom } from "./keyed-random.ts";
 import { type OperationContext, STARTED, startingModel } from "./participant.ts";
-import { parseParticipantRequest } from "./schemas.ts";
+import { type ParticipantRequest, parseParticipantRequest } from "./schemas.ts";
 
 /** `/train`: trains the parameters for some epochs on the data. */
 export function train(value: object, context: OperationContext): OperationAnswer {
@@ -22,7 +22,8 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const { learner, format, controls: sent } = startingModel(body, data, { ...context, seed });
   context.onProgress(STARTED);
   const before = clipNorm || body.config.scaffold ? learner.tensors() : [];
-  const controls = body.config.scaffold ? openControls(before, { server: sent, own: readState(body.state, format) }) : undefined;
+  const controls = body.config.scaffold ? openControls(before, givenControls(body, sent, format)) : undefined;
+  const lossBefore = body.config.loss_before ? { loss_before: learner.score(data).loss } : {};
   const settings = { epochs, batchSize, learningRate, seed, optimizer, momentum, mu: mu ?? 0, correction: controls?.correction };
   const steps = learner.train(data, settings, context.onProgress);
   const trained = learner.tensors();
@@ -32,26 +33,36 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
   const parameters = encodePieces([...update, ...(control?.change ?? [])], format);
   // Exact metrics of the model without noise would reveal what the noise hides.
-  const figures = deviation > 0 ? { noise_deviation: deviation } : learner.score(data);
+  const figures = deviation > 0 ? { noise_deviation: deviation } : { ...lossBefore, ...learner.score(data) };
   return {
     parameters,
-    state: control && encodePieces(control.own, "msgpack"),
+    state: ownState(control, body.config.scaffold),
     fields: {
       num_samples: rowsOf(data),
       metrics: { ...figures, duration_ms: context.monotonicMs() - startedMs },
       sha256: sha256(parameters),
       format,
       seed,
-      warnings: [...warnings, ...(sent.length > 0 && !controls ? ["control variates ignored: config.scaffold is not set"] : [])],
+      warnings: [...warnings, ...(sent.controls.length > 0 && !controls ? ["control variates ignored: config.scaffold is not set"] : [])],
     },
   };
 }
 
-/** This participant's own control variate, from its last answer. */
-function readState(state: Uint8Array | null | undefined, format: Format): readonly Tensor[] {
+/** The server's control variate, and this participant's own: beside the parameters, or as the state of its last answer. */
+function givenControls(
+  { state }: ParticipantRequest,
+  { controls, own }: { readonly controls: readonly Tensor[]; readonly own: readonly Tensor[] },
+  format: Format,
+): Parameters<typeof openControls>[1] {
   if (format === "npy")
     throw new InputProblem("VALIDATION_ERROR", "npy has no room for control variates; send safetensors, msgpack or npz", {
       field: "config.scaffold",
     });
-  return state ? decodeParameters(state).tensors : [];
+  if (own.length > 0) return { server: controls, own };
+  return { server: controls, own: state ? decodeParameters(state).tensors : [] };
+}
+
+/** This participant's own control variate, unless the caller sums its changes. */
+function ownState(control: ReturnType<Controls["after"]> | undefined, mode: unknown): readonly Uint8Array[] | undefined {
+  return control && mode !== "change" ? encodePieces(control.own, "msgpack") : undefined;
 }

@@ -1,5 +1,6 @@
 import type { Manifest } from "../../common/training/trained-manifest.ts";
 import { decodeParameters } from "../codec/parameters.ts";
+import { splitControls } from "../compute/control-variates.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
@@ -75,7 +76,8 @@ function open(manifest: Manifest, data: RowsData, context: ServeContext) {
 function tensorsOf({ blob, task }: Manifest, { digits, readBlob }: ServeContext): { tensors: readonly Tensor[]; single: boolean } {
   if (blob === undefined) return { tensors: digitsModel(task, digits()), single: false };
   const { tensors, format } = decoded(blob, readBlob(blob));
-  return { tensors, single: format === "npy" };
+  // A model of SCAFFOLD has control variates beside it, which only its training needs.
+  return { tensors: splitControls(tensors).model, single: format === "npy" };
 }
 
 /** The caller did not send the parameters, so unreadable ones are an error of the node. */

@@ -2,9 +2,10 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Logger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
-import { CAPABILITIES } from "../../common/training/capabilities.ts";
+import { declaredCapabilities } from "../../common/training/capabilities.ts";
 import type { BlobFolder } from "../coordinator/blobs/blob-folder.ts";
 import type { Participants } from "../coordinator/participants/participants.ts";
+import { capabilitiesOf } from "../http/info.ts";
 import { createPool } from "../pool/pool.ts";
 import type { SimulationOptions } from "./options.ts";
 import { createPythonClients } from "./python/python-clients.ts";
@@ -50,7 +51,8 @@ function threadClients(options: SimulationOptions, { blobs, logger }: ClientTool
     workerData: { fallback: undefined, blobFolder: blobs.folder, functionsUrl },
     logger,
   });
-  const able = CAPABILITIES.filter((name) => name !== "mask" && (name !== "steps" || functions === undefined));
+  const declared = declaredCapabilities(capabilitiesOf({ builtins: true, registered: functions === undefined ? [] : ["train"] }));
+  const able = [...declared].filter((name) => name !== "mask");
   return {
     participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),
     close: () => pool.close(),

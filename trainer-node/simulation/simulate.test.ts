@@ -35,6 +35,36 @@ test("hundreds of virtual clients are selected, trained and combined as real one
   expect(again.at(-1)?.recordHash).toBe(rounds.at(-1)?.recordHash);
 }, 60_000);
 
+test.each([
+  ["scaffold", {}],
+  ["qfedavg", {}],
+  ["fltrust", { root_participant: 0 }],
+])(
+  "%s runs with the built-in participants: what it needs of them comes with their updates",
+  async (name, given) => {
+    const task = { ...digits.task, config: { epochs: 2, lr: 0.1, batch_size: 10 } };
+    const rounds = await run({
+      ...digits,
+      clients: 10,
+      fraction: 0.5,
+      rounds: 4,
+      task,
+      initial: { participant: 0 },
+      strategy: { name, ...given },
+    });
+    expect(rounds.map(({ record }) => (JSON.parse(record) as RoundRecord).strategy["name"])).toEqual(new Array(4).fill(name));
+    expect(rounds.at(-1)?.accuracy).toBeGreaterThan(0.8);
+  },
+  60_000,
+);
+
+test("virtual clients with own functions are refused where the strategy needs control variates", async () => {
+  const functions = join(import.meta.dirname, "../../examples/participant.ts");
+  await expect(run({ ...digits, clients: 3, fraction: 1, strategy: "scaffold", functions })).rejects.toThrow(
+    "cannot train with control variates",
+  );
+}, 60_000);
+
 test("FedProx against FedAvg on synthetic(1,1) with 90 % stragglers: who takes their part of the work is above who drops them", async () => {
   const settings = {
     clients: 30,

@@ -14,10 +14,8 @@ export function strategyNamed(name: string): Strategy {
   return findStrategy(name) ?? ownDeclaration(name);
 }
 
-export const FEDERATED_STRATEGIES: readonly Strategy[] = STRATEGIES.filter(({ notInFederations }) => notInFederations === undefined);
-
 /** Names of the strategies that need the mean of the updates alone. */
-export const SUM_STRATEGIES: readonly string[] = FEDERATED_STRATEGIES.filter(({ sees }) => sees === "sum").map(({ name }) => name);
+export const SUM_STRATEGIES: readonly string[] = STRATEGIES.filter(({ sees }) => sees === "sum").map(({ name }) => name);
 
 /** A setting of a federation's strategy, or its default. */
 export function settingOf(given: GivenStrategy, setting: string): unknown {
@@ -32,10 +30,7 @@ export function strategyProblems(given: GivenStrategy): { setting: string; messa
     const { success } = ownStrategy.safeParse(values["own"]);
     return success ? [] : [{ setting: "own", message: "must be a language and a source" }];
   }
-  if (!strategy) return [{ setting: "name", message: `must be one of: ${FEDERATED_STRATEGIES.map((one) => one.name).join(", ")}` }];
-  if (strategy.notInFederations !== undefined) {
-    return [{ setting: "name", message: `${name} ${strategy.notInFederations}; a federation has none. Call /aggregate of a node` }];
-  }
+  if (!strategy) return [{ setting: "name", message: `must be one of: ${STRATEGIES.map((one) => one.name).join(", ")}` }];
   const table = settingsOf(strategy.settings, "federation");
   const problems = Object.entries(values).map(([setting, value]) => {
     const known = Object.hasOwn(table, setting) ? table[setting] : undefined;

@@ -1,4 +1,5 @@
 import type { Capability } from "../../training/capabilities.ts";
+import type { Metrics } from "../../training/metrics.ts";
 import type { SettingTable } from "./settings.ts";
 
 /**
@@ -27,8 +28,14 @@ export interface Strategy {
   readonly needs: readonly Capability[];
   /** "any": a plain mean, which participants can make of opaque parameters too. */
   readonly formats: "readable" | "any";
-  /** Why a federation cannot use it; absent where it can. */
-  readonly notInFederations?: string;
+  /** Metrics of the training that every update must come with. */
+  readonly metrics?: readonly string[];
+  /** Why it does not work with the noise of `dp`; absent where it does. */
+  readonly withoutNoise?: string;
+  /** Participants get the sum of their own changes of control variates beside the parameters. */
+  readonly carriesControls?: true;
+  /** The index of the participant whose update the others are measured against. No round is without it. */
+  readonly rootOf?: (given: GivenStrategy) => number;
   /** The strategy that combines a round's updates where this one has no arithmetic of its own. */
   readonly aggregatedBy?: string;
   /** What it adds to the `config` of the participants' training. */
@@ -47,7 +54,21 @@ export interface StrategyRound {
   readonly round: number;
   /** The `config` of the federation's task. */
   readonly config: Readonly<Record<string, unknown>>;
-  readonly updates: readonly { readonly weight: number; readonly baseRound: number }[];
+  readonly given: GivenStrategy;
+  /** Number of participants of the federation. */
+  readonly participants: number;
+  /** The id of the root participant, for a strategy that has one. */
+  readonly root: string | undefined;
+  readonly updates: readonly RoundUpdate[];
+}
+
+/** An accepted update, as a strategy sees it before the aggregation. */
+export interface RoundUpdate {
+  /** The id of its participant. */
+  readonly id: string;
+  readonly weight: number;
+  readonly baseRound: number;
+  readonly metrics: Metrics;
 }
 
 const USUAL = { timing: "rounds", robust: false, adaptive: false, needs: [], formats: "readable" } as const;

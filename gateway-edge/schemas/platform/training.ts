@@ -3,6 +3,7 @@ import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../..
 import { builtInStrategy, federationSettingsFields, ROUNDS_MAX, requestedStrategy } from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
+import { rootProblems } from "../../../common/training/root-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { publishBody } from "./trained-models.ts";
@@ -46,7 +47,12 @@ export const createFederationBody = z
     budgetNanoUsd: nanoAmount.max(1_000_000_000_000_000).default(0),
   })
   .superRefine((given, context) => {
-    const problems = [...privacyRules(given).problems(given), ...initialProblems(given), ...enrollmentProblems(given)];
+    const problems = [
+      ...privacyRules(given).problems(given),
+      ...initialProblems(given),
+      ...enrollmentProblems(given),
+      ...rootProblems(given),
+    ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.
     const wanted = Math.max(1, Math.ceil(mostParticipants(given) * given.fraction));

@@ -113,12 +113,16 @@ describe("rules from their papers", () => {
     expectClose(values(run("fednova", { ...tug, settings: { steps: [1, 9] } }).tensors), [0], 12);
   });
 
-  test("SCAFFOLD (Karimireddy 2020, eq. 5): x moves by the mean change, c by |S|/N of the mean control change, and c is remembered", () => {
+  test("SCAFFOLD (Karimireddy 2020, eq. 5): x moves by the mean change, c by |S|/N of the mean control change, and the base has c", () => {
     const client = (w: number, c: number) => [f64([w]), f64([c], "control:w")];
     const input = { clients: [client(3, 0.4), client(5, 0.8)], base: client(1, 0), settings: { lr: 0.5, total_clients: 4 } };
     const first = run("scaffold", input);
     expectClose(values(first.tensors), [1 + 0.5 * 3, 0.5 * 0.6], 12);
-    expectClose(values(run("scaffold", { ...input, state: first.state }).tensors), [2.5, 0.6], 12);
+    const second = run("scaffold", { ...input, base: first.tensors });
+    expectClose(values(second.tensors), [2.5 + 0.5 * 1.5, 0.6], 12);
+    // Clients that start with a model of their own have no base yet, and c is 0.
+    const { base: _none, ...started } = input;
+    expectClose(values(run("scaffold", started).tensors), [4, 0.3], 12);
     expect(() => run("scaffold", { base: W0 })).toThrow(
       expect.objectContaining({ kind: "SHAPE_MISMATCH", details: { tensor: "control:w" } }),
     );

@@ -1,13 +1,15 @@
 import { pause } from "../../../common/clock.ts";
+import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
+import { rootOf } from "../../../common/training/root-settings.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
-import type { TrainedUpdate } from "../participants/participants.ts";
+import type { ParticipantTask, TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
-import { type Layout, requireLayout, requireReadable, requireSamples } from "./inspect-update.ts";
+import { type Layout, requireLayout, requireMetrics, requireReadable, requireSamples } from "./inspect-update.ts";
 import { createProgressReports } from "./report-progress.ts";
 
 /** What a round still collects. */
@@ -36,6 +38,9 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
   const stopAt = deps.clock.after(settings.deadlineMs, () => closed.abort());
   const inRound = AbortSignal.any([signal, closed.signal]);
   let count = collection.accepted.length;
+  const root = rootOf(settings.strategy);
+  let hasRoot = root === undefined || collection.accepted.some(({ participantId }) => participantId === root);
+  const isComplete = (): boolean => count >= wanted && hasRoot;
   let latest: Round | undefined;
   const layouts = await knownLayout(run, collection.accepted);
   const waiting = [...collection.missing];
@@ -44,21 +49,24 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
   const settle = async (participant: Participant): Promise<void> => {
     const begunMs = deps.clock.monotonicMs();
     const result = await attempt(run, {
-      ...{ participant, number, hasQuorum: () => count >= quorum, layouts, inRound },
+      ...{ participant, number, hasQuorum: () => count >= quorum && hasRoot, layouts, inRound },
       onProgress: progress.of(participant.id),
     });
     signal.throwIfAborted();
     const state = result instanceof ParticipantProblem ? (inRound.aborted ? "straggler" : "failed") : "accepted";
     const durationMs = deps.clock.monotonicMs() - begunMs;
     latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
-    if (state === "accepted") count++;
-    if (count >= wanted) closed.abort();
+    if (state === "accepted") {
+      count++;
+      hasRoot ||= participant.id === root;
+    }
+    if (isComplete()) closed.abort();
   };
   const worker = async (): Promise<void> => {
     for (let participant = waiting.shift(); participant; participant = waiting.shift()) await settle(participant);
   };
   try {
-    if (count < wanted) await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
+    if (!isComplete()) await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
     return latest;
   } finally {
     stopAt();
@@ -85,8 +93,7 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
     try {
       inRound.throwIfAborted();
       await requireCapabilities(run, participant, inRound);
-      const update = await deps.participants.train(participant, task, inRound);
-      requireSamples(update.samples, run.settings, participant);
+      const update = await trained(run, participant, task, inRound);
       await requireFitting(run, update, layouts);
       return update;
     } catch (thrown) {
@@ -98,6 +105,16 @@ async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdat
       await pause(deps.clock, delayMs, inRound);
     }
   }
+}
+
+/** One training of a participant, with what its strategy sends and needs beside the parameters. */
+async function trained(run: FederationRun, participant: Participant, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate> {
+  const { deps, settings, controls } = run;
+  const train = (parameters: string) => deps.participants.train(participant, { ...task, parameters }, signal);
+  const update = await (controls ? controls.withParameters(task.parameters, participant, train) : train(task.parameters));
+  requireSamples(update.samples, settings, participant);
+  requireMetrics(update.metrics, settings);
+  return update;
 }
 
 /** The first update defines the layout of the others if nothing else does. */
@@ -145,6 +162,12 @@ export function resultOf(
     contribution: 0,
     rewardNanoUsd: 0n,
     baseRound,
-    metrics: hasMetrics ? { ...readMetrics(result.metrics, federation.participants.length) } : {},
+    metrics: hasMetrics ? { ...readMetrics(neededFirst(result.metrics, settings), federation.participants.length) } : {},
   };
+}
+
+/** Participants of a large round have room for a few metrics, so those that the strategy needs come first. */
+function neededFirst(metrics: TrainedUpdate["metrics"], { strategy }: Pick<FederationRun["settings"], "strategy">): object {
+  const needed = strategyNamed(strategy.name).metrics ?? [];
+  return { ...Object.fromEntries(needed.map((name) => [name, metrics?.[name]])), ...metrics };
 }

@@ -1,4 +1,5 @@
 import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
+import { rootOf } from "../../../common/training/root-settings.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "../deps.ts";
@@ -40,7 +41,9 @@ async function measureOf(
   if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
   if (by !== "leave_one_out" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return bySamples;
   const worths = new Map<string, number>();
-  for (const { participantId } of accepted)
+  const root = rootOf(run.settings.strategy);
+  // There is no round without the root, which is not part of the result either.
+  for (const { participantId } of accepted.filter(({ participantId: id }) => id !== root))
     worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
   return ({ participantId }) => worths.get(participantId) ?? 0;
 }
@@ -54,9 +57,14 @@ async function accuracyWithout(
   const { deps, federation } = run;
   const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
   const others = accepted.filter((participant) => participant.participantId !== participantId);
-  const updates = sortedUpdates(others.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 })));
-  // Settings that are lists have one value per client of the whole round, so they are left out.
-  const strategy = Object.fromEntries(Object.entries(combined.record.strategy).filter(([, value]) => !Array.isArray(value)));
+  const weighted = (list: readonly RoundParticipant[]) =>
+    list.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 }));
+  const updates = sortedUpdates(weighted(others));
+  // Settings that are lists have one value per client of the whole round, in the order of the record.
+  const left = sortedUpdates(weighted(accepted)).findIndex(({ id }) => id === participantId);
+  const strategy = Object.fromEntries(
+    Object.entries(combined.record.strategy).map(([name, value]) => [name, Array.isArray(value) ? value.toSpliced(left, 1) : value]),
+  );
   const { parameters } = await deps.aggregation.store(
     { updates, strategy, base: federation.headBlob, state: federation.headStateBlob, own: ownOf(run.settings.strategy) },
     run.signal,

@@ -1,5 +1,7 @@
+import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { computingNeed } from "../../../common/training/federation-needs.ts";
 import type { FederationSettings } from "../../../common/training/federation-settings.ts";
+import type { Metrics } from "../../../common/training/metrics.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { FoundTensors } from "../../blobs/passing-tensors.ts";
@@ -86,6 +88,13 @@ export function requireSamples(
   if (samples === undefined || samples <= (maxSamples ?? Number.MAX_SAFE_INTEGER)) return;
   const limit = maxSamples === undefined ? "the largest safe integer" : `maxSamples, ${maxSamples}`;
   throw new ParticipantProblem(`TOO_MANY_SAMPLES: it declares ${samples} samples, which is above ${limit}`, { again: false });
+}
+
+/** Refuses an update without a metric that the strategy computes with. */
+export function requireMetrics(metrics: Metrics | undefined, { strategy }: Pick<FederationSettings, "strategy">): void {
+  const missing = strategyNamed(strategy.name).metrics?.find((name) => metrics?.[name] === undefined);
+  if (missing === undefined) return;
+  throw new ParticipantProblem(`MISSING_METRIC: its metrics have no number ${missing}, which ${strategy.name} needs`, { again: false });
 }
 
 /** Refuses an update whose layout differs from the expected one. */

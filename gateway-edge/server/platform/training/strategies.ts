@@ -89,10 +89,7 @@ function presentSource(strategy: OwnStrategy | undefined): z.input<typeof schema
 const presentOwn = ({ name, language, sha256, createdAt }: OwnStrategy): schemas.StrategyRecord =>
   presentStrategy(ownDeclaration(name), { language, sha256, createdAt: sent(createdAt, "createdAt") });
 
-function presentStrategy(
-  { settings, notInFederations, ...strategy }: Strategy,
-  own: schemas.StrategyRecord["own"],
-): schemas.StrategyRecord {
+function presentStrategy({ settings, ...strategy }: Strategy, own: schemas.StrategyRecord["own"]): schemas.StrategyRecord {
   const { name, description, sees, timing, robust, adaptive, needs, formats } = strategy;
   return {
     ...{ name, description, sees, timing, robust, adaptive, formats },
@@ -102,8 +99,9 @@ function presentStrategy(
       name: setting,
       required: "required" in rule,
     })),
-    federations: notInFederations === undefined,
-    reason: notInFederations ?? null,
+    // Every strategy works in federations; older versions had some that did not.
+    federations: true,
+    reason: null,
     own,
   };
 }
