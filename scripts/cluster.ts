@@ -1,7 +1,7 @@
 /**
  * `make cluster`: all roles on loopback addresses with mutual TLS, over a replica set of three. Strikes every role and the store's primary
  * under load, restarts every process one after the other, and prints what clients saw and whether the ledger holds. PLANES, EDGES, LANES and
- * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling`, `coordinator lost` or
+ * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling`, `coordinator lost`, `limits` or
  * `organizations`.
  */
 
@@ -34,13 +34,15 @@ const PATIENT = { ...env, DRAIN_MS: "120000", LOG_LEVEL: "info" };
 /** The value of ONLY that selects many organizations with few calls; ORGANIZATIONS and MINUTES are their number and for how long. */
 const MANY = "organizations";
 const many = { organizations: numberOf("ORGANIZATIONS", 10_000), minutes: numberOf("MINUTES", 2) };
+/** The value of ONLY that selects limits and balances with two and three control planes. */
+const LIMITS = "limits";
 /** The coordinators' log tells which of them works on the federation. */
 const TRAINING = { LOG_LEVEL: "info" };
 
 const upstream = await startWordUpstream();
 const config = wordModel(upstream.url);
 try {
-  const isBlow = only !== LOST && only !== MANY && !isRolling;
+  const isBlow = only !== LOST && only !== MANY && only !== LIMITS && !isRolling;
   const outcomes = isBlow ? [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)] : [];
   if (!only || only === LOST) outcomes.push(await on({ planes, edges: 1, trainers: 2, coordinators: 2, env: TRAINING }, loseHost));
   const wanted = (only ?? "").slice(ROLLING.length).trim().split(",");
@@ -53,7 +55,7 @@ try {
       );
   }
   if (only === MANY) outcomes.push(await on({ planes, edges, env }, callAll));
-  for (const count of only ? [] : [2, 3]) {
+  for (const count of !only || only === LIMITS ? [2, 3] : []) {
     outcomes.push(await on({ planes: count, edges, config, env: { ...env, CREDIT_POLICY: "strict" } }, checkAll));
   }
   process.exitCode = outcomes.every(Boolean) ? 0 : 1;
