@@ -1,16 +1,18 @@
 /**
  * `make cluster`: all roles on loopback addresses with mutual TLS, over a replica set of three. Strikes every role and the store's primary
  * under load, restarts every process one after the other, and prints what clients saw and whether the ledger holds. PLANES, EDGES, LANES and
- * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling`, `coordinator lost`, `limits` or
- * `organizations`.
+ * MONGO_NODES change the size, ONLY selects blows (such as `edge`), `rolling`, `coordinator lost`, `limits`, `partitions`
+ * or `organizations`.
  */
 
 import { startWordUpstream, wordModel } from "../test/faults/storm/word-upstream.ts";
 import { type Cluster, type ClusterOptions, type ClusterRole, startCluster } from "../test/helpers/cluster.ts";
-import { allBlows, strike } from "./cluster/blows.ts";
+import { hasNetworks, openPlaneNetworks } from "../test/helpers/plane-networks.ts";
+import { allBlows, type Blow, strike } from "./cluster/blows.ts";
 import { checkLimits, readBalances } from "./cluster/limits.ts";
 import { loseCoordinator } from "./cluster/lost-coordinator.ts";
 import { callFromMany } from "./cluster/many-organizations.ts";
+import { partitionsOf } from "./cluster/partitions.ts";
 import { followFederation, followStream, restartAll } from "./cluster/rolling.ts";
 import { printReports, underLoad } from "./cluster/under-load.ts";
 
@@ -36,14 +38,17 @@ const MANY = "organizations";
 const many = { organizations: numberOf("ORGANIZATIONS", 10_000), minutes: numberOf("MINUTES", 2) };
 /** The value of ONLY that selects limits and balances with two and three control planes. */
 const LIMITS = "limits";
+/** The value of ONLY that selects partitions of the network between control planes, store and edges. */
+const PARTITIONS = "partitions";
 /** The coordinators' log tells which of them works on the federation. */
 const TRAINING = { LOG_LEVEL: "info" };
 
 const upstream = await startWordUpstream();
 const config = wordModel(upstream.url);
 try {
-  const isBlow = only !== LOST && only !== MANY && only !== LIMITS && !isRolling;
+  const isBlow = only !== LOST && only !== MANY && only !== LIMITS && only !== PARTITIONS && !isRolling;
   const outcomes = isBlow ? [await on({ planes, edges, trainers: 2, coordinators: 2, config, env }, strikeAll)] : [];
+  if (!only || only === PARTITIONS) outcomes.push(await partitionAll());
   if (!only || only === LOST) outcomes.push(await on({ planes, edges: 1, trainers: 2, coordinators: 2, env: TRAINING }, loseHost));
   const wanted = (only ?? "").slice(ROLLING.length).trim().split(",");
   for (const roles of !only || isRolling ? [SERVING, TRAINING_ROLES] : []) {
@@ -106,13 +111,31 @@ async function callAll(running: Cluster): Promise<boolean> {
   return printReports([await callFromMany(running, many)]);
 }
 
+async function partitionAll(): Promise<boolean> {
+  if (!hasNetworks()) {
+    console.log("\npartitions of the network were not tried: this user may not make network namespaces");
+    return only === undefined;
+  }
+  const networks = openPlaneNetworks(planes);
+  try {
+    console.log("\neach control plane in a network namespace of its own");
+    return await on({ planes, edges, config, env, networks }, (running) => strikeWith(running, partitionsOf(running, networks)));
+  } finally {
+    networks.close();
+  }
+}
+
 async function strikeAll(running: Cluster): Promise<boolean> {
+  return strikeWith(
+    running,
+    allBlows(running).filter(({ target, what }) => !only || `${target} ${what}`.includes(only)),
+  );
+}
+
+async function strikeWith(running: Cluster, blows: readonly Blow[]): Promise<boolean> {
   const { load, shown } = await underLoad(running, { lanes, struck: "struck" });
   let holds = true;
-  for (const blow of allBlows(running)) {
-    if (only && !`${blow.target} ${blow.what}`.includes(only)) continue;
-    holds = (await shown(await strike(blow, load))) && holds;
-  }
+  for (const blow of blows) holds = (await shown(await strike(blow, load))) && holds;
   await load.end();
   return holds;
 }

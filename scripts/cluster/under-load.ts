@@ -53,7 +53,7 @@ function row(report: BlowReport, verdict: string): string {
 }
 
 function line(cells: readonly (string | number)[]): string {
-  const widths = [18, 14, 7, 8, 14, 11, 8];
+  const widths = [18, 18, 7, 8, 14, 11, 8];
   return cells
     .map((cell, index) => (index < 2 ? String(cell).padEnd(widths[index] ?? 0) : String(cell).padStart(widths[index] ?? 0)))
     .join(" ");

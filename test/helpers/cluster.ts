@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gwWith } from "../../cli/io-fixture.ts";
 import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { type ReplicaSet, startReplicaSet } from "./mongod.ts";
+import type { PlaneNetworks } from "./plane-networks.ts";
 import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
 import { ADMIN_PASSWORD, COORDINATOR_TOKEN, MASTER_KEY, TRAINER_TOKEN } from "./system.ts";
 
@@ -36,6 +37,8 @@ export interface ClusterOptions {
   /** Content of the gateway's configuration file. */
   readonly config?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where each control plane has a network of its own. */
+  readonly networks?: PlaneNetworks | undefined;
   /** Folder of the code that the members run first; this repository if absent. */
   readonly root?: string | undefined;
 }
@@ -62,6 +65,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     nodes: options.mongoNodes ?? 3,
     folder: join(folder, "mongo"),
     electionTimeoutMs: options.electionTimeoutMs ?? 10_000,
+    host: options.networks?.storeHost,
   });
   const stop = async () => {
     for (const role of ["edge", "coordinator", "trainer", "control plane"] as const) {
@@ -96,7 +100,7 @@ interface Planned {
 /** What to start, in waves: control planes, then trainers and coordinators, then edges. */
 async function planOf(options: ClusterOptions, { folder, uri }: { folder: string; uri: string }): Promise<Planned[][]> {
   const hosts = (role: ClusterRole, count: number) => Array.from({ length: count }, (_, index) => hostOf(role, index));
-  const planes = hosts("control plane", options.planes);
+  const planes = hosts("control plane", options.planes).map((host, index) => options.networks?.hostOf(index) ?? host);
   const edges = hosts("edge", options.edges);
   const trainers = hosts("trainer", options.trainers ?? 0);
   const coordinators = hosts("coordinator", options.coordinators ?? 0);
@@ -116,7 +120,7 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
     return {
       role,
       index,
-      address: `${hostOf(role, index)}:${fields.port}`,
+      address: `${role === "control plane" ? planes[index] : hostOf(role, index)}:${fields.port}`,
       entry: fields.entry,
       folder: data,
       env: { DATA_DIR: data, ...shared, ...fields.env },
@@ -181,9 +185,13 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
   ];
 }
 
-function memberOf({ role, index, address, entry, folder, env }: Planned, { root: firstRoot }: Pick<ClusterOptions, "root">): Member {
+function memberOf(
+  { role, index, address, entry, folder, env }: Planned,
+  { root: firstRoot, networks }: Pick<ClusterOptions, "root" | "networks">,
+): Member {
   const nodeFlags = role === "control plane" || role === "edge" ? SERVICE_NODE_FLAGS : HARDENING_FLAGS;
-  const launch = (root: string | undefined) => startProcess({ entry, name: `${role} ${index}`, env, nodeFlags, root });
+  const launcher = role === "control plane" ? networks?.launcherOf(index) : undefined;
+  const launch = (root: string | undefined) => startProcess({ entry, name: `${role} ${index}`, env, nodeFlags, launcher, root });
   return {
     role,
     index,

@@ -54,16 +54,24 @@ interface ReplicaSetOptions {
   /** Folder of the nodes' files; the caller removes it. */
   readonly folder: string;
   readonly electionTimeoutMs?: number;
+  /** The address of all nodes; 127.0.0.1 if absent. */
+  readonly host?: string | undefined;
 }
 
 interface Node {
+  readonly host: string;
   readonly port: number;
   readonly start: () => ChildProcess;
   child: ChildProcess;
 }
 
 /** A real replica set on free loopback ports; resolves once it has a primary. */
-export async function startReplicaSet({ nodes = 1, folder, electionTimeoutMs = 2_000 }: ReplicaSetOptions): Promise<ReplicaSet> {
+export async function startReplicaSet({
+  nodes = 1,
+  folder,
+  electionTimeoutMs = 2_000,
+  host = "127.0.0.1",
+}: ReplicaSetOptions): Promise<ReplicaSet> {
   const binary = await resolveMongod();
   if (binary === undefined) throw new Error("there is no mongod on this machine");
   const started: Node[] = [];
@@ -71,7 +79,7 @@ export async function startReplicaSet({ nodes = 1, folder, electionTimeoutMs = 2
     await Promise.all(started.map(({ child }) => end(child, "SIGTERM")));
   };
   try {
-    for (let index = 0; index < nodes; index += 1) started.push(await startNode(binary, join(folder, `node-${index}`)));
+    for (let index = 0; index < nodes; index += 1) started.push(await startNode(binary, join(folder, `node-${index}`), host));
     await initiate(started, electionTimeoutMs);
   } catch (error) {
     await stop();
@@ -139,13 +147,13 @@ async function fetchWheel(): Promise<string | undefined> {
 
 const starts = (path: string): Promise<boolean> => programStarts(path, ["--version"]);
 
-async function startNode(binary: string, folder: string): Promise<Node> {
+async function startNode(binary: string, folder: string, host: string): Promise<Node> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // Another process may take the free port before mongod does; then the next port is tried.
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const port = await freePort();
-    const start = () => spawnMongod(binary, folder, port);
-    const node: Node = { port, start, child: start() };
+    const start = () => spawnMongod(binary, folder, { host, port });
+    const node: Node = { host, port, start, child: start() };
     if (await untilAnswering(node).catch(() => false)) return node;
     await end(node.child, "SIGKILL");
   }
@@ -158,8 +166,8 @@ async function startNode(binary: string, folder: string): Promise<Node> {
  */
 const GUARD = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$ 2>/dev/null) & exec "$0" "$@" </dev/null 3<&-';
 
-function spawnMongod(binary: string, folder: string, port: number): ChildProcess {
-  const options = ["--replSet", REPLICA_SET, "--port", String(port), "--dbpath", folder, "--bind_ip", "127.0.0.1", "--nounixsocket"];
+function spawnMongod(binary: string, folder: string, { host, port }: Pick<Node, "host" | "port">): ChildProcess {
+  const options = ["--replSet", REPLICA_SET, "--port", String(port), "--dbpath", folder, "--bind_ip", host, "--nounixsocket"];
   const small = ["--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64", "--logpath", join(folder, "mongod.log"), "--logappend"];
   const quick = ["--setParameter", "diagnosticDataCollectionEnabled=false", "--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"];
   const child = spawn("bash", ["-c", GUARD, binary, ...options, ...small, ...quick], { stdio: ["pipe", "ignore", "ignore"] });
@@ -241,4 +249,4 @@ async function onNode<T>(node: Node, work: (client: MongoClient) => Promise<T>):
   }
 }
 
-const hostOf = ({ port }: Node) => `127.0.0.1:${port}`;
+const hostOf = ({ host, port }: Node) => `${host}:${port}`;
