@@ -179,6 +179,9 @@ export const controlSettings = {
   BACKUPS_KEPT: countSetting(7, { min: 1, max: 1000 }).describe(
     "Newest backups in `BACKUP_DIR` that are retained; older ones are removed.",
   ),
+  LEDGER_CHECKPOINT_HOURS: countSetting(24, { min: 0, max: 8760 }).describe(
+    "Hours from one checkpoint of the ledger to the next: the control plane verifies the entries since the last one and writes the next, at which `gw admin ledger verify --mode fast` begins. 0: none.",
+  ),
   LOG_LEVEL: logLevelSetting,
 };
 

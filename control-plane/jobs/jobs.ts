@@ -12,6 +12,7 @@ import { expandNotices } from "../webhooks/expand-notices.ts";
 import { anchorHeads } from "../writes/anchors.ts";
 import { appendChange } from "../writes/feed.ts";
 import { backUpWhenDue } from "./back-up.ts";
+import { checkpointWhenDue } from "./checkpoint-ledger.ts";
 import { deliverOutbox } from "./deliver-outbox.ts";
 import { removeExpired, removeWhile } from "./remove-expired.ts";
 import { removeOldRecords } from "./remove-records.ts";
@@ -31,6 +32,7 @@ type Deps = Pick<
   | "sendWebhook"
   | "backups"
   | "archiver"
+  | "verifications"
 >;
 
 /** A recurring job. Missing a run is safe, and so is running on several control planes at once. */
@@ -51,6 +53,14 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       3_600_000,
       async function archiveUsage(now) {
         await deps.archiver.run(now, stop.signal);
+      },
+      deps,
+      stop.signal,
+    ),
+    every(
+      600_000,
+      async function checkpointLedger(now) {
+        await checkpointWhenDue(now, deps, stop.signal);
       },
       deps,
       stop.signal,

@@ -9,21 +9,25 @@ type Tally = Pick<UsageArchive, "charged" | "cost"> & { readonly seq: number };
 
 /**
  * Entries whose calls are no longer in the log. An organization's archive record counts them: as many entries, with the same sum, must be without
- * a row. Rows may be archived during the check, so that the count must be between that of its begin and that of its end.
+ * a row. Rows may be archived during the check, so that the count must be between that of its begin and that of its end. A check of the newest entries
+ * only finds a part of them.
  */
 export class ArchivedCalls {
   readonly #store: Reader;
   readonly #atBegin: ReadonlyMap<string, UsageArchive>;
+  readonly #hasAllEntries: boolean;
   readonly #tallies = new Map<string, Tally>();
 
-  private constructor(store: Reader, atBegin: ReadonlyMap<string, UsageArchive>) {
+  private constructor(store: Reader, atBegin: ReadonlyMap<string, UsageArchive>, hasAllEntries: boolean) {
     this.#store = store;
     this.#atBegin = atBegin;
+    this.#hasAllEntries = hasAllEntries;
   }
 
-  static async begin(store: Reader): Promise<ArchivedCalls> {
+  /** `hasAllEntries`: the check reads every entry, not the newest only. */
+  static async begin(store: Reader, { hasAllEntries }: { hasAllEntries: boolean }): Promise<ArchivedCalls> {
     const archives = await collect(store.scan("usageArchives"));
-    return new ArchivedCalls(store, new Map(archives.map((archive) => [archive.id, archive])));
+    return new ArchivedCalls(store, new Map(archives.map((archive) => [archive.id, archive])), hasAllEntries);
   }
 
   /** Counts an entry without a row; false if nothing of its organization is archived. */
@@ -38,7 +42,7 @@ export class ArchivedCalls {
   /** The fault of an organization whose entries without a row are not those that were archived. */
   async end(): Promise<LedgerFault | undefined> {
     for (const organizationId of new Set([...this.#atBegin.keys(), ...this.#tallies.keys()])) {
-      const from = this.#atBegin.get(organizationId) ?? NOTHING;
+      const from = (this.#hasAllEntries && this.#atBegin.get(organizationId)) || NOTHING;
       const to = (await this.#store.get("usageArchives", organizationId)) ?? NOTHING;
       const found = this.#tallies.get(organizationId) ?? { ...NOTHING, seq: 0 };
       if (isBetween(found, from, to)) continue;

@@ -16,6 +16,8 @@ export type Bucket = Pick<BucketSums, "organizationId" | "bucketAt">;
 interface ScanOptions {
   /** Absent: all organizations. */
   readonly organizationId?: string | undefined;
+  /** With an organization: the first bucket. */
+  readonly from?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -82,8 +84,9 @@ export function isSame(left: Bucket, right: Bucket): boolean {
   return left.organizationId === right.organizationId && left.bucketAt === right.bucketAt;
 }
 
-function scope({ organizationId }: ScanOptions): { index: "byOrganization"; equals?: readonly string[] } {
-  return { index: "byOrganization", ...(organizationId === undefined ? {} : { equals: [organizationId] }) };
+function scope({ organizationId, from }: ScanOptions): { index: "byOrganization"; equals?: readonly string[]; from?: number } {
+  if (organizationId === undefined) return { index: "byOrganization" };
+  return { index: "byOrganization", equals: [organizationId], ...(from === undefined ? {} : { from }) };
 }
 
 /** Sums rows exactly as a settlement does. The hash that is a roll-up's id is computed once per roll-up, not per row. */

@@ -15,19 +15,26 @@ export interface NewestAnchor {
   readonly hash: string;
 }
 
+const NO_ANCHOR: NewestAnchor = { number: 0, hash: NO_HASH };
+
 /** Must be read before the heads that anchors are compared with, which only move on. */
 export async function newestAnchor(reader: Reader): Promise<NewestAnchor> {
   const counter = await reader.get("counters", ANCHORS);
   return { number: counter?.value ?? 0, hash: counter?.hash ?? NO_HASH };
 }
 
-/** Checks the anchors up to the newest: none is missing, each follows from the one before, and every head it names is in its slot's chain. */
+/** Checks the anchors after one, or all, up to the newest: none is missing, each follows from the one before, and every head it names is in its slot's chain. */
 export async function checkAnchors(
   store: Store,
-  { newest, snapshot, signal }: { newest: NewestAnchor; snapshot: LedgerSnapshot; signal: AbortSignal },
+  {
+    newest,
+    after = NO_ANCHOR,
+    snapshot,
+    signal,
+  }: { newest: NewestAnchor; after?: NewestAnchor; snapshot: LedgerSnapshot; signal: AbortSignal },
 ): Promise<LedgerFault | undefined> {
-  const walk: Walk = { number: 0, hash: NO_HASH, snapshot, reached: new Map() };
-  for await (const page of inPages(store, "anchors", { range: { before: newest.number + 1 }, signal })) {
+  const walk: Walk = { ...after, snapshot, reached: new Map() };
+  for await (const page of inPages(store, "anchors", { range: { from: after.number + 1, before: newest.number + 1 }, signal })) {
     const entries = await readEntries(store, page);
     for (const anchor of page) {
       const reason = follow(walk, anchor) ?? wrongHead(walk, { anchor, entries });

@@ -1,9 +1,13 @@
-import { emptyAccount, NO_HASH } from "../domain/ledger.ts";
+import { emptyAccount } from "../domain/ledger.ts";
+import type { Checkpoint } from "../domain/ledger-records.ts";
 import type { Store } from "../stores/store.ts";
 import { ArchivedCalls } from "./archived-calls.ts";
+import { badCheckpoint, compareCheckpoint } from "./check-checkpoints.ts";
+import { hashAccounts } from "./hash-accounts.ts";
 import type { LedgerFault } from "./ledger-fault.ts";
 import { type LedgerSnapshot, lastSeqOf, readSnapshot } from "./ledger-snapshot.ts";
-import { type Chain, type ChainCheck, type Rebuilt, walkChain } from "./walk-chain.ts";
+import { type Stage, stagesOf, stagesSince } from "./stages.ts";
+import { type Chain, type ChainCheck, type Rebuilt, rewindChain, walkChain } from "./walk-chain.ts";
 
 /** How many chains are read at once: enough to be busy while the database answers, few enough to leave it to others. */
 const CHAINS_AT_ONCE = 8;
@@ -20,40 +24,84 @@ export interface EntriesCheck {
   readonly fault: LedgerFault | undefined;
 }
 
+/** What is checked, and from where. */
+export interface EntriesOptions {
+  /** Checkpoints to prove, from the first on. */
+  readonly checkpoints?: readonly Checkpoint[];
+  /** Checks only what was posted since this checkpoint, which is taken as right. */
+  readonly since?: Checkpoint | undefined;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Checks every chain of the ledger from its first entry to its head at the start (walk-chain.ts), and that accounts rebuilt from the
- * entries equal the stored accounts. Memory grows with the number of accounts, not of entries.
+ * Checks every chain of the ledger from its first entry, or from a checkpoint, to its head at the start (walk-chain.ts), that the ledger was at every
+ * checkpoint what the checkpoint says, and that accounts rebuilt from the entries equal the stored accounts. Memory grows with the number of accounts,
+ * not of entries.
  */
-export async function checkEntries(store: Store, signal: AbortSignal): Promise<EntriesCheck> {
+export async function checkEntries(store: Store, { checkpoints = [], since, signal }: EntriesOptions): Promise<EntriesCheck> {
   const snapshot = await readSnapshot(store, signal);
   const stored = [...snapshot.accounts.values()];
-  const accounts: Rebuilt = new Map();
-  const archived = await ArchivedCalls.begin(store);
-  // Accounts go on from where the closed chain left them, so it comes first.
-  const checks: ChainCheck[] = [];
-  for (const chains of [closedChain(snapshot), slotChains(snapshot)]) {
-    if (checks.every(({ fault }) => !fault))
-      checks.push(...(await walkAll(chains, (chain) => walkChain(store, { chain, accounts, archived, signal }))));
-  }
+  const archived = await ArchivedCalls.begin(store, { hasAllEntries: since === undefined });
+  const begin = since ? await beginAt(store, { since, snapshot, signal }) : beginAtFirst(snapshot, checkpoints);
+  const walked = await walkStages(begin, (chain) => walkChain(store, { chain, ...begin, archived, signal }));
   return {
     snapshot,
     lastSeq: lastSeqOf(snapshot),
     accounts: stored.length,
     sum: stored.reduce((total, { balance }) => total + balance, 0n),
-    entries: checks.reduce((total, { entries }) => total + entries, 0),
-    fault: firstOf(checks) ?? compareAccounts(accounts, snapshot) ?? (await archived.end()),
+    entries: walked.entries,
+    fault: walked.fault ?? begin.fault ?? compareAccounts(begin.accounts, snapshot) ?? (await archived.end()),
   };
 }
 
-function closedChain({ closed }: LedgerSnapshot): Chain[] {
-  return closed ? [{ begin: { seq: 0, hash: NO_HASH }, head: closed, step: 1 }] : [];
+/** Where a check begins: its stages, the accounts and the number of entries before them. */
+interface Begin {
+  readonly stages: readonly Stage[];
+  readonly accounts: Rebuilt;
+  readonly entries: number;
+  readonly comparesBalances: boolean;
+  /** Reported if no entry is the cause. */
+  readonly fault: LedgerFault | undefined;
 }
 
-function slotChains({ begins, heads }: LedgerSnapshot): Chain[] {
-  return begins.flatMap((begin, slot) => {
-    const head = heads[slot];
-    return head ? [{ begin, head, step: begins.length, slot }] : [];
-  });
+const beginAtFirst = (snapshot: LedgerSnapshot, checkpoints: readonly Checkpoint[]): Begin => ({
+  stages: stagesOf(snapshot, checkpoints),
+  accounts: new Map(),
+  entries: 0,
+  comparesBalances: true,
+  fault: undefined,
+});
+
+/** The stored accounts without the entries since the checkpoint must be those of the checkpoint. */
+async function beginAt(
+  store: Store,
+  { since, snapshot, signal }: { since: Checkpoint; snapshot: LedgerSnapshot; signal: AbortSignal },
+): Promise<Begin> {
+  const stages = stagesSince(snapshot, since);
+  const accounts: Rebuilt = new Map(snapshot.accounts);
+  for (const chain of stages.flatMap(({ chains }) => chains)) await rewindChain(store, { chain, accounts, signal });
+  const isSame = (await hashAccounts(accounts)) === since.accountsHash;
+  const reason = `without the entries since then, the accounts are not those of checkpoint ${since.id}; the full check names the account`;
+  const fault: LedgerFault = { kind: "balance", seq: 0, record: "accounts", reason };
+  return { stages, accounts, entries: since.entries, comparesBalances: isSame, fault: isSame ? undefined : fault };
+}
+
+/** Walks the stages in their order, because accounts go on from where the stage before left them. */
+async function walkStages({ stages, accounts, ...begin }: Begin, walk: (chain: Chain) => Promise<ChainCheck>): Promise<ChainCheck> {
+  let { entries } = begin;
+  for (const { chains, checkpoint } of stages) {
+    const checks = await walkAll(chains, walk);
+    entries = checks.reduce((total, check) => total + check.entries, entries);
+    const found = firstOf(checks);
+    const fault = checkpoint && !found ? await compareCheckpoint(checkpoint, { entries, accounts }) : found && causeOf(found, checkpoint);
+    if (fault) return { entries, fault };
+  }
+  return { entries, fault: undefined };
+}
+
+/** The end of a chain within the ledger is only what the checkpoint says of it. */
+function causeOf(fault: LedgerFault, checkpoint: Checkpoint | undefined): LedgerFault {
+  return checkpoint && fault.kind === "head" ? badCheckpoint(checkpoint.id, `${fault.record}: ${fault.reason}`) : fault;
 }
 
 async function walkAll(chains: readonly Chain[], walk: (chain: Chain) => Promise<ChainCheck>): Promise<ChainCheck[]> {

@@ -21,12 +21,12 @@ export interface RollupsCheck {
 }
 
 /**
- * Rebuilds all roll-ups, or those of one organization, from the rows and compares them with the stored ones, field by field. Both are
+ * Rebuilds all roll-ups, or those of one organization, or its newest ones, from the rows and compares them with the stored ones, field by field. Both are
  * read once, in parallel, one bucket at a time.
  */
 export async function checkRollups(
   store: Store,
-  options: { organizationId?: string; signal: AbortSignal; onPage?: (rows: readonly UsageRow[]) => Promise<void> },
+  options: { organizationId?: string; from?: number; signal: AbortSignal; onPage?: (rows: readonly UsageRow[]) => Promise<void> },
 ): Promise<RollupsCheck> {
   const [rebuilt, stored] = [peekable(rebuiltSums(store, options)), peekable(storedSums(store, options))];
   let rollups = 0;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { silentLogger } from "../../common/logger.ts";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../../test/helpers/mongod.ts";
 import { organizationAccount } from "../domain/ledger.ts";
+import { checkpointWhenDue } from "../jobs/checkpoint-ledger.ts";
 import { deliverOutbox } from "../jobs/deliver-outbox.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
@@ -18,6 +19,7 @@ import { checkAudit } from "./check-audit.ts";
 import { checkRollups } from "./check-rollups.ts";
 import { DAY, fillLedger, fillOldLedger, plant, purchase, QUARTER, reportedCall, settle } from "./ledger-fixture.ts";
 import { replayBalance } from "./replay.ts";
+import { Verifications } from "./verifications.ts";
 
 // What the other store keeps comes back field by field, in the order it was written: hashes and sums made again from it must hold.
 
@@ -98,6 +100,24 @@ test("MongoDB: a ledger of an old release is divided into 256 slots, goes on, is
     expect(await checkLedger(old, signal)).toMatchObject({ ok: false, firstBad: { kind: "chain", seq: 3n } });
   } finally {
     await old.close();
+  }
+});
+
+test("MongoDB: a checkpoint of 256 slots is written, and both checks hold with it and after it", async () => {
+  if (!set) return;
+  const divided = await openMongoStore({ uri: set.uri, database: "proof-checkpoint" });
+  const config = { ledgerCheckpointHours: 1 };
+  const checkpoint = () =>
+    checkpointWhenDue(DAY + 2 * 3_600_000, { store: divided, logger: silentLogger, verifications: new Verifications(), config }, signal);
+  try {
+    await fillLedger(divided);
+    await anchorHeads(divided, () => DAY);
+    await Promise.all([1, 2].map(checkpoint));
+    await settle(divided, [reportedCall("call_after", 7n)]);
+    expect(await checkLedger(divided, signal)).toMatchObject({ ok: true, entries: 7n, firstBad: undefined, checkpoint: undefined });
+    expect(await checkLedger(divided, signal, { isFast: true })).toMatchObject({ ok: true, entries: 7n, checkpoint: { number: 1n } });
+  } finally {
+    await divided.close();
   }
 });
 

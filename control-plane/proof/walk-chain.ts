@@ -29,15 +29,21 @@ export interface ChainCheck {
   readonly fault: LedgerFault | undefined;
 }
 
+export interface WalkOptions {
+  readonly chain: Chain;
+  readonly accounts: Rebuilt;
+  readonly archived: ArchivedCalls;
+  /** False if the accounts at the chain's beginning are not known to be right. */
+  readonly comparesBalances: boolean;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Checks a chain from its first entry to the head: no gap, every entry moves one amount between an organization and the platform, hashes
  * follow each other, every charged call is in the log or archived, and every amount in transit has its counterpart. It rebuilds the accounts on the way.
  */
-export async function walkChain(
-  store: Store,
-  { chain, accounts, archived, signal }: { chain: Chain; accounts: Rebuilt; archived: ArchivedCalls; signal: AbortSignal },
-): Promise<ChainCheck> {
-  const walk: Walk = { chain, slots: store.slots, seq: chain.begin.seq, hash: chain.begin.hash, accounts };
+export async function walkChain(store: Store, { chain, accounts, archived, comparesBalances, signal }: WalkOptions): Promise<ChainCheck> {
+  const walk: Walk = { chain, slots: store.slots, seq: chain.begin.seq, hash: chain.begin.hash, accounts, comparesBalances };
   const check = (fault: LedgerFault | undefined): ChainCheck => ({ entries: (walk.seq - chain.begin.seq) / chain.step, fault });
   while (walk.seq < chain.head.seq) {
     signal.throwIfAborted();
@@ -57,6 +63,24 @@ export async function walkChain(
   return check(compareHead(walk));
 }
 
+/** Takes the entries of a chain back from the accounts: what is left is their state at the chain's beginning, but for the numbers of last entries. */
+export async function rewindChain(
+  store: Store,
+  { chain, accounts, signal }: Pick<WalkOptions, "chain" | "accounts" | "signal">,
+): Promise<void> {
+  for (let seq = chain.begin.seq; seq < chain.head.seq; ) {
+    signal.throwIfAborted();
+    const page = await readPage(store, { chain, seq });
+    for (const entry of page) {
+      for (const id of [entry.from, entry.to, organizationAccount(entry.organizationId)])
+        if (!accounts.has(id)) accounts.set(id, emptyAccount(id));
+      applyTransfer(accounts, { ...entry, amount: -entry.amount }, { seq: 0, now: 0 });
+    }
+    seq += PAGE_ENTRIES * chain.step;
+    await nextTurn();
+  }
+}
+
 /** State after the entries checked so far. */
 interface Walk {
   readonly chain: Chain;
@@ -64,10 +88,11 @@ interface Walk {
   seq: number;
   hash: string;
   readonly accounts: Rebuilt;
+  readonly comparesBalances: boolean;
 }
 
-/** The next entries of the chain, by their numbers, because entries of other slots lie between them. */
-async function readPage(store: Store, { chain: { step, head }, seq }: Walk): Promise<LedgerEntry[]> {
+/** The next entries of a chain, by their numbers, because entries of other slots lie between them. */
+async function readPage(store: Store, { chain: { step, head }, seq }: Pick<Walk, "chain" | "seq">): Promise<LedgerEntry[]> {
   const length = Math.min(PAGE_ENTRIES, Math.ceil((head.seq - seq) / step));
   const ids = Array.from({ length }, (_, index) => seq + (index + 1) * step);
   return (await store.getMany("ledger", ids)).filter((entry) => entry !== undefined);
@@ -85,6 +110,7 @@ function follow(walk: Walk, entry: LedgerEntry): LedgerFault | undefined {
   const { balance } = applyTransfer(walk.accounts, entry, { seq: entry.id, now: entry.createdAt });
   walk.seq = entry.id;
   walk.hash = hash;
+  if (!walk.comparesBalances) return undefined;
   return balance === entry.balanceAfter ? undefined : bad("balance", `the balance after it is ${balance}, not ${entry.balanceAfter}`);
 }
 

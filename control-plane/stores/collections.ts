@@ -2,7 +2,7 @@ import type { BudgetUse } from "../domain/budget-records.ts";
 import type { CallContentRecord } from "../domain/call-contents.ts";
 import type { DataSet } from "../domain/data-sets.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
-import type { Anchor, OutboxRow } from "../domain/ledger-records.ts";
+import type { Anchor, Checkpoint, OutboxRow } from "../domain/ledger-records.ts";
 import type { McpServerRecord } from "../domain/mcp-servers.ts";
 import type { OwnStrategyRecord } from "../domain/own-strategies.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
@@ -31,6 +31,7 @@ export interface Records {
   ledger: records.LedgerEntry;
   ledgerHead: records.LedgerHead;
   anchors: Anchor;
+  checkpoints: Checkpoint;
   outbox: OutboxRow;
   purchases: records.Purchase;
   usage: records.UsageRow;
@@ -121,6 +122,7 @@ export const INDEXES = {
   },
   ledgerHead: {},
   anchors: {},
+  checkpoints: {},
   outbox: {},
   purchases: { byOrganization: { fields: ["organizationId", "createdAt"] } },
   usage: {

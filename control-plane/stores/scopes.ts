@@ -1,5 +1,6 @@
 import { slotOf } from "../../common/slots.ts";
 import { ANCHOR_SLOT, ANCHORED, ANCHORS } from "../domain/anchors.ts";
+import { CHECKPOINTS } from "../domain/checkpoints.ts";
 import type { CollectionName, Records } from "./collections.ts";
 
 /**
@@ -94,6 +95,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   ledger: ofOrganization,
   ledgerHead: ({ id }) => slotScope(Number(id)),
   anchors: slotScope(ANCHOR_SLOT),
+  checkpoints: slotScope(ANCHOR_SLOT),
   outbox: ({ fromOrganizationId }, slots) => organizationScope({ slots }, fromOrganizationId),
   purchases: ofOrganization,
   usage: ofOrganization,
@@ -186,6 +188,7 @@ function scopeOfCounter(id: string): Scope | "any" {
       return slotScope(Number(of));
     case ANCHORS:
     case ANCHORED:
+    case CHECKPOINTS:
       return slotScope(ANCHOR_SLOT);
     default:
       return "any";

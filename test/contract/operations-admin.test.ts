@@ -344,6 +344,13 @@ describe("ledger and audit", () => {
     expect(after.body.hash).not.toBe(answer.body.hash);
   });
 
+  test("a fast check without a checkpoint is the full one; another mode is refused", async () => {
+    const [full, fast] = [await ask("GET", "/api/admin/ledger/verify?mode=full"), await ask("GET", "/api/admin/ledger/verify?mode=fast")];
+    expect(fast.body).toMatchObject({ ok: true, firstBad: null });
+    expect(Object.keys(fast.body)).toEqual(Object.keys(full.body));
+    expectError(await ask("GET", "/api/admin/ledger/verify?mode=quick"), 400, "VALIDATION_ERROR", "mode");
+  });
+
   test("the audit log verifies, and each of its entries has another hash", async () => {
     const before = (await ask("GET", "/api/admin/audit/verify")).body;
     expect(before).toEqual({

@@ -8,11 +8,12 @@ import { valueAt } from "../../output/values.ts";
 
 const verify: OperationSpec = {
   name: "verify",
-  summary: "Verify the whole ledger. Exits with 1 if an entry is wrong",
+  summary: "Verify the whole ledger, or what was written since its newest checkpoint. Exits with 1 if an entry is wrong",
   method: "GET",
   path: "/api/admin/ledger/verify",
   // The endpoint also takes the master key, so that a script does not need a password.
   auth: "either",
+  fields: [filter("--mode <mode>", "full (default), or fast: begin at the newest checkpoint", "mode", { choices: ["full", "fast"] })],
   view: {
     kind: "record",
     fields: [
@@ -24,6 +25,7 @@ const verify: OperationSpec = {
       { title: "sum (must be 0)", at: "sum", as: "count" },
       { title: "last entry", at: "lastSeq", as: "count" },
       { title: "anchors", at: "anchors", as: "count" },
+      { title: "checked since checkpoint", at: "checkpoint.number", as: "count" },
       { title: "hash of the newest anchor", at: "hash" },
       { title: "first invalid record", at: "firstBad.record" },
       { title: "reason", at: "firstBad.reason" },

@@ -58,7 +58,7 @@ test("a repeated Idempotency-Key buys once", async () => {
 });
 
 test.each(["grantCredits", "verifyLedger"] as const)("%s is for platform admins", async (method) => {
-  const request = { organizationId: platform.organization.id, amount: 5n };
+  const request = { organizationId: platform.organization.id, amount: 5n, fast: true };
   const { anonymous, operator, ...others } = await platform.outcomes((context) => ledger()[method](request, context));
   expect([anonymous, operator, ...new Set(Object.values(others))]).toEqual(["UNAUTHORIZED", "ok", "FORBIDDEN"]);
 });
@@ -86,5 +86,5 @@ test("entries, purchases and receipts of another organization do not exist", asy
 test("the ledger verifies after purchases, grants and corrections", async () => {
   await buy("owner");
   await grant(-700n);
-  expect(await ledger().verifyLedger({}, platform.as("operator"))).toMatchObject({ ok: true, sum: 0n, firstBad: undefined });
+  expect(await ledger().verifyLedger({ fast: false }, platform.as("operator"))).toMatchObject({ ok: true, sum: 0n, firstBad: undefined });
 });

@@ -4,6 +4,10 @@ import { listOf, money } from "../records.ts";
 
 const count = z.bigint();
 
+export const verifyLedgerQuery = z.object({
+  mode: z.enum(["full", "fast"]).default("full").describe("`fast` begins at the newest checkpoint and takes what was before as right."),
+});
+
 export const verifyLedgerAnswer = z.object({
   ok: z.boolean(),
   entries: count,
@@ -15,6 +19,8 @@ export const verifyLedgerAnswer = z.object({
   accounts: count,
   usageRows: count,
   rollups: count,
+  /** Where a fast check began; absent if everything was checked. */
+  checkpoint: z.object({ number: count, at: z.date() }).optional(),
 });
 
 const moment = instant.transform((text) => new Date(text)).meta({ openapi: { type: "string", format: "date-time" } });

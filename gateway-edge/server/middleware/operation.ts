@@ -21,6 +21,7 @@ export const DEADLINE_MS = {
   password: 15_000,
   export: 60_000,
   verify: 300_000,
+  verifyAll: 3_600_000,
   backup: 3_600_000,
 } as const;
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { CheckpointName } from "../../../../proto/gen/tributary/ledger/v1/ledger.ts";
 import type { OrganizationReplay, Repricing } from "../../../../proto/gen/tributary/proof/v1/proof.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import * as schemas from "../../../schemas/platform/proof.ts";
@@ -17,15 +18,20 @@ const verifyLedger = ({ control }: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/admin/ledger/verify",
-    summary: "Verify the ledger: its hash chains, anchors, balances, charged calls and roll-ups",
+    summary:
+      "Verify the ledger: its hash chains, checkpoints, anchors, balances, charged calls and roll-ups; with `mode=fast`, what was written since the newest checkpoint",
     tag,
     auth,
+    query: schemas.verifyLedgerQuery,
     status: 200,
     answer: schemas.verifyLedgerAnswer,
-    handler: async (_input, call) => {
-      const verified = await control.ledger.verifyLedger({}, call.read(DEADLINE_MS.verify));
-      const { ok, entries, sum, lastSeq, hash, anchors, firstBad, accounts, usageRows, rollups } = verified;
-      return { ok, entries, sum, lastSeq, hash, anchors, firstBad: firstBad ? presentBad(firstBad) : null, accounts, usageRows, rollups };
+    handler: async ({ query: { mode } }, call) => {
+      const deadlineMs = mode === "fast" ? DEADLINE_MS.verify : DEADLINE_MS.verifyAll;
+      const verified = await control.ledger.verifyLedger({ fast: mode === "fast" }, call.read(deadlineMs));
+      const { ok, entries, sum, lastSeq, hash, anchors, firstBad, accounts, usageRows, rollups, checkpoint } = verified;
+      const began = checkpoint && { checkpoint: presentCheckpoint(checkpoint) };
+      const counts = { accounts, usageRows, rollups };
+      return { ok, entries, sum, lastSeq, hash, anchors, firstBad: firstBad ? presentBad(firstBad) : null, ...counts, ...began };
     },
   });
 
@@ -58,6 +64,10 @@ const replayLedger = ({ control }: EdgeDeps) =>
 
 function presentBad({ seq, reason, kind, record }: { seq: bigint; reason: string; kind: string; record: string }) {
   return { seq, reason, kind, record };
+}
+
+function presentCheckpoint({ number, at }: CheckpointName) {
+  return { number, at: sent(at, "at") };
 }
 
 function presentReplay(replay: OrganizationReplay): z.infer<typeof schemas.organizationReplayRecord> {
