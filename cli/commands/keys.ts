@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import type { ApiAnswer } from "../http/client.ts";
 import type { Io } from "../io.ts";
-import { budgetFields, modelsField, rateLimitFields } from "../operations/limit-fields.ts";
+import { budgetFields, keyContentFields, modelsField, rateLimitFields } from "../operations/limit-fields.ts";
 import { registerGroup } from "../operations/register.ts";
 import { type CommandInput, type Field, filter, type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
@@ -27,6 +27,7 @@ const keyFields: readonly Column[] = [
   { title: "parallel", at: "maxParallelRequests", as: "count" },
   { title: "budget", at: "maxBudget", as: "usd" },
   { title: "expires", at: "expiresAt", as: "time" },
+  { title: "stores prompts", at: "logContent", as: "yesno" },
 ];
 
 const one: View = { kind: "record", at: "apiKey", fields: keyFields, id: "apiKey.id" };
@@ -42,6 +43,7 @@ const limits: readonly Field[] = [
   ...rateLimitFields,
   ...budgetFields,
   option("--expires-at <time>", "expiry time, or none", "expiresAt", { kind: "time", clears: true }),
+  ...keyContentFields,
 ];
 const which = (to: string): Field => ({ ...option("<key>", "key ID, key hash or the key itself", to), required: true });
 

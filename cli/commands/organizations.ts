@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Io } from "../io.ts";
-import { budgetFields } from "../operations/limit-fields.ts";
+import { budgetFields, contentFields } from "../operations/limit-fields.ts";
 import { registerGroup } from "../operations/register.ts";
 import { type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
@@ -28,6 +28,8 @@ export const organizationView: View = {
     { title: "time zone", at: "timezone" },
     { title: "low balance at", at: "lowBalanceThreshold", as: "usd" },
     { title: "budget", at: "maxBudget", as: "usd" },
+    { title: "stores prompts", at: "logContent", as: "yesno" },
+    { title: "for days", at: "logContentDays", as: "count" },
     { title: "created", at: "createdAt", as: "time" },
   ],
   id: "organization.id",
@@ -57,6 +59,7 @@ const operations: readonly OperationSpec[] = [
         clears: true,
       }),
       ...budgetFields,
+      ...contentFields,
     ],
     view: organizationView,
   },

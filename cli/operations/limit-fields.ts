@@ -14,4 +14,21 @@ export const budgetFields: readonly Field[] = [
   option("--budget-period <period>", "reset period of the budget", "budgetPeriod", { choices: ["daily", "weekly", "monthly", "none"] }),
 ];
 
+const contentFlags = { flag: "--log-content <value>", days: "--log-content-days <n>", to: "logContent", toDays: "logContentDays" } as const;
+
+/** Whether prompts and answers are stored, of an organization. */
+export const contentFields: readonly Field[] = [
+  option(contentFlags.flag, "store prompts and answers: true or false", contentFlags.to, { kind: "json" }),
+  option(contentFlags.days, "for how many days: 1 to 90", contentFlags.toDays, { kind: "integer" }),
+];
+
+/** The same of a key. */
+export const keyContentFields: readonly Field[] = [
+  option(contentFlags.flag, "store prompts and answers: true, false, or none for as the organization", contentFlags.to, {
+    kind: "json",
+    ...clears,
+  }),
+  option(contentFlags.days, "for how many days: 1 to 90, or none", contentFlags.toDays, { kind: "integer", ...clears }),
+];
+
 export const modelsField: Field = option("--models <a,b>", "allowed models, or none for all", "models", { kind: "list", ...clears });

@@ -50,6 +50,8 @@ export const organizationRecord = z
     memberCount: z.int(),
     teamCount: z.int(),
     lowBalanceThreshold: int64.nullable(),
+    logContent: z.boolean(),
+    logContentDays: z.int(),
     ...rateLimitRecord,
     ...budgetRecord,
     createdAt: timestamp,
@@ -124,6 +126,9 @@ export const apiKeyRecord = z
     createdAt: timestamp,
     lastUsedAt: timestamp.nullable(),
     expiresAt: timestamp.nullable(),
+    /** Null: as the organization. */
+    logContent: z.boolean().nullable(),
+    logContentDays: z.int().nullable(),
   })
   .meta({ id: "ApiKey" });
 

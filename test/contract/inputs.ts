@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { systemClock } from "../../common/clock.ts";
 import { mintSecret } from "../../common/key-shape.ts";
 import { systemRandom } from "../../common/random.ts";
 import { call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
@@ -163,6 +164,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/gw/logs": logFilters,
   "get /api/gw/logs/:id": byId("logId"),
   "get /api/gw/logs/:id/receipt": byId("logId"),
+  "get /api/gw/logs/:id/content": byId("logId"),
   "get /api/gw/usage": logFilters,
   "get /api/models": none(),
   "get /api/providers": none(),
@@ -249,7 +251,8 @@ export async function furnishedTenant(
   await joinTeam(system, { from: tenant, guest, teamId: tenant.teamId });
   const invited = `${options.name}.invited.${Date.now()}@example.org`;
   const invitation = await invite(invited);
-  const spoken = await chat(system, tenant.key, `words of ${options.name}`);
+  await call(url, "PUT", "/api/gw/organizations", { token: tenant.token, body: { logContent: true } });
+  const spoken = await chatWithContent(system, tenant, `words of ${options.name}`);
   const keys = await call(url, "GET", "/api/api-keys", { token: tenant.token });
   const provider = await call(url, "POST", "/api/admin/providers", {
     token: options.admin,
@@ -294,4 +297,15 @@ export async function furnishedTenant(
     },
     names: [tenant.email, guest.email, invited, me.body.organization.name, me.body.user.name],
   };
+}
+
+/** A call whose prompt and answer are stored: they arrive after the row, and an edge learns of the setting within a second. */
+async function chatWithContent(system: Pick<System, "url">, { key, token }: Tenant, words: string): ReturnType<typeof chat> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const spoken = await chat(system, key, words);
+    await systemClock.sleep(200);
+    const content = await call(system.url, "GET", `/api/gw/logs/${spoken.headers.get("x-gw-call-id")}/content`, { token });
+    if (content.status === 200) return spoken;
+  }
+  throw new Error("no prompt was stored");
 }

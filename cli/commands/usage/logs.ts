@@ -7,6 +7,7 @@ import { onAction, pagedFields, registerGroup } from "../../operations/register.
 import { runOperation } from "../../operations/run-operation.ts";
 import { argument, type OperationSpec, type RequestValues } from "../../operations/spec.ts";
 import { type Column, format, valueAt } from "../../output/values.ts";
+import { contentText } from "./content-text.ts";
 import { explain } from "./explain-call.ts";
 import { followLogs } from "./follow-logs.ts";
 import { usageFilters } from "./usage.ts";
@@ -65,11 +66,21 @@ const receipt: OperationSpec = {
   },
 };
 
+const content: OperationSpec = {
+  name: "content",
+  summary: "Show the prompt and the answer of a call, if logContent stored them. The read is in the audit log",
+  method: "GET",
+  path: "/api/gw/logs/:id/content",
+  auth: "user",
+  fields: [argument("id", "call ID")],
+  view: { kind: "sentence", text: (body) => contentText(valueAt(body, "content")) },
+};
+
 export function registerLogs(program: Command, io: Io): void {
   const logs = registerGroup(program, io, {
     name: "logs",
     summary: "View call logs and costs",
-    operations: [list, receipt],
+    operations: [list, receipt, content],
     default: "list",
   });
   const listing = logs.commands.find((command) => command.name() === "list");

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { guardrailNames, id, instant, name, paging, plainText, search } from "../fields.ts";
 import { apiKeyRecord, listOf } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
+import { keyContentFields } from "./contents.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 
 const MODELS_MAX = 200;
@@ -14,6 +15,7 @@ const limits = {
   ...rateLimitFields,
   ...budgetFields,
   expiresAt: instant.nullish(),
+  ...keyContentFields,
 };
 export type KeyLimitFields = z.output<z.ZodObject<typeof limits>>;
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { email, guardrailNames, id, name, nanoAmount, plainText, teamRole, timeZone } from "../fields.ts";
 import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRecord } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
+import { contentFields } from "./contents.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 
 export const listTeamsAnswer = listOf(teamRecord);
@@ -52,6 +53,7 @@ export const updateOrganizationBody = z.object({
   name: name.optional(),
   timezone: timeZone.optional(),
   lowBalanceThreshold: nanoAmount.nullish(),
+  ...contentFields,
   ...budgetFields,
   /** True makes it the active organization of the session. */
   active: z.boolean().optional(),

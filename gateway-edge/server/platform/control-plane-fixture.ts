@@ -76,6 +76,7 @@ export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { c
     "access",
     "audit",
     "catalog",
+    "contents",
     "identity",
     "keys",
     "ledger",

@@ -99,7 +99,17 @@ function referenceOf(body: { token?: string | undefined; apiKey?: string | undef
   return body.token ?? sent(body.apiKey, "the key reference");
 }
 
-const LIMIT_NAMES = ["models", "guardrails", "rpm", "tpm", "maxParallelRequests", "maxBudget", "expiresAt"] as const;
+const LIMIT_NAMES = [
+  "models",
+  "guardrails",
+  "rpm",
+  "tpm",
+  "maxParallelRequests",
+  "maxBudget",
+  "expiresAt",
+  "logContent",
+  "logContentDays",
+] as const;
 
 function toLimits(body: schemas.KeyLimitFields): KeyLimits {
   return {
@@ -111,6 +121,8 @@ function toLimits(body: schemas.KeyLimitFields): KeyLimits {
     maxBudget: typeof body.maxBudget === "number" ? BigInt(body.maxBudget) : undefined,
     budgetPeriod: periodOf(body.budgetPeriod),
     expiresAt: body.expiresAt ? new Date(body.expiresAt) : undefined,
+    logContent: body.logContent ?? undefined,
+    logContentDays: body.logContentDays ?? undefined,
     clear: LIMIT_NAMES.filter((name) => body[name] === null),
   };
 }

@@ -11,6 +11,7 @@ import { adminSystemOperations } from "./admin/admin-system.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
+import { contentOperations } from "./contents.ts";
 import { emailVerificationOperations } from "./email-verification.ts";
 import { invitationOperations } from "./invitations.ts";
 import { keyOperations } from "./keys.ts";
@@ -38,6 +39,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...keyOperations(deps),
     ...billingOperations(deps),
     ...usageOperations(deps),
+    ...contentOperations(deps),
     ...webhookOperations(deps),
     ...mcpServerOperations(deps),
     ...receiptOperations(deps),

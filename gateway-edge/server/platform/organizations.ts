@@ -48,6 +48,8 @@ const updateOrganization = ({ control }: EdgeDeps) =>
         lowBalanceThreshold: typeof threshold === "number" ? BigInt(threshold) : undefined,
         clearLowBalanceThreshold: threshold === null,
         activate: body.active === true,
+        logContent: body.logContent,
+        logContentDays: body.logContentDays,
         budget: budgetChange(body),
       };
       const { organization } = await control.organizations.updateOrganization(request, call.write());

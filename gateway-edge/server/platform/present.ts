@@ -71,6 +71,8 @@ export function presentOrganization(organization: Organization): z.infer<typeof 
     memberCount,
     teamCount,
     lowBalanceThreshold: organization.lowBalanceThreshold ?? null,
+    logContent: organization.logContent,
+    logContentDays: organization.logContentDays,
     ...presentLimits(organization.limits),
     ...presentBudget(organization.budget),
     createdAt: sent(organization.createdAt, "createdAt"),
@@ -134,6 +136,8 @@ export function presentApiKey(key: ApiKey): z.infer<typeof records.apiKeyRecord>
     createdAt: sent(key.createdAt, "createdAt"),
     lastUsedAt: key.lastUsedAt ?? null,
     expiresAt: key.expiresAt ?? null,
+    logContent: key.logContent ?? null,
+    logContentDays: key.logContentDays ?? null,
   };
 }
 
