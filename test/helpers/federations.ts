@@ -49,6 +49,15 @@ export async function startPythonParticipant(
   };
 }
 
+/** For participants with heavy packages. Three processes with a thread for each core wait for each other more than they train. */
+export function mlEnvironment(folder: string): Readonly<Record<string, string>> {
+  return {
+    FLWR_TELEMETRY_ENABLED: "0",
+    OMP_NUM_THREADS: "1",
+    PYTHONPYCACHEPREFIX: process.env["PYTHONPYCACHEPREFIX"] ?? folder,
+  };
+}
+
 /** A participant like FLock's SDK: one route, JSON, no /v1/info unless given. `parameters` is the response to every training call. */
 export async function startFlockParticipant(answers: {
   parameters: () => Uint8Array;

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
-import { federationWhen, startPythonParticipant } from "../helpers/federations.ts";
+import { federationWhen, mlEnvironment, startPythonParticipant } from "../helpers/federations.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 
-// An unmodified Flower app in a federation of ours: `make test-ml` makes the Python with flwr and scikit-learn that this needs.
+// Unmodified Flower apps in federations of ours: `make test-ml` makes the Python with flwr, torch and scikit-learn that this needs.
 const python = process.env["ML_PYTHON"];
 const withPython = python === undefined ? test.skip : test;
-const WHY = python === undefined ? " (ML_PYTHON names no Python with flwr and scikit-learn; `make test-ml` makes one)" : "";
+const WHY = python === undefined ? " (ML_PYTHON names no Python with flwr, torch and scikit-learn; `make test-ml` makes one)" : "";
 const PARTICIPANTS = 3;
 const MAX_MS = 110_000;
 
@@ -21,11 +21,16 @@ afterAll(async () => {
   await system?.stop();
 });
 
-withPython(
-  `a Flower app of scikit-learn joins by a link and trains, with no line changed${WHY}`,
-  async () => {
+const APPS = [
+  { name: "scikit-learn", folder: "flower_sklearn", rounds: 4, epochs: 5, learned: { name: "train_accuracy", above: 0.3 } },
+  { name: "torch", folder: "flower_torch", rounds: 3, epochs: 3, learned: { name: "train_loss", above: 0 } },
+];
+
+withPython.each(APPS)(
+  `a Flower app of $name joins by a link and trains, with no line changed${WHY}`,
+  async ({ name, folder, rounds: count, epochs, learned }) => {
     const body = {
-      ...{ task: { name: "digits", config: { "local-epochs": 5 } }, rounds: 4, enrollment: "open", minParticipants: PARTICIPANTS },
+      ...{ task: { name: "digits", config: { "local-epochs": epochs } }, rounds: count, enrollment: "open", minParticipants: PARTICIPANTS },
       ...{ eval: { mode: "sites" } },
     };
     const { body: created } = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
@@ -34,27 +39,27 @@ withPython(
       Array.from({ length: PARTICIPANTS }, (_, index) =>
         startPythonParticipant({
           python: python as string,
-          cwd: join(import.meta.dirname, "../../sdk/python/examples/flower_sklearn"),
+          cwd: join(import.meta.dirname, "../../sdk/python/examples", folder),
           program: ["-m", "tributary_participant.flower", "client_app:app", "--partition", `${index}`, "--partitions", `${PARTICIPANTS}`],
           env: {
-            ...{ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, "flower") },
-            ...{ FLWR_TELEMETRY_ENABLED: "0", PYTHONDONTWRITEBYTECODE: "1" },
+            ...{ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, folder) },
+            ...mlEnvironment(system.folder),
           },
         }),
       ),
     );
     const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: MAX_MS });
     await Promise.all(participants.map(({ stop }) => stop()));
-    expect(done).toMatchObject({ state: "completed", head: { round: 4 }, failure: null });
+    expect(done).toMatchObject({ state: "completed", head: { round: count }, failure: null });
     expect(done.head.accuracy).toBeGreaterThan(0.9);
     const { body: rounds } = await call(system.url, "GET", `/training/federations/${federation.id}/rounds`, { token: tenant.token });
     const accuracies = rounds.data.map(({ accuracy }: { accuracy: number }) => accuracy.toFixed(3));
-    process.stdout.write(`flower: accuracy by round ${accuracies.join(", ")}\n`);
+    process.stdout.write(`flower, ${name}: accuracy by round ${accuracies.join(", ")}\n`);
     for (const { participants: results } of rounds.data) {
       expect(results).toHaveLength(PARTICIPANTS);
       for (const { state, samples, metrics } of results) {
         expect([state, samples]).toEqual(["accepted", 479]);
-        expect(metrics.train.train_accuracy).toBeGreaterThan(0.3);
+        expect(metrics.train[learned.name]).toBeGreaterThan(learned.above);
         expect(metrics.evaluate.loss).toBeGreaterThan(0);
       }
     }
