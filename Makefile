@@ -54,7 +54,7 @@ test: generate console ## every test, on the embedded store and on a real MongoD
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)
 
-test-ml: generate ## Python participants with heavy packages: unmodified Flower apps of scikit-learn and torch in federations
+test-ml: generate ## Python participants with heavy packages: unmodified Flower apps of scikit-learn and torch, and a LoRA adapter, in federations
 	node scripts/test-ml.ts $(ARGS)
 
 test-recordings: generate ## recorded answers of real providers behind the gateway, by chat, messages and responses: RECORDINGS=<folder>

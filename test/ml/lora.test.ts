@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { call, newTenant, type Tenant } from "../helpers/api.ts";
+import { federationWhen, mlEnvironment, startPythonParticipant } from "../helpers/federations.ts";
+import { type System, startSystem } from "../helpers/system.ts";
+
+// examples/lora.py with real transformers and peft: `make test-ml` makes the Python that this needs.
+const run = promisify(execFile);
+const python = process.env["ML_PYTHON"];
+const withPython = python === undefined ? test.skip : test;
+const WHY = python === undefined ? " (ML_PYTHON names no Python with transformers and peft; `make test-ml` makes one)" : "";
+const root = resolve(import.meta.dirname, "../..");
+const program = join(root, "examples/lora.py");
+const PARTICIPANTS = 3;
+const ROUNDS = 4;
+const MAX_MS = 110_000;
+
+let system: System;
+let tenant: Tenant;
+let environment: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  if (python === undefined) return;
+  system = await startSystem({ coordinator: true, env: { COORDINATOR_LEASE_MS: "1000", COORDINATOR_POLL_MS: "50" } });
+  tenant = await newTenant(system, { name: "lora" });
+  environment = { ...mlEnvironment(system.folder), HF_HUB_OFFLINE: "1" };
+});
+afterAll(async () => {
+  await system?.stop();
+});
+
+const example = async (...args: string[]) => {
+  const env = { PATH: process.env["PATH"], PYTHONPATH: join(root, "sdk/python/src"), ...environment };
+  return (await run(python as string, [program, ...args], { env, timeout: MAX_MS })).stdout;
+};
+
+withPython(
+  `a LoRA adapter is trained by three participants, downloaded and loaded by PEFT; the base model stays with them${WHY}`,
+  async () => {
+    const base = join(system.folder, "base");
+    await example("base", base);
+    const body = { task: { name: "lora" }, rounds: ROUNDS, enrollment: "open", minParticipants: PARTICIPANTS, eval: { mode: "sites" } };
+    const { body: created } = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
+    const { federation, joinLink } = created;
+    const participants = await Promise.all(
+      Array.from({ length: PARTICIPANTS }, (_, index) =>
+        startPythonParticipant({
+          python: python as string,
+          program: [program, "join", base, "--part", `${index}/${PARTICIPANTS}`],
+          env: { ...environment, TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, "places") },
+        }),
+      ),
+    );
+    const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: MAX_MS });
+    await Promise.all(participants.map(({ stop }) => stop()));
+    expect(done).toMatchObject({ state: "completed", head: { round: ROUNDS }, failure: null });
+    const adapter = join(system.folder, "adapter.safetensors");
+    const downloaded = await fetch(`${system.url}/training/federations/${federation.id}/parameters?format=safetensors`, {
+      headers: { authorization: `Bearer ${tenant.token}` },
+    });
+    expect(downloaded.status).toBe(200);
+    writeFileSync(adapter, Buffer.from(await downloaded.arrayBuffer()));
+    const loaded = JSON.parse(await example("load", base, adapter, "--out", join(system.folder, "adapter")));
+    process.stdout.write(`lora: loss ${loaded.base_loss.toFixed(3)} without the adapter, ${loaded.loss.toFixed(3)} with it\n`);
+    expect(loaded.loss).toBeLessThan(loaded.base_loss - 0.4);
+    // What PEFT loads is the model that the federation evaluated.
+    const { body: rounds } = await call(system.url, "GET", `/training/federations/${federation.id}/rounds`, { token: tenant.token });
+    expect(loaded.loss).toBeCloseTo(rounds.data.at(-1).metrics.evaluate.loss, 4);
+    expect(loaded.accuracy).toBeCloseTo(done.head.accuracy, 4);
+  },
+  2 * MAX_MS,
+);
