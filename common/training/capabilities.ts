@@ -1,5 +1,5 @@
 /** What a participant may declare under `capabilities` of its `/v1/info`; what it does not declare it cannot do, except for `formats`. */
-export const CAPABILITIES = ["clip", "noise", "mask", "steps", "controls", "loss_before", "formats"] as const;
+export const CAPABILITIES = ["clip", "noise", "mask", "steps", "controls", "loss_before", "compress", "formats"] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
 export const CAPABILITY_TEXT: Readonly<Record<Capability, string>> = {
@@ -9,6 +9,7 @@ export const CAPABILITY_TEXT: Readonly<Record<Capability, string>> = {
   steps: "take the steps that epochs and batch_size name",
   controls: "train with control variates",
   loss_before: "report the loss of the parameters before it trains them",
+  compress: "compress its updates",
   formats: "send parameters in a format that the coordinator reads",
 };
 

@@ -6,13 +6,17 @@ import { privacyRules } from "./privacy-rules.ts";
 // What a federation's settings need of its participants and of their parameters. Privacy and strategies fail closed: what cannot be honored
 // is refused with its reason, never left out.
 
-type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">;
+type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy"> & Partial<Pick<FederationSettings, "compression">>;
+
+/** The setting, as messages name it. */
+const COMPRESSION = "compression";
 
 /** What every participant must be able to do. */
 export function needsOf(asked: Asked): Capability[] {
   const formats: Capability[] = computingNeed(asked) === undefined ? [] : ["formats"];
   const privacy = Object.keys(privacyRules(asked).needs) as Capability[];
-  return [...new Set([...privacy, ...strategyNamed(asked.strategy.name).needs, ...formats])];
+  const sizes: Capability[] = asked.compression ? ["compress"] : [];
+  return [...new Set([...privacy, ...strategyNamed(asked.strategy.name).needs, ...sizes, ...formats])];
 }
 
 /** Why a participant with these capabilities cannot take part; undefined if it can. */
@@ -26,7 +30,8 @@ export function inabilityText(missing: readonly Capability[], asked: Asked): str
   const { needs } = privacyRules(asked);
   const able = missing.map((capability) => CAPABILITY_TEXT[capability]).join(" and ");
   const strategy = `the strategy ${asked.strategy.name}`;
-  const needFor = (capability: Capability) => needs[capability] ?? (capability === "formats" ? computingNeed(asked) : strategy) ?? strategy;
+  const otherNeeds: Partial<Record<Capability, string | undefined>> = { formats: computingNeed(asked), compress: COMPRESSION };
+  const needFor = (capability: Capability) => needs[capability] ?? otherNeeds[capability] ?? strategy;
   const needing = [...new Set(missing.map(needFor))].join(" and ");
   const declared = missing.map((capability) =>
     capability === "formats" ? `one of ${READABLE_FORMATS.join(", ")} in formats` : capability,
@@ -37,5 +42,6 @@ export function inabilityText(missing: readonly Capability[], asked: Asked): str
 /** What has to compute with the parameters here; undefined where a plain mean is all, which participants may make of opaque parameters. */
 export function computingNeed(asked: Asked): string | undefined {
   const { name, formats } = strategyNamed(asked.strategy.name);
-  return privacyRules(asked).computes ?? (formats === "any" ? undefined : `the strategy ${name}`);
+  const computes = privacyRules(asked).computes ?? (asked.compression ? COMPRESSION : undefined);
+  return computes ?? (formats === "any" ? undefined : `the strategy ${name}`);
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ownStrategyName } from "../strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
+import { compressionSettings } from "./compression-settings.ts";
 import { enrollmentFields } from "./enrollment-settings.ts";
 import { initialSettings } from "./initial-settings.ts";
 import { secureAggregation } from "./secure-settings.ts";
@@ -91,6 +92,8 @@ export const federationSettingsFields = {
   dp: privacy.optional(),
   /** The coordinator sees the sum of the updates, and no single one. */
   secureAggregation: secureAggregation.optional(),
+  /** Participants send their updates compressed. */
+  compression: compressionSettings.optional(),
   eval: evaluation.default({ mode: "held_out" }),
   /** Most samples that a participant may declare; the update of one that declares more is refused. */
   maxSamples: z.int().min(1, "must be at least 1").optional(),

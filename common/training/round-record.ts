@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../json.ts";
+import type { Compression } from "./compression-settings.ts";
 
 /** One update of a round. */
 export interface RecordedUpdate {
@@ -28,6 +29,8 @@ export interface RoundRecord {
    * recomputed. "unmasked" is a secure sum, verified by the proof that the strategy defines.
    */
   readonly made: "aggregated" | "delegated" | "noised" | "unmasked";
+  /** How the updates were compressed on their way; `bytes` is their size as aggregated, `bytesSent` as sent. Absent without compression. */
+  readonly compression?: Compression & { readonly bytes: number; readonly bytesSent: number };
 }
 
 export const NO_RECORD = "0".repeat(64);

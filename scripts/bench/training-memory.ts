@@ -56,6 +56,7 @@ export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<C
         signal: new AbortController().signal,
         closedRounds: new Set(),
         noiseKey: new Uint8Array(0),
+        residuals: { read: () => [], keep: () => {} },
       });
     } finally {
       records.close();

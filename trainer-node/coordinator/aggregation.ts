@@ -5,6 +5,7 @@ import type { OwnStrategy } from "../../common/strategies/shared/own-strategy.ts
 import type { FileDigest, FollowedFile } from "../blobs/followed-file.ts";
 import type { BlobAggregation, BlobAggregationResult } from "../operations/aggregate-blobs.ts";
 import { blobRequest } from "../operations/blob-request.ts";
+import type { BlobExpansion } from "../operations/expand-blob.ts";
 import { type ComputeAnswer, createPool, type SharedTask, type SharingPool } from "../pool/pool.ts";
 import { createTurns } from "../pool/turns.ts";
 import { type BlobFolder, requireBlob } from "./blobs/blob-folder.ts";
@@ -45,6 +46,8 @@ export interface Aggregation {
    */
   store(input: AggregationInput & { readonly keep?: boolean }, signal: AbortSignal): Promise<StoredAggregation>;
   run(input: AggregationInput, signal: AbortSignal): Promise<AggregationResult>;
+  /** Stores the parameters that a compressed update stands for. Throws TrainerError if it cannot be expanded. */
+  expand(input: BlobExpansion, signal: AbortSignal): Promise<{ sha256: string; bytes: number }>;
   /** The digest of a file that is being written, computed in the same thread, which is idle until there are updates. */
   follow(file: FollowedFile): Promise<FileDigest>;
   close(): Promise<void>;
@@ -110,6 +113,10 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
       const body = Uint8Array.from(new Packr({ useRecords: false, variableMapSize: true }).pack(fields));
       const task = { type: "call", operation: "aggregate", body, bodyType: "msgpack", answerType: "msgpack", seed: 0 } as const;
       return readResult((await compute(task, signal)).body);
+    },
+    expand: async (request, signal) => {
+      for (const hash of [request.base, request.update]) await requireBlob(blobs.find, hash);
+      return parse((await compute({ type: "expand-blob", request }, signal)).body) as { sha256: string; bytes: number };
     },
     follow: async (file) => parse((await poolNow().share({ type: "follow-file", file })).body) as FileDigest,
     close: async () => {

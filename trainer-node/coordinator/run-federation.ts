@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { compressionProblems } from "../../common/training/compression-settings.ts";
 import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { rootProblems } from "../../common/training/root-settings.ts";
@@ -18,7 +19,7 @@ const CREDIT_LOOK_MS = 1000;
 /** Runs a federation from its current state to its end. Throws FederationFailed with a message for its owner. */
 export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
   const { settings, control } = run;
-  const [refused] = rootProblems({ ...settings, participants: run.members });
+  const [refused] = [...rootProblems({ ...settings, participants: run.members }), ...compressionProblems(settings)];
   if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);
   let { federation } = run;

@@ -5,6 +5,7 @@ import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
+import { requireBlob } from "./blobs/blob-folder.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { requireAllCapabilities } from "./participants/require-capabilities.ts";
@@ -77,7 +78,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   const countControls = await controls?.add(accepted);
   const committed = await control.commitRound({
     round,
-    record: canonicalJson(combined.record),
+    record: canonicalJson(await withSizes(run, combined.record, accepted)),
     stateBlob: combined.stateBlob,
     participants,
     accuracy: evaluation.accuracy,
@@ -88,6 +89,19 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   await countControls?.();
   await privacyMode(settings).finish(run, round);
   return committed;
+}
+
+/** The record with the bytes of the round's updates, as they are aggregated and as they were sent. */
+async function withSizes(
+  { deps, settings }: FederationRun,
+  record: RoundRecord,
+  accepted: readonly RoundParticipant[],
+): Promise<RoundRecord> {
+  if (!settings.compression) return record;
+  const sizes = await Promise.all(accepted.map(async ({ updateBlob }) => (await requireBlob(deps.blobs.find, updateBlob)).bytes));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  const sent = accepted.reduce((sum, participant) => sum + Number(participant.bytes), 0);
+  return { ...record, compression: { ...settings.compression, bytes, bytesSent: sent } };
 }
 
 /** What the rounds so far have spent; undefined where no noise was added, whatever was asked for. */

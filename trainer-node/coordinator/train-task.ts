@@ -19,6 +19,8 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
       ...strategyNamed(strategy.name).prepare?.(strategy),
       ...task.config,
       ...privacyRules(settings).config,
+      // Without parameters to start from, the whole model is the update.
+      ...(settings.compression && federation.headBlob !== "" ? { compress: settings.compression } : {}),
     },
     key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
     roundId: `${federation.id}/${round}`,

@@ -38,7 +38,7 @@ export async function verifyFederation(
   let again = 0;
   for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
     signal.throwIfAborted();
-    const missing = await missingPart(record, isWhole);
+    const missing = (await missingPart(record, isWhole)) ?? (await wrongSize(deps.blobs, record));
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
     const result = await remade(deps, { record, own }, signal);
     if (result === undefined) continue;
@@ -115,6 +115,14 @@ async function missingPart(record: RoundRecord, isWhole: IsWhole): Promise<strin
     if (sha256 !== null && !(await isWhole(sha256))) return `${what}, ${sha256}, is missing or does not match its hash`;
   }
   return undefined;
+}
+
+/** The size that a record names for its updates is that of their blobs. */
+async function wrongSize(blobs: CoordinatorDeps["blobs"], { compression, updates }: RoundRecord): Promise<string | undefined> {
+  if (!compression) return undefined;
+  const sizes = await Promise.all(updates.map(async ({ hash }) => (await blobs.find(hash))?.bytes ?? 0));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  return bytes === compression.bytes ? undefined : `its updates have ${bytes} bytes, and its record says ${compression.bytes}`;
 }
 
 /** All committed rounds of a federation, oldest first. */

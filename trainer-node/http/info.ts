@@ -65,6 +65,7 @@ const TRAIN_SETTINGS = {
   clip_norm: "greatest length of the update; 0 or absent is none",
   noise_multiplier: "standard deviation of Gaussian noise on every number of the update, in units of clip_norm; default 0",
   scaffold: "true: the client's side of SCAFFOLD; its control variate goes out as state and comes back as state; default false",
+  compress: "float16, int8, or {method: top_k, share}: the update as the compressed change from the parameters; absent is none",
   loss_before: "true: metrics.loss_before is the loss of the parameters on the data before the training; default false",
 };
 
@@ -84,7 +85,7 @@ export function capabilitiesOf({
   const canTrain = builtins || isOwn;
   const isBuiltIn = canTrain && !isOwn;
   return {
-    ...{ clip: canTrain, noise: canTrain, mask: canTrain },
+    ...{ clip: canTrain, noise: canTrain, mask: canTrain, compress: canTrain },
     ...{ steps: isBuiltIn, controls: isBuiltIn, loss_before: isBuiltIn },
     formats: FORMATS,
   };

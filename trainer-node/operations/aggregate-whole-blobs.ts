@@ -1,7 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { uniqueName } from "../../common/random.ts";
-import { joinPieces } from "../codec/pieces.ts";
+import { keepBlob } from "../blobs/keep-blob.ts";
 import { type AggregateContext, aggregate } from "./aggregate.ts";
 import type { BlobAggregation, BlobAggregationResult } from "./aggregate-blobs.ts";
 import { sha256 } from "./answer.ts";
@@ -17,17 +14,4 @@ export function aggregateWholeBlobs(request: BlobAggregation, context: Aggregate
     state: answer.state && put(answer.state),
     clients: answer.fields["clients"] as BlobAggregationResult["clients"],
   };
-}
-
-/** The blob gets its name after its bytes are on disk. */
-function keepBlob(folder: string, pieces: readonly Uint8Array[]): string {
-  const name = sha256(pieces);
-  const partial = join(folder, `.partial-${uniqueName()}`);
-  try {
-    writeFileSync(partial, joinPieces(pieces), { mode: 0o600, flush: true });
-    renameSync(partial, join(folder, name));
-    return name;
-  } finally {
-    rmSync(partial, { force: true });
-  }
 }

@@ -1,3 +1,4 @@
+import type { Residuals } from "../blobs/residuals.ts";
 import { decodeParameters, type Format } from "../codec/parameters.ts";
 import { splitControls } from "../compute/control-variates.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
@@ -31,6 +32,8 @@ export interface OperationContext {
   readonly closedRounds: ReadonlySet<string>;
   /** The secret key of this call's noise: with it, the noise could be removed again. */
   readonly noiseKey: Uint8Array;
+  /** What compressed updates of the caller's clients have not sent yet. */
+  readonly residuals: Residuals;
 }
 
 /** The model that a train or evaluate call starts from: the parameters as sent, or a new model for the data. */

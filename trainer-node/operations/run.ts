@@ -8,6 +8,7 @@ import { aggregate } from "./aggregate.ts";
 import { type OperationAnswer, type WrittenAnswer, writeAnswer } from "./answer.ts";
 import { type BodyType, readCallBody } from "./call-body.ts";
 import { createRawIntake } from "./client-intake.ts";
+import { withCompression } from "./compressed-train.ts";
 import { evaluate } from "./evaluate.ts";
 import type { OperationContext } from "./participant.ts";
 import { predict } from "./predict.ts";
@@ -59,7 +60,7 @@ function withFetched(run: OperationRun): OperationRun {
 /** A registered function takes precedence over the built-in one. */
 function findRun(operation: Exclude<Operation, "call">, { builtins }: OperationContext): OperationRun {
   const run = functionRun(operation) ?? (builtins ? BUILT_IN[operation] : undefined);
-  if (run) return run;
+  if (run) return operation === "train" ? withCompression(run) : run;
   throw new TrainerError(
     "NOT_REGISTERED",
     `This node has no ${operation} function: none is registered, and built-in functions are off or do not include it.`,

@@ -6,6 +6,7 @@ import type { ErrorKind } from "../errors.ts";
 import type { FunctionName } from "../functions/registry.ts";
 import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import type { BodyType } from "../operations/call-body.ts";
+import type { BlobExpansion } from "../operations/expand-blob.ts";
 import type { SecureWork } from "../privacy/secure-work.ts";
 import type { ServeRequest } from "../serving/serve-request.ts";
 import type { RingMemory } from "../stream/ring.ts";
@@ -45,6 +46,8 @@ export type ComputeTask =
   | { readonly type: "secure"; readonly work: SecureWork }
   /** Aggregates blobs to blobs in the caller's blob folder; the result is JSON. */
   | { readonly type: "aggregate-blobs"; readonly request: BlobAggregation }
+  /** Expands a compressed update in the coordinator's blob folder; the result is JSON. */
+  | { readonly type: "expand-blob"; readonly request: BlobExpansion }
   /** Runs a served model; the result is JSON. */
   | { readonly type: "serve"; readonly request: ServeRequest };
 

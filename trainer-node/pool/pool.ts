@@ -30,7 +30,7 @@ export interface SharingPool extends ComputePool {
 }
 
 /** A task that may share its thread. */
-export type SharedTask = Extract<ComputeTask, { type: "call" | "aggregate-blobs" }> | FollowTask;
+export type SharedTask = Extract<ComputeTask, { type: "call" | "aggregate-blobs" | "expand-blob" }> | FollowTask;
 
 /** The answer of a task. */
 export interface ComputeAnswer {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { move, transferableSymbol, valueSymbol, workerData } from "piscina";
 import { systemClock } from "../../common/clock.ts";
 import { blobReader } from "../blobs/blob-reader.ts";
+import { openResiduals } from "../blobs/residuals.ts";
 import { createResultArrays } from "../compute/clients/result-arrays.ts";
 import type { Dataset } from "../compute/datasets/dataset.ts";
 import { parseDigits } from "../compute/datasets/digits.ts";
@@ -14,6 +15,7 @@ import type { FunctionName } from "../functions/registry.ts";
 import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import { aggregateWholeBlobs } from "../operations/aggregate-whole-blobs.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
+import { type BlobExpansion, expandBlob } from "../operations/expand-blob.ts";
 import { runOperation } from "../operations/run.ts";
 import { storeAnswer } from "../operations/store-answer.ts";
 import { doSecureWork, type SecureWork } from "../privacy/secure-work.ts";
@@ -49,6 +51,7 @@ export async function runTask(task: ComputeTask): Promise<unknown> {
   if (task.type === "warm-up") return moved(await warmUp());
   if (task.type === "secure") return moved(secureResult(task.work));
   if (task.type === "aggregate-blobs") return moved(blobsResult(task.request));
+  if (task.type === "expand-blob") return moved(expandResult(task.request));
   return moved(task.type === "serve" ? serveResult(task.request) : await callResult(task));
 }
 
@@ -88,6 +91,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       signal: canceled.signal,
       closedRounds: new Set(task.closedRounds),
       noiseKey: task.noiseKey ?? new Uint8Array(0),
+      residuals: openResiduals(blobFolder, task.tenant ?? ""),
     };
     const { operation, bodyType = "json", answerType = "json", config } = task;
     const written = await runOperation({ operation, bodyType, answerType, config }, source, context);
@@ -121,6 +125,14 @@ function blobsResult(request: BlobAggregation): ComputeResult {
     return failure(thrown);
   } finally {
     records.close();
+  }
+}
+
+function expandResult(request: BlobExpansion): ComputeResult {
+  try {
+    return { type: "done", body: new TextEncoder().encode(JSON.stringify(expandBlob(request, blobFolder ?? ""))) };
+  } catch (thrown) {
+    return failure(thrown);
   }
 }
 

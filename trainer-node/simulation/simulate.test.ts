@@ -65,6 +65,22 @@ test("virtual clients with own functions are refused where the strategy needs co
   );
 }, 60_000);
 
+test.each([
+  ["float16", { method: "float16" }, 0.65],
+  ["int8", { method: "int8" }, 0.45],
+  ["top_k", { method: "top_k", share: 0.1 }, 0.4],
+])(
+  "updates compressed by %s train as well as whole ones, with fewer bytes",
+  async (_name, compression, share) => {
+    const settings = { ...digits, clients: 5, fraction: 1, rounds: 6, initial: { participant: 0 } };
+    const [plain, rounds] = [await run(settings), await run({ ...settings, compression })];
+    expect(rounds.at(-1)?.accuracy).toBeGreaterThan((plain.at(-1)?.accuracy ?? 0) - 0.03);
+    const { bytes, bytesSent } = (JSON.parse(rounds.at(-1)?.record ?? "{}") as RoundRecord).compression ?? { bytes: 1, bytesSent: 1 };
+    expect(bytesSent / bytes).toBeLessThan(share);
+  },
+  60_000,
+);
+
 test("FedProx against FedAvg on synthetic(1,1) with 90 % stragglers: who takes their part of the work is above who drops them", async () => {
   const settings = {
     clients: 30,
@@ -97,6 +113,8 @@ describe("Python functions", () => {
   const functions = join(import.meta.dirname, "python/__fixtures__/functions.py");
   const own = { clients: 20, rounds: 3, fraction: 0.5, threads: 2, functions, eval: { mode: "sites" } };
   const parts = { partition: { scheme: "iid" } };
+  const withNumpy = process.env["TEST_PYTHON"];
+  const NO_NUMPY = withNumpy === undefined ? " (TEST_PYTHON names no Python with numpy; `make test` makes one)" : "";
 
   test("train and evaluate run in processes, get their part, round and id, and leave the records of any simulation", async () => {
     const rounds = await run({ ...own, task: { name: "own", config: { step: 2 }, dataset: parts } });
@@ -129,6 +147,17 @@ describe("Python functions", () => {
     await expect(failing({ fail: "exit" })).rejects.toThrow(/the Python process of .*functions\.py ended \(3\)/);
     await expect(failing({}, { python: "/no/such/python" })).rejects.toThrow("/no/such/python cannot be started");
   }, 60_000);
+
+  (withNumpy === undefined ? test.skip : test).each(["float16", "int8", "top_k"])(
+    `compressed updates of Python clients expand here to the bytes that they name: %s${NO_NUMPY}`,
+    async (compression) => {
+      const config = { step: 2 };
+      const rounds = await run({ ...own, rounds: 3, compression, python: withNumpy, task: { name: "own", config, dataset: parts } });
+      expect(rounds.flatMap(({ participants }) => participants.filter(({ state }) => state !== "accepted"))).toEqual([]);
+      expect(rounds.map(({ accuracy }) => accuracy?.toFixed(3))).toEqual(["0.020", "0.040", "0.060"]);
+    },
+    60_000,
+  );
 
   test("the update of a client is clipped and noised around its function", async () => {
     const dp = { mode: "local", clipNorm: 0.5, noiseMultiplier: 1, delta: 1e-5 };

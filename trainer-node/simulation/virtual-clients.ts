@@ -31,6 +31,7 @@ export function createVirtualClients({ pool, partialWork, capabilities, random }
       config: task.config,
       format: "safetensors",
       round_id: task.roundId,
+      client_id: task.clientId,
       ...(task.parameters === "" ? {} : { parameters_ref: `sha256:${task.parameters}` }),
     };
     const body = new TextEncoder().encode(JSON.stringify(fields));

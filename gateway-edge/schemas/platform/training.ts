@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { compressionProblems } from "../../../common/training/compression-settings.ts";
 import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import { builtInStrategy, federationSettingsFields, ROUNDS_MAX, requestedStrategy } from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
@@ -52,6 +53,7 @@ export const createFederationBody = z
       ...initialProblems(given),
       ...enrollmentProblems(given),
       ...rootProblems(given),
+      ...compressionProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.

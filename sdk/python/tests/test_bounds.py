@@ -11,6 +11,7 @@ import pytest
 
 from tributary_participant import TrainResult
 from tributary_participant import bound_update as bounds
+from tributary_participant.compression import can_compress
 from tributary_participant.float_vectors import PlainVectors
 from tributary_participant.mask_keys import can_mask
 from tributary_participant.safetensors import Tensor, dump, load
@@ -43,9 +44,10 @@ def values_of(reply: Any) -> list[float]:
 def test_info_declares_what_the_package_does(serve: Any) -> None:
     train = lambda parameters, dataset: model(1)  # noqa: E731
     declared = serve(train=train).send("/v1/info").body["capabilities"]
-    assert declared == {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "formats": ["safetensors"]}
+    able = {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "compress": can_compress()}
+    assert declared == {**able, "formats": ["safetensors"]}
     pickles = serve(train=train, formats=("pickle",)).send("/v1/info").body["capabilities"]
-    assert pickles == {"clip": False, "noise": False, "mask": False, "steps": False, "formats": ["pickle"]}
+    assert pickles == {"clip": False, "noise": False, "mask": False, "steps": False, "compress": False, "formats": ["pickle"]}
     assert serve(evaluate=lambda parameters, dataset: 1).send("/v1/info").body["capabilities"]["clip"] is False
 
 

@@ -14,6 +14,7 @@ import pytest
 from conftest import Serve, eventually
 
 from tributary_participant import CallContext, TrainResult
+from tributary_participant.compression import can_compress
 
 _LINK = "join_the-link-of-a-federation"
 _BLOB = b"parameters of a round"
@@ -123,7 +124,7 @@ def test_a_link_gives_a_place_once_and_each_process_has_its_own(gateway: Gateway
     eventually(lambda: len(gateway.calls) > before + 1, "work for the participant that came back")
     assert gateway.count("POST", "/training/join") == enrolled
     assert {token for _, _, token in gateway.calls[before:]} == {"join_own-1"}
-    assert gateway.capabilities == {"clip,noise,formats=safetensors"}
+    assert gateway.capabilities == {"clip,noise,compress,formats=safetensors" if can_compress() else "clip,noise,formats=safetensors"}
 
 
 def test_the_token_of_a_place_is_used_as_it_is_and_not_given_up(gateway: Gateway, join: Join) -> None:

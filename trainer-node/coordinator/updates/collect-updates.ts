@@ -3,6 +3,7 @@ import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
 import { rootOf } from "../../../common/training/root-settings.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { TrainerError } from "../../errors.ts";
 import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { ParticipantTask, TrainedUpdate } from "../participants/participants.ts";
@@ -114,7 +115,28 @@ async function trained(run: FederationRun, participant: Participant, task: Parti
   const update = await (controls ? controls.withParameters(task.parameters, participant, train) : train(task.parameters));
   requireSamples(update.samples, settings, participant);
   requireMetrics(update.metrics, settings);
-  return update;
+  return expanded(run, participant, update, signal);
+}
+
+/** The update as it is aggregated. `bytes` stays what the participant sent. */
+async function expanded(
+  { deps, settings: { compression }, federation }: FederationRun,
+  { tenantId }: Participant,
+  update: TrainedUpdate,
+  signal: AbortSignal,
+): Promise<TrainedUpdate> {
+  const { headBlob: base } = federation;
+  if (!compression || base === "") return update;
+  try {
+    const { sha256 } = await deps.aggregation.expand({ base, update: update.blob, method: compression.method }, signal);
+    await deps.blobs.of(tenantId).made(sha256);
+    // Nothing refers to the compressed bytes: they are swept, and count for no organization until then.
+    if (sha256 !== update.blob) deps.blobs.owners.forget(update.blob);
+    return { ...update, blob: sha256, layout: undefined };
+  } catch (thrown) {
+    if (!(thrown instanceof TrainerError)) throw thrown;
+    throw new ParticipantProblem(`COMPRESSION: ${thrown.message}`, { again: false, cause: thrown });
+  }
 }
 
 /** The first update defines the layout of the others if nothing else does. */

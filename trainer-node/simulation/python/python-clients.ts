@@ -15,7 +15,7 @@ interface PythonClients {
 }
 
 /** What processes with the Python SDK declare. */
-const CAPABILITIES: ReadonlySet<Capability> = declaredCapabilities({ clip: true, noise: true, formats: ["safetensors"] });
+const CAPABILITIES: ReadonlySet<Capability> = declaredCapabilities({ clip: true, noise: true, compress: true, formats: ["safetensors"] });
 
 /** Virtual clients whose train and evaluate functions are Python, each a call in one of a few processes. */
 export function createPythonClients({ pool, blobs, partialWork }: PythonClients): Participants {

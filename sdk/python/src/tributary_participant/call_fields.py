@@ -30,7 +30,7 @@ _KNOWN = {
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
 
 # Settings that the package applies around a train function, with or without a `context`.
-_ENFORCED = {"clip_norm", "noise_multiplier"}
+_ENFORCED = {"clip_norm", "noise_multiplier", "compress"}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 from .answer import Answer, answer_of
 from .bound_update import bound_of, bound_update
 from .call_fields import CLIENTS_MAX, CallInput, CallSetting, read_call
+from .compression import Residuals, can_compress
 from .errors import ParticipantError
 from .functions import OPERATIONS, Functions, Registered
 from .json_text import DEPTH_MAX
@@ -50,6 +51,7 @@ class Node:
         self.stored_calls = StoredCalls(settings.bytes_budget // 4)
         self._secure_sums = SecureSums(settings.bytes_budget // 4)
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
+        self._residuals = Residuals()
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
         # When each abandoned function was abandoned.
@@ -83,7 +85,7 @@ class Node:
             report=caller.progress.report,
         )
         call = read_call(operation, fields, setting)
-        function_call = _bounded_call(operation, function, call)
+        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call))
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
         self._slots.take(limits.wait)
         started = time.monotonic()
@@ -166,7 +168,7 @@ class Node:
         """What a coordinator may rely on: updates are clipped, noised and masked here, in the one format that this package reads."""
         can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
         able = {"clip": can_bound, "noise": can_bound, "mask": can_bound and can_mask(), "steps": False}
-        return {**able, "formats": list(self.settings.formats)}
+        return {**able, "compress": can_bound and can_compress(), "formats": list(self.settings.formats)}
 
     def secure_sums(self) -> SecureSums:
         if not self.capabilities()["mask"]:

@@ -1,0 +1,86 @@
+"""Compressed updates: what leaves the participant is the change, smaller; what is lost comes with the next update."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tributary_participant import TrainResult
+from tributary_participant import compression as compressing
+from tributary_participant.compression import compress_update
+from tributary_participant.safetensors import Tensor, dump, load
+
+numpy = pytest.importorskip("numpy")
+
+BASE = dump({"w": Tensor.of([1.0, 2.0, 3.0, 4.0]), "steps": Tensor.of([3], dtype="I64")})
+
+
+def trained(*changes: float) -> bytes:
+    values = [base + change for base, change in zip([1.0, 2.0, 3.0, 4.0], changes, strict=True)]
+    return dump({"w": Tensor.of(values), "steps": Tensor.of([4], dtype="I64")})
+
+
+def text(parameters: bytes) -> str:
+    return base64.b64encode(parameters).decode()
+
+
+def test_float16_int8_and_the_largest_numbers() -> None:
+    update = trained(0.5, -1.27, 0.01, 0.0)
+    half, _ = compress_update(update, BASE, {}, method="float16")
+    assert load(half)["w#float16"].values() == pytest.approx([0.5, -1.27, 0.01, 0.0], abs=1e-3)
+    levels, _ = compress_update(update, BASE, {}, method="int8")
+    assert load(levels)["w#int8"].values() == [50, -127, 1, 0]
+    assert load(levels)["w#scale"].values() == pytest.approx([0.01])
+    largest, left = compress_update(update, BASE, {}, method="top_k", share=0.5)
+    assert load(largest)["w#index"].values() == [0, 1]
+    assert left["w"].tolist() == pytest.approx([0, 0, 0.01, 0], abs=1e-6)
+    for parameters in (half, levels, largest):
+        assert load(parameters)["steps#whole"].values() == [4]
+        described = json.loads(bytes(load(parameters)["#compression"].data))
+        assert set(described) == {"method", "sha256"}
+
+
+def test_what_was_lost_is_sent_with_the_next_update(serve: Any) -> None:
+    participant = serve(train=lambda parameters, dataset: TrainResult(trained(0.1, 1.0, 0.05, 0.0), num_samples=4))
+    config = {"compress": {"method": "top_k", "share": 0.25}}
+
+    def sent(round_id: str) -> dict[int, float]:
+        body = {"parameters": text(BASE), "config": config, "round_id": round_id, "client_id": "p1"}
+        reply = participant.send("/train", body)
+        assert reply.status == 200, reply.raw
+        tensors = load(base64.b64decode(reply.body["parameters"]))
+        return dict(zip(tensors["w#index"].values(), tensors["w#value"].values(), strict=True))
+
+    first = sent("fed_1/1")
+    assert first == {1: pytest.approx(1.0)}
+    # A round that is asked again gets the same, and the next one has what was left: 0.1 of the first number, and 0.1 more.
+    assert sent("fed_1/1") == first
+    rounds = [sent(f"fed_1/{number}") for number in range(2, 12)]
+    assert {index for found in rounds for index in found} == {0, 1}
+
+
+def test_without_parameters_to_start_from_the_whole_model_is_sent(serve: Any) -> None:
+    participant = serve(train=lambda parameters, dataset: trained(0, 0, 0, 0))
+    reply = participant.send("/train", {"parameters": None, "config": {"compress": "int8"}})
+    assert set(load(base64.b64decode(reply.body["parameters"]))) == {"w", "steps"}
+
+
+@pytest.mark.parametrize(
+    ("compress", "what"),
+    [("zip", "must have a method"), ({"method": "top_k", "share": 2}, "share must be"), (3, "must have a method")],
+)
+def test_unknown_methods_are_refused(serve: Any, compress: Any, what: str) -> None:
+    participant = serve(train=lambda parameters, dataset: trained(0, 0, 0, 0))
+    reply = participant.send("/train", {"parameters": text(BASE), "config": {"compress": compress}})
+    assert reply.status == 422
+    assert f"body.config.compress: {what}" in reply.body["error"]
+
+
+def test_the_capability_is_declared_where_numpy_is(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    participant = serve(train=lambda parameters, dataset: trained(0, 0, 0, 0))
+    assert participant.send("/v1/info").body["capabilities"]["compress"] is True
+    monkeypatch.setattr(compressing, "find_spec", lambda name: None)
+    assert participant.send("/v1/info").body["capabilities"]["compress"] is False

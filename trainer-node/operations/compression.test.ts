@@ -1,0 +1,92 @@
+import type { Compression } from "../../common/training/compression-settings.ts";
+import { createRandom } from "../compute/random.ts";
+import type { FloatTensor, Tensor } from "../compute/tensor.ts";
+import { compressUpdate, expandUpdate } from "./compression.ts";
+
+const SIZE = 1000;
+const METHODS: readonly Compression[] = [{ method: "float16" }, { method: "int8" }, { method: "top_k", share: 0.02 }];
+
+const random = createRandom(7, 1);
+const normals = (scale: number) => Float32Array.from({ length: SIZE }, () => scale * random.normal());
+const weights = (data: Float32Array): Tensor[] => [
+  { name: "w", dtype: "f32", shape: [SIZE / 2, 2], data },
+  { name: "steps", dtype: "i64", shape: [1], data: BigInt64Array.of(5n) },
+];
+const dataOf = (tensors: readonly Tensor[]): Float32Array => (tensors.find(({ name }) => name === "w") as FloatTensor).data as Float32Array;
+
+describe.each(METHODS)("$method", (compression) => {
+  test("expands to base and change, as near as its method allows, and integers stay", () => {
+    const base = normals(1);
+    const changes = normals(0.01);
+    const after = weights(base.map((value, index) => value + (changes[index] as number)));
+    const { tensors, residual } = compressUpdate({ base: weights(base), after, residual: [] }, compression);
+    const expanded = expandUpdate(weights(base), tensors, compression.method);
+    expect(expanded.map(({ name, dtype, shape }) => [name, dtype, shape])).toEqual([
+      ["w", "f32", [SIZE / 2, 2]],
+      ["steps", "i64", [1]],
+    ]);
+    const largest = changes.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    const bound = { float16: largest / 1024, int8: largest / 127, top_k: largest }[compression.method];
+    for (const [index, value] of dataOf(after).entries()) {
+      const missing = value - (dataOf(expanded)[index] as number);
+      expect(Math.abs(missing)).toBeLessThanOrEqual(bound);
+      expect(missing).toBeCloseTo((residual[0]?.data[index] as number) ?? Number.NaN, 6);
+    }
+  });
+
+  test("what is lost is sent later: over many rounds nothing is missing but the last residual", () => {
+    let base: Float32Array = normals(1);
+    let exact = Float64Array.from(base);
+    let residual: readonly Tensor[] = [];
+    for (let round = 0; round < 30; round++) {
+      const changes = normals(0.01);
+      exact = exact.map((value, index) => value + (changes[index] as number));
+      const after = weights(base.map((value, index) => value + (changes[index] as number)));
+      const made = compressUpdate({ base: weights(base), after, residual }, compression);
+      base = dataOf(expandUpdate(weights(base), made.tensors, compression.method));
+      residual = made.residual;
+    }
+    for (const [index, value] of exact.entries())
+      expect((base[index] as number) + ((residual[0] as FloatTensor).data[index] as number)).toBeCloseTo(value, 4);
+  });
+
+  test("is refused if it was changed, is of another method or was not compressed", () => {
+    const base = weights(normals(1));
+    const { tensors } = compressUpdate({ base, after: weights(normals(1)), residual: [] }, compression);
+    const changed = tensors.map((tensor) =>
+      tensor.dtype === "f16" || tensor.dtype === "f32" ? { ...tensor, data: tensor.data.map((value) => -value) } : tensor,
+    );
+    expect(() => expandUpdate(base, changed as Tensor[], compression.method)).toThrow("do not expand to the SHA-256");
+    const other = compression.method === "int8" ? "float16" : "int8";
+    expect(() => expandUpdate(base, tensors, other)).toThrow(
+      `its compression is ${compression.method}, and that of the federation is ${other}`,
+    );
+    expect(() => expandUpdate(base, base, compression.method)).toThrow("its compression is none");
+    expect(() => expandUpdate(base, tensors.slice(0, 1), compression.method)).toThrow('tensor "w" is missing');
+  });
+});
+
+test.each([
+  [[3, 3], "missing or has other sizes"],
+  [[5, 2], "missing or has other sizes"],
+  [[0, SIZE], "missing or has other sizes"],
+])("indexes %j of the largest numbers are refused: twice, backwards, beyond the end", (indexes, message) => {
+  const base = weights(normals(1));
+  const { tensors } = compressUpdate({ base, after: weights(normals(1)), residual: [] }, { method: "top_k", share: 0.002 });
+  const hostile = tensors.map((tensor) => (tensor.dtype === "u32" ? { ...tensor, data: Uint32Array.from(indexes) } : tensor));
+  expect(() => expandUpdate(base, hostile as Tensor[], "top_k")).toThrow(message);
+});
+
+test("of equal numbers the first are sent", () => {
+  const tensor = (values: number[]): Tensor[] => [{ name: "w", dtype: "f64", shape: [4], data: Float64Array.from(values) }];
+  const { tensors } = compressUpdate(
+    { base: tensor([0, 0, 0, 0]), after: tensor([1, -2, 1, 1]), residual: [] },
+    { method: "top_k", share: 0.5 },
+  );
+  expect(tensors.find(({ name }) => name === "w#index")?.data).toEqual(Uint32Array.of(0, 1));
+});
+
+test("parameters with other tensors than the base cannot be compressed", () => {
+  const after: Tensor[] = [{ name: "v", dtype: "f32", shape: [1], data: Float32Array.of(1) }];
+  expect(() => compressUpdate({ base: weights(normals(1)), after, residual: [] }, { method: "int8" })).toThrow('"v" differs');
+});
