@@ -1,3 +1,4 @@
+import { COUNTED_FEES, type FeePrices } from "./fees.ts";
 import { type NanoUsd, nanoUsd, UNITS_PER_PRICE } from "./money.ts";
 
 /** Tokens of one call in disjoint classes. */
@@ -16,6 +17,10 @@ export interface TokenClasses {
 /** The units that models are priced by; milliseconds are of sound, a call costs the same whatever its length. */
 export const PRICE_UNIT_NAMES = ["token", "character", "millisecond", "image", "search", "call"] as const;
 export type PriceUnit = (typeof PRICE_UNIT_NAMES)[number];
+
+/** What a call is counted in beside tokens, in the order of rows: units of prices, and what is billed beside the tokens. */
+export const AMOUNT_NAMES = ["character", "millisecond", "image", "search", "call", "imageToken", ...COUNTED_FEES] as const;
+export type AmountName = (typeof AMOUNT_NAMES)[number];
 
 /** Nano-USD per 1,000,000 tokens; a class without a price of its own costs what its kind costs. */
 export interface TokenPrices {
@@ -41,6 +46,8 @@ export interface Price extends TokenPrices {
   readonly audioOutput?: bigint | undefined;
   /** Of web searches that the provider runs, beside the tokens; absent: it has no price, so calls with that tool are refused. */
   readonly webSearch?: bigint | undefined;
+  /** Of what else the provider bills beside the tokens; what has no price here is refused. */
+  readonly fees?: FeePrices | undefined;
   /** Of tokens only, ascending: the last one that the input exceeds is in force for the whole call. */
   readonly tiers?: readonly PriceTier[] | undefined;
 }
@@ -72,11 +79,6 @@ export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tie
 function cacheWriteCost({ cacheWrite, cacheWriteHour = 0 }: TokenClasses, rates: TokenPrices): bigint {
   const rate = rates.cacheWrite ?? rates.input;
   return product(cacheWrite - cacheWriteHour, rate) + product(cacheWriteHour, rates.cacheWriteHour ?? rate);
-}
-
-/** The cost of web searches beside the tokens, in the same unit. */
-export function unroundedSearchCost(searches: number, { webSearch = 0n }: Pick<Price, "webSearch">): bigint {
-  return product(searches, webSearch);
 }
 
 /** Skips empty classes, because most are empty and a bigint multiplication is not free. */

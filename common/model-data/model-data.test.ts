@@ -63,6 +63,8 @@ describe("model data", () => {
       cacheWrite: 3_750_000_000n,
       cacheWriteHour: 6_000_000_000n,
       webSearch: 10_000_000_000_000n,
+      // Five minutes at 0.05 USD an hour.
+      fees: { codeSession: 4_166_666_666_667n },
     });
     expect(findModelData({ kind: "openai", model: "text-embedding-3-small" })).toMatchObject({
       mode: "embedding",
@@ -132,8 +134,9 @@ describe("model data", () => {
     for (const { kind } of PROVIDER_KINDS) {
       for (const model of modelsOf(kind)) {
         const pricing = findModelData({ kind, model, at: NOVEMBER })?.pricing;
-        const { unit: _unit, tiers = [], ...amounts } = pricing ?? {};
-        for (const price of [amounts, ...tiers].flatMap((each) => Object.values(each))) expect(Number(price)).toBeGreaterThanOrEqual(0);
+        const { unit: _unit, tiers = [], fees = {}, ...amounts } = pricing ?? {};
+        for (const price of [amounts, fees, ...tiers].flatMap((each) => Object.values(each)))
+          expect(Number(price)).toBeGreaterThanOrEqual(0);
       }
     }
     expect(modelsOf("openai")).toContain("gpt-4o");

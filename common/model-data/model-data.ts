@@ -6,6 +6,7 @@ import type { Price, PriceTier, TokenPrices } from "../pricing.ts";
 import { findKind } from "../providers/shared/registry.ts";
 import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { furtherPrice } from "./further-prices.ts";
+import { listFees } from "./list-fees.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
 
 export interface ModelData {
@@ -57,7 +58,11 @@ export function findModelData({
   if (!info) return further && { mode: familyOf(model).mode, pricing: further, capabilities: familyOf(model).capabilities };
   const family = familyOf(model);
   const list = priceList(info, at);
-  const pricing = listPrices(list) ?? further;
+  const pricing =
+    listPrices(
+      list,
+      listFees(kind, model, (name) => (list[name] === undefined ? undefined : baseOf(list[name]))),
+    ) ?? further;
   const tiers = tiersOf(list);
   return {
     mode: family.mode,
@@ -118,10 +123,10 @@ function baseOf(price: number | TieredPrices): number {
 const HOUR_MS = 3_600_000n;
 
 /** By the token where it is sold so, else by the length of the sound that goes in. */
-function listPrices(list: ModelPrice): Price | undefined {
+function listPrices(list: ModelPrice, fees: Pick<Price, "fees">): Price | undefined {
   const tokens = tokenPrices(list, baseOf);
   const hour = list["input_audio_hours"] ?? list["audio_hours"];
-  if (tokens) return { ...tokens, ...audioPrices(list), ...searchPrice(list) };
+  if (tokens) return { ...tokens, ...audioPrices(list), ...searchPrice(list), ...fees };
   const nanoPerMillionHours = hour === undefined ? undefined : scaleDecimal(baseOf(hour), 15);
   // Rounded up: a fraction of a nano-USD for a million milliseconds is still a price.
   return nanoPerMillionHours === undefined

@@ -1,7 +1,7 @@
 // The records of the control plane. Times are milliseconds since 1970, money is bigint nano-USD, and an absent field is absent, never
 // null. Both stores store exactly these fields.
 
-import type { Price, PriceUnit } from "../../common/pricing.ts";
+import type { AmountName, Price, PriceUnit } from "../../common/pricing.ts";
 import type { UsageStatus } from "../../common/usage-status.ts";
 import type { Budget } from "./budget-records.ts";
 import type { ContentSetting } from "./call-contents.ts";
@@ -285,7 +285,7 @@ export interface Usage {
 }
 
 /** Amounts of a call by unit. */
-export type UnitAmounts = Partial<Record<Exclude<PriceUnit, "token">, { input: number; output: number }>>;
+export type UnitAmounts = Partial<Record<AmountName, { input: number; output: number }>>;
 
 /** The log record of one settled call. */
 export interface UsageRow {

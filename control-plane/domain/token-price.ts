@@ -1,4 +1,5 @@
-import { type Price, ratesAt, roundedUp, type TokenClasses, unroundedSearchCost, unroundedTokenCost } from "../../common/pricing.ts";
+import { unroundedFeeCost } from "../../common/fees.ts";
+import { type Price, ratesAt, roundedUp, type TokenClasses, unroundedTokenCost } from "../../common/pricing.ts";
 import type { UsageRow } from "./records.ts";
 
 /** What the call costs at a price, by the function that edges bill with; undefined where the row does not hold what is paid for. */
@@ -11,7 +12,7 @@ export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | und
   const tokens = tokensOf(row);
   if (!tokens) return undefined;
   const rates = ratesOf(row, price);
-  return roundedUp(unroundedTokenCost(tokens, rates) + unroundedSearchCost(row.usage.amounts?.search?.input ?? 0, rates));
+  return roundedUp(unroundedTokenCost(tokens, rates) + unroundedFeeCost(row.usage.amounts ?? {}, rates));
 }
 
 /** The prices of the tier that applies to this call. */

@@ -1,4 +1,5 @@
 import { defined } from "../../common/defined.ts";
+import { FEE_NAMES, FEES, type FeePrices } from "../../common/fees.ts";
 import type { ModelData } from "../../common/model-data/model-data.ts";
 import { configuredTiers } from "./configured-tiers.ts";
 import type { ConfiguredPrice } from "./gateway-config.ts";
@@ -8,6 +9,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** LiteLLM's names of prices by unit, and the decimal places from USD per unit to nano-USD per million of our unit. */
 const TOKEN_PLACES = 15;
+const THOUSAND_PLACES = 12;
 const UNITS = [
   { unit: "token", input: "input_cost_per_token", output: "output_cost_per_token", places: TOKEN_PLACES },
   { unit: "character", input: "input_cost_per_character", output: "output_cost_per_character", places: 15 },
@@ -47,7 +49,26 @@ function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
   });
   const tiers = configuredTiers(given, { ...prices, ...classes });
   const webSearch = searchPrice(given["search_context_cost_per_query"]);
-  return { ...prices, ...classes, ...(webSearch !== undefined && { webSearch }), ...(tiers.length > 0 && { tiers }) };
+  const fees = configuredFees(given);
+  return {
+    ...prices,
+    ...classes,
+    ...(webSearch !== undefined && { webSearch }),
+    ...(fees && { fees }),
+    ...(tiers.length > 0 && { tiers }),
+  };
+}
+
+/** What else a provider bills beside the tokens; prices by the size of a search context are in LiteLLM's object of them. */
+function configuredFees(given: Fields): FeePrices | undefined {
+  const sizes = given["search_context_cost_per_query"];
+  const all = { ...given, ...(typeof sizes === "object" ? sizes : {}) };
+  const fees = FEE_NAMES.flatMap((name) => {
+    const { setting, per } = FEES[name];
+    const price = scaled(all[setting], per === 1000 ? THOUSAND_PLACES : TOKEN_PLACES);
+    return price === undefined ? [] : [[name, price]];
+  });
+  return fees.length > 0 ? Object.fromEntries(fees) : undefined;
 }
 
 /** One price, or LiteLLM's prices by the size of the search's context: the highest of them, because answers do not tell the size. */

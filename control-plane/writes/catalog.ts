@@ -1,5 +1,6 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
+import { FEE_NAMES, type FeePrices } from "../../common/fees.ts";
 import { PRICE_UNIT_NAMES, type PriceMessage, type PriceTier, type PriceUnit } from "../../common/pricing.ts";
 import type { PriceVersion } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
@@ -25,7 +26,7 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
     output: input.output,
     ...defined({ cachedInput: input.cachedInput, cacheWrite: input.cacheWrite }),
     ...defined({ audioInput: input.audioInput, audioOutput: input.audioOutput }),
-    ...defined({ cacheWriteHour: input.cacheWriteHour, webSearch: input.webSearch }),
+    ...defined({ cacheWriteHour: input.cacheWriteHour, webSearch: input.webSearch, fees: feesOf(input.fees) }),
     ...(input.tiers && input.tiers.tiers.length > 0 ? { tiers: input.tiers.tiers.map(tierOf) } : {}),
     createdAt: now,
   };
@@ -35,11 +36,17 @@ export async function addPrice(tx: Transaction, modelId: string, input: PriceInp
 
 const OF_TOKENS = ["cachedInput", "cacheWrite", "cacheWriteHour", "audioInput", "audioOutput", "webSearch"] as const;
 
+function feesOf(given: FeePrices = {}): FeePrices | undefined {
+  const fees = FEE_NAMES.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]]));
+  return fees.length > 0 ? Object.fromEntries(fees) : undefined;
+}
+
 function unitOf({ unit = "token", ...prices }: PriceInput): PriceUnit {
   const known = PRICE_UNIT_NAMES.find((each) => each === unit);
   if (!known) throw refuse("unit", `must be one of ${PRICE_UNIT_NAMES.join(", ")}`);
-  const hasOther = OF_TOKENS.some((name) => prices[name] !== undefined) || prices.tiers?.tiers[0] !== undefined;
-  if (known !== "token" && hasOther) throw refuse("unit", `must be token for ${OF_TOKENS.join(", ")} and tiers`);
+  const hasOther =
+    OF_TOKENS.some((name) => prices[name] !== undefined) || feesOf(prices.fees) !== undefined || prices.tiers?.tiers[0] !== undefined;
+  if (known !== "token" && hasOther) throw refuse("unit", `must be token for ${OF_TOKENS.join(", ")}, fees and tiers`);
   return known;
 }
 

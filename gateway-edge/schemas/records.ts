@@ -157,6 +157,8 @@ export const modelRecord = z
         audioInput: int64.nullable(),
         audioOutput: int64.nullable(),
         webSearch: int64.nullable(),
+        /** What else the provider bills beside the tokens; only those with a price. */
+        fees: z.record(z.string(), int64).optional(),
         tiers: z.array(
           z.object({
             aboveInputTokens: z.int(),
@@ -267,7 +269,7 @@ export const usageLogRecord = z
       source: z.string(),
       /** Cache writes that last an hour, a part of `cacheWrite`; absent: none. */
       cacheWriteHour: int64.optional(),
-      /** Amounts by character, millisecond, image or search; absent if only tokens were counted. */
+      /** Amounts beside tokens of text, such as characters, images or searches; absent if only tokens were counted. */
       amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).optional(),
     }),
     ...money("cost"),

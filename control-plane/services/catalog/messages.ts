@@ -1,7 +1,8 @@
+import { FEE_NAMES, type FeePrices } from "../../../common/fees.ts";
 import { findModelData } from "../../../common/model-data/model-data.ts";
 import { familyOf } from "../../../common/model-data/model-families.ts";
 import { supportedParams } from "../../../common/providers/shared/registry.ts";
-import type { Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
+import type { Fees, Model as ModelMessage, Pricing, Provider as ProviderMessage } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { priceAt } from "../../domain/pricing.ts";
 import { rateLimitsOf } from "../../domain/rate-limits.ts";
 import type { Model, PriceVersion, Provider } from "../../domain/records.ts";
@@ -68,7 +69,13 @@ export function pricingMessage(price: PriceVersion | undefined): Pricing | undef
       audioOutput: price.audioOutput,
       cacheWriteHour: price.cacheWriteHour,
       webSearch: price.webSearch,
+      fees: price.fees && feesMessage(price.fees),
       tiers: price.tiers && { tiers: price.tiers.map((tier) => ({ cacheWriteHour: undefined, ...tier })) },
     }
   );
+}
+
+/** Every fee by name: a message has all of its fields. */
+function feesMessage(fees: FeePrices): Fees {
+  return Object.fromEntries(FEE_NAMES.map((name) => [name, fees[name]])) as unknown as Fees;
 }

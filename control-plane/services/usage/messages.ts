@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { PRICE_UNIT_NAMES } from "../../../common/pricing.ts";
+import { AMOUNT_NAMES } from "../../../common/pricing.ts";
 import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import type { AttemptDetail, TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UnitAmounts, Usage, UsageRow } from "../../domain/records.ts";
@@ -141,9 +141,9 @@ function smallUsage(usage: TokenUsage | undefined): Usage {
 function smallAmounts(reported: NonNullable<TokenUsage["amounts"]>): UnitAmounts | undefined {
   const byUnit = new Map(reported.amounts.map((amount) => [amount.unit, amount]));
   const amounts: UnitAmounts = {};
-  for (const unit of PRICE_UNIT_NAMES) {
+  for (const unit of AMOUNT_NAMES) {
     const amount = byUnit.get(unit);
-    if (!amount || unit === "token") continue;
+    if (!amount) continue;
     amounts[unit] = { input: countOf(unit, amount.input), output: countOf(unit, amount.output) };
   }
   return Object.keys(amounts).length > 0 ? amounts : undefined;

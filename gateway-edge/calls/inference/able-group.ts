@@ -1,3 +1,4 @@
+import { COUNTED_FEES } from "../../../common/fees.ts";
 import type { Price } from "../../../common/pricing.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Provider } from "../../upstream/providers/provider.ts";
@@ -60,8 +61,8 @@ function kindOf(deployment: Deployment): string {
   const limit = outputLimitOf(deployment);
   const pricing = deployment.model?.pricing;
   if (!pricing) return JSON.stringify([limit, deployment.providerKind, deployment.inferenceModelId]);
-  const { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers } = pricing;
-  const prices = { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers };
+  const { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers } = pricing;
+  const prices = { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers };
   return JSON.stringify([limit, prices], (_name, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }
 
@@ -102,10 +103,26 @@ function dearer(left: Deployment, right: Deployment): Deployment {
     audioInput: highest(pricing.audioInput ?? pricing.input, other.audioInput ?? other.input),
     audioOutput: highest(pricing.audioOutput ?? pricing.output, other.audioOutput ?? other.output),
     // Without a price at one of them the tool is refused.
-    webSearch: pricing.webSearch === undefined || other.webSearch === undefined ? undefined : highest(pricing.webSearch, other.webSearch),
+    webSearch: highestOfBoth(pricing.webSearch, other.webSearch),
+    fees: dearerFees(pricing, other),
   };
   const maxOutputTokens = limits.length === 0 ? undefined : Math.max(...limits);
   return { ...left, model: { ...model, maxOutputTokens, pricing: { ...pricing, ...dearest } } };
+}
+
+type PricedFees = Pick<Price, "input" | "output" | "fees">;
+
+function dearerFees(left: PricedFees, right: PricedFees): NonNullable<Price["fees"]> {
+  const counted = COUNTED_FEES.map((name) => [name, highestOfBoth(left.fees?.[name], right.fees?.[name])]);
+  return {
+    ...Object.fromEntries(counted),
+    imageInput: highest(left.fees?.imageInput ?? left.input, right.fees?.imageInput ?? right.input),
+    imageOutput: highest(left.fees?.imageOutput ?? left.output, right.fees?.imageOutput ?? right.output),
+  };
+}
+
+function highestOfBoth(left: bigint | undefined, right: bigint | undefined): bigint | undefined {
+  return left === undefined || right === undefined ? undefined : highest(left, right);
 }
 
 function hourOf({ input, cacheWrite, cacheWriteHour }: Pick<Price, "input" | "cacheWrite" | "cacheWriteHour">): bigint {

@@ -6,17 +6,21 @@ export function joinedUsage(reports: readonly (ReportedUsage | undefined)[]): Re
   return known.length === reports.length && known.length > 0 ? known.reduce(sumOf) : undefined;
 }
 
+const OPTIONAL = [
+  "cacheWriteHourTokens",
+  "audioPromptTokens",
+  "audioCompletionTokens",
+  "imagePromptTokens",
+  "imageCompletionTokens",
+] as const;
+
 function sumOf(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
   const amounts = sumOfAmounts(left.amounts, right.amounts);
-  const optional = {
-    cacheWriteHourTokens: (left.cacheWriteHourTokens ?? 0) + (right.cacheWriteHourTokens ?? 0),
-    audioPromptTokens: (left.audioPromptTokens ?? 0) + (right.audioPromptTokens ?? 0),
-    audioCompletionTokens: (left.audioCompletionTokens ?? 0) + (right.audioCompletionTokens ?? 0),
-  };
+  const optional = OPTIONAL.map((name) => [name, (left[name] ?? 0) + (right[name] ?? 0)] as const);
   const samplings = Math.max(left.samplings ?? 1, right.samplings ?? 1);
   return {
     ...sumOfTokens(left, right),
-    ...Object.fromEntries(Object.entries(optional).filter(([, tokens]) => tokens > 0)),
+    ...Object.fromEntries(optional.filter(([, tokens]) => tokens > 0)),
     ...((left.lacksPrompt || right.lacksPrompt) && { lacksPrompt: true as const }),
     ...(samplings > 1 && { samplings }),
     ...(amounts && { amounts }),

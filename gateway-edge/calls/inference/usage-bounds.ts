@@ -38,11 +38,12 @@ export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): strin
 /** The provider's report where there is one, the gateway's count for the rest; the source is that of the billed unit. */
 export function measured(known: { estimate: Estimate | undefined; reported: ReportedUsage | undefined; unit: PriceUnit }): Usage {
   const { estimate, reported, unit } = known;
-  const tokens = saysTokens(reported)
+  const beside = reported?.amounts;
+  const tokens: Usage = saysTokens(reported)
     ? disjointUsage(reported)
-    : { ...NO_USAGE, input: estimate?.input ?? 0, output: estimate?.output ?? 0 };
+    : { ...NO_USAGE, amounts: beside, input: estimate?.input ?? 0, output: estimate?.output ?? 0 };
   const isSaid = unit === "token" || unit === "call" ? saysTokens(reported) : reported?.amounts?.[unit] !== undefined;
-  return { ...tokens, amounts: { ...estimate?.amounts, ...reported?.amounts }, source: isSaid ? "provider" : "estimated" };
+  return { ...tokens, amounts: { ...estimate?.amounts, ...tokens.amounts }, source: isSaid ? "provider" : "estimated" };
 }
 
 /** Whether the provider reported tokens. */
@@ -54,6 +55,7 @@ export function saysTokens(reported: ReportedUsage | undefined): reported is Rep
 export function isCounts(reported: ReportedUsage): boolean {
   const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens, reasoningTokens } = reported;
   const { audioPromptTokens = 0, audioCompletionTokens = 0, cacheWriteHourTokens = 0, amounts = {} } = reported;
+  const { imagePromptTokens = 0, imageCompletionTokens = 0 } = reported;
   return (
     isCount(promptTokens) &&
     isCount(cachedTokens) &&
@@ -63,6 +65,8 @@ export function isCounts(reported: ReportedUsage): boolean {
     isCount(audioPromptTokens) &&
     isCount(audioCompletionTokens) &&
     isCount(cacheWriteHourTokens) &&
+    isCount(imagePromptTokens) &&
+    isCount(imageCompletionTokens) &&
     Object.values(amounts).every(({ input, output }) => isAmount(input) && isAmount(output))
   );
 }

@@ -1,5 +1,6 @@
 import { Packr } from "msgpackr";
 import { defined } from "../../../common/defined.ts";
+import type { FeePrices } from "../../../common/fees.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { CallIdentity } from "../call-identity.ts";
@@ -147,20 +148,21 @@ type PriceFields = [
   /** Missing in records of an earlier version. */
   cacheWriteHour?: Absent<bigint>,
   webSearch?: Absent<bigint>,
+  fees?: Absent<FeePrices>,
 ];
 
 /** Only the fields that price a call: a catalog row has more. */
 function priceFields(prices: Prices): PriceFields {
   const { unit = null, input, output, cachedInput = null, cacheWrite = null, audioInput = null, audioOutput = null } = prices;
-  const { cacheWriteHour = null, webSearch = null } = prices;
-  return [unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, cacheWriteHour, webSearch];
+  const { cacheWriteHour = null, webSearch = null, fees = null } = prices;
+  return [unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, cacheWriteHour, webSearch, fees];
 }
 
 function pricesOf([unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, ...later]: PriceFields): Prices {
-  const [cacheWriteHour, webSearch] = later;
+  const [cacheWriteHour, webSearch, fees] = later;
   const classes = { cachedInput: cachedInput ?? undefined, cacheWrite: cacheWrite ?? undefined };
   const sound = { audioInput: audioInput ?? undefined, audioOutput: audioOutput ?? undefined };
-  const others = defined({ cacheWriteHour: cacheWriteHour ?? undefined, webSearch: webSearch ?? undefined });
+  const others = defined({ cacheWriteHour: cacheWriteHour ?? undefined, webSearch: webSearch ?? undefined, fees: fees ?? undefined });
   return { ...(unit === null ? {} : { unit }), input, output, ...classes, ...sound, ...others };
 }
 

@@ -1,5 +1,6 @@
+import { unroundedFeeCost } from "../../../common/fees.ts";
 import { type NanoUsd, UNITS_PER_PRICE } from "../../../common/money.ts";
-import { type Price, roundedUp, unroundedSearchCost, unroundedTokenCost } from "../../../common/pricing.ts";
+import { type Price, roundedUp, unroundedTokenCost } from "../../../common/pricing.ts";
 import type { Amounts } from "../../upstream/providers/provider.ts";
 import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
@@ -22,9 +23,17 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
 export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
   if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
   if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
-  const dearestInput = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.cacheWriteHour, prices.audioInput);
-  const dearestOutput = highest(prices.output, prices.audioOutput);
-  return cost({ ...NO_USAGE, input, output, amounts }, { input: dearestInput, output: dearestOutput, webSearch: prices.webSearch });
+  const dearestInput = highest(
+    prices.input,
+    prices.cachedInput,
+    prices.cacheWrite,
+    prices.cacheWriteHour,
+    prices.audioInput,
+    prices.fees?.imageInput,
+  );
+  const dearestOutput = highest(prices.output, prices.audioOutput, prices.fees?.imageOutput);
+  const { webSearch, fees } = prices;
+  return cost({ ...NO_USAGE, input, output, amounts }, { input: dearestInput, output: dearestOutput, webSearch, fees });
 }
 
 function highest(...prices: readonly (bigint | undefined)[]): bigint {
@@ -50,6 +59,6 @@ export function unrounded(usage: Usage, prices: Prices): bigint {
     const { input, output } = usage.amounts?.[unit] ?? { input: 0, output: 0 };
     return BigInt(input) * prices.input + BigInt(output) * prices.output;
   }
-  const searches = usage.amounts?.search?.input ?? 0;
-  return searches === 0 ? unroundedTokenCost(usage, prices) : unroundedTokenCost(usage, prices) + unroundedSearchCost(searches, prices);
+  const tokens = unroundedTokenCost(usage, prices);
+  return usage.amounts === undefined ? tokens : tokens + unroundedFeeCost(usage.amounts, prices);
 }

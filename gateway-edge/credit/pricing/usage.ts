@@ -37,21 +37,31 @@ export function disjointUsage(reported: ReportedUsage): Usage {
   const audioInput = Math.min(reported.audioPromptTokens ?? 0, reported.promptTokens - cachedInput - cacheWrite);
   const reasoning = Math.min(reported.reasoningTokens, reported.completionTokens);
   const audioOutput = Math.min(reported.audioCompletionTokens ?? 0, reported.completionTokens - reasoning);
+  const input = reported.promptTokens - cachedInput - cacheWrite - audioInput;
+  const output = reported.completionTokens - reasoning - audioOutput;
   return {
-    input: reported.promptTokens - cachedInput - cacheWrite - audioInput,
+    input,
     cachedInput,
     cacheWrite,
-    output: reported.completionTokens - reasoning - audioOutput,
+    output,
     reasoning,
     audioInput,
     audioOutput,
-    ...besideTokens(reported, cacheWrite),
+    ...besideTokens(reported, { cacheWrite, input, output }),
     source: "provider",
   };
 }
 
-function besideTokens({ cacheWriteHourTokens = 0, amounts }: ReportedUsage, cacheWrite: number): Pick<Usage, "cacheWriteHour" | "amounts"> {
-  return { ...(cacheWriteHourTokens > 0 && { cacheWriteHour: Math.min(cacheWriteHourTokens, cacheWrite) }), ...(amounts && { amounts }) };
+type OfTokens = Pick<Usage, "cacheWrite" | "input" | "output">;
+
+function besideTokens(reported: ReportedUsage, { cacheWrite, input, output }: OfTokens): Pick<Usage, "cacheWriteHour" | "amounts"> {
+  const { cacheWriteHourTokens = 0, imagePromptTokens = 0, imageCompletionTokens = 0, amounts } = reported;
+  const imageToken = { input: Math.min(imagePromptTokens, input), output: Math.min(imageCompletionTokens, output) };
+  const hasImages = imageToken.input + imageToken.output > 0;
+  return {
+    ...(cacheWriteHourTokens > 0 && { cacheWriteHour: Math.min(cacheWriteHourTokens, cacheWrite) }),
+    ...((amounts || hasImages) && { amounts: { ...amounts, ...(hasImages && { imageToken }) } }),
+  };
 }
 
 export function inputTokens(usage: Usage): number {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { FEE_NAMES, type FeeName } from "../../../common/fees.ts";
 import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "../fields.ts";
 import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerKindRecord, providerRecord } from "../records.ts";
@@ -29,6 +30,8 @@ export const listAdminProvidersAnswer = listOf(adminProviderRecord);
 
 const TIERS_MAX = 8;
 
+type FeeShape = Record<FeeName, z.ZodOptional<z.ZodNullable<typeof nanoAmount>>>;
+
 const prices = {
   input: nanoAmount,
   output: nanoAmount,
@@ -47,7 +50,8 @@ const tiers = z
 
 /**
  * Nano-USD per million units. `millisecond` means audio duration. Cached, cache write, audio and web search prices are those of a model
- * priced by tokens; `cacheWriteHour` is for cache writes that last an hour, `webSearch` for searches that the provider runs.
+ * priced by tokens; `cacheWriteHour` is for cache writes that last an hour, `webSearch` for searches that the provider runs, `fees` for
+ * what else it bills beside the tokens: calls that would cause one without a price are refused.
  */
 export const pricing = z.object({
   unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
@@ -55,6 +59,7 @@ export const pricing = z.object({
   audioInput: nanoAmount.nullish(),
   audioOutput: nanoAmount.nullish(),
   webSearch: nanoAmount.nullish(),
+  fees: z.strictObject(Object.fromEntries(FEE_NAMES.map((name) => [name, nanoAmount.nullish()])) as FeeShape).nullish(),
   tiers: tiers.nullish(),
   effectiveAt: instant.nullish(),
 });

@@ -179,6 +179,7 @@ function presentPricing(price: Pricing) {
     audioInput: price.audioInput ?? null,
     audioOutput: price.audioOutput ?? null,
     webSearch: price.webSearch ?? null,
+    fees: Object.fromEntries(Object.entries(price.fees ?? {}).filter((fee): fee is [string, bigint] => fee[1] !== undefined)),
     tiers: (price.tiers?.tiers ?? []).map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...presentPrices(tier) })),
   };
 }

@@ -1,4 +1,5 @@
 import type { AppError } from "../../../common/errors.ts";
+import type { AmountName } from "../../../common/pricing.ts";
 import type { ProviderOperation } from "../../../common/providers/shared/provider-kind.ts";
 
 /**
@@ -373,8 +374,8 @@ export interface BytesPart {
   readonly text?: string;
 }
 
-/** Units of prices other than tokens; a price is for 1,000,000 of them. */
-export type MeasuredUnit = "character" | "millisecond" | "image" | "search";
+/** What is counted beside tokens: units of prices, and what providers bill beside tokens; a price is for 1,000,000 of them. */
+export type MeasuredUnit = Exclude<AmountName, "call">;
 
 /** Input and output in one unit. */
 export interface Amount {
@@ -399,6 +400,8 @@ export interface ReportedUsage {
   readonly reasoningTokens: number;
   readonly audioPromptTokens?: number;
   readonly audioCompletionTokens?: number;
+  readonly imagePromptTokens?: number;
+  readonly imageCompletionTokens?: number;
   /** The provider reports the output only: the gateway counts the prompt. */
   readonly lacksPrompt?: true;
   /** How often the model was sampled, if not once: the output limit holds for each time. */

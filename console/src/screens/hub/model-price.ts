@@ -33,7 +33,17 @@ export function priceLines({ pricing }: Model): ModelPriceLine[] {
     ...line("Audio in", pricing.audioInput),
     ...line("Audio out", pricing.audioOutput),
     ...line("Web search", pricing.webSearch, UNITS["search"]),
+    ...Object.entries(pricing.fees ?? {}).flatMap(([name, price]) => line(...feeLine(name, price))),
   ];
+}
+
+type Line = readonly [name: string, price: number, by: { words: string; units: number }];
+
+/** Image tokens are priced by the million, all else that is billed beside tokens by the thousand. */
+function feeLine(name: string, price: number): Line {
+  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  return [title, price, name.startsWith("image") ? { words: "1M tokens", units: MILLION } : { words: "1,000", units: 1_000 }];
 }
 
 export function priceText(model: Model, which: "input" | "output"): string {

@@ -1,3 +1,4 @@
+import { FEE_NAMES, FEES, type FeePrices } from "../../../../common/fees.ts";
 import { findModelData } from "../../../../common/model-data/model-data.ts";
 import type { Price, PriceTier } from "../../../../common/pricing.ts";
 import { findKind, kindOfPrefix, supportedParams } from "../../../../common/providers/shared/registry.ts";
@@ -157,9 +158,16 @@ function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: stri
     cache_creation_input_token_cost: usdPerToken(pricing?.cacheWrite),
     cache_creation_input_token_cost_above_1hr: usdPerToken(pricing?.cacheWriteHour),
     search_context_cost_per_query: usdPerToken(pricing?.webSearch),
+    ...feePrices(pricing?.fees),
     input_cost_per_audio_token: usdPerToken(pricing?.audioInput),
     output_cost_per_audio_token: usdPerToken(pricing?.audioOutput),
   };
+}
+
+/** Under the names by which the configuration file sets them; prices by the size of a search context have none at the top. */
+function feePrices(fees: FeePrices = {}): Fields {
+  const named = FEE_NAMES.filter((name) => !name.startsWith("request") && fees[name] !== undefined);
+  return Object.fromEntries(named.map((name) => [FEES[name].setting, (usdPerToken(fees[name]) ?? 0) * FEES[name].per]));
 }
 
 /** Nano-USD per million tokens as USD per token: a float for display, never for billing. */

@@ -1,4 +1,5 @@
-import type { PricingInput } from "../../../../proto/gen/tributary/catalog/v1/catalog.ts";
+import { FEE_NAMES } from "../../../../common/fees.ts";
+import type { Fees, PricingInput } from "../../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/catalog.ts";
@@ -131,6 +132,7 @@ function toPricing(pricing: schemas.PricingFields | undefined): PricingInput | u
     audioInput: optionalAmount(pricing.audioInput),
     audioOutput: optionalAmount(pricing.audioOutput),
     webSearch: optionalAmount(pricing.webSearch),
+    fees: pricing.fees ? toFees(pricing.fees) : undefined,
     effectiveAt: pricing.effectiveAt ? new Date(pricing.effectiveAt) : undefined,
     tiers: tiers && { tiers },
   };
@@ -150,6 +152,10 @@ function toPrices({
     cacheWrite: optionalAmount(cacheWrite),
     cacheWriteHour: optionalAmount(cacheWriteHour),
   };
+}
+
+function toFees(given: NonNullable<schemas.PricingFields["fees"]>): Fees {
+  return Object.fromEntries(FEE_NAMES.map((name) => [name, optionalAmount(given[name])])) as unknown as Fees;
 }
 
 function optionalAmount(amount: number | null | undefined): bigint | undefined {
