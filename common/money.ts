@@ -2,6 +2,9 @@
 export type NanoUsd = bigint & { readonly __unit: "nano-usd" };
 
 const NANO_PER_USD = 1_000_000_000n;
+const NANO_PLACES = 9;
+/** Decimal places of costs before rounding, which are nano-USD × 1,000,000. */
+export const UNROUNDED_PLACES = 15;
 
 /** Prices are whole nano-USD per this many units (tokens, characters, images, milliseconds). */
 export const UNITS_PER_PRICE = 1_000_000n;
@@ -18,11 +21,12 @@ export function withinInt64(amount: bigint): bigint {
 }
 
 /** The exact decimal string of an amount, at least two places: -1500000000n → "-1.50", 1n → "0.000000001". */
-export function toUsdString(amount: bigint): string {
+export function toUsdString(amount: bigint, places = NANO_PLACES): string {
   const sign = amount < 0n ? "-" : "";
   const absolute = amount < 0n ? -amount : amount;
-  const fraction = (absolute % NANO_PER_USD).toString().padStart(9, "0").replace(/0+$/, "").padEnd(2, "0");
-  return `${sign}${absolute / NANO_PER_USD}.${fraction}`;
+  const perUsd = 10n ** BigInt(places);
+  const fraction = (absolute % perUsd).toString().padStart(places, "0").replace(/0+$/, "").padEnd(2, "0");
+  return `${sign}${absolute / perUsd}.${fraction}`;
 }
 
 /** Parses a decimal USD string or number with at most nine decimals; undefined otherwise. */

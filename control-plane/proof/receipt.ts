@@ -1,5 +1,6 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
+import { FEE_NAMES, type FeeName, type FeePrices } from "../../common/fees.ts";
 import { toUsdString } from "../../common/money.ts";
 import type { Price } from "../../common/pricing.ts";
 import type { LedgerEntry, UsageRow } from "../domain/records.ts";
@@ -38,7 +39,24 @@ function unitPrices(row: UsageRow, price: Price) {
   // Only for calls that have them: receipts of older calls stay as they were signed.
   const cacheWriteHour = row.usage.cacheWriteHour === undefined ? undefined : others.cacheWriteHour;
   const webSearch = price.unit === "token" && row.usage.amounts?.search ? others.webSearch : undefined;
-  return { unit: price.unit, input, output, cachedInput, cacheWrite, audioInput, audioOutput, ...defined({ cacheWriteHour, webSearch }) };
+  const fees = price.unit === "token" && others.fees ? usedFees(row, others.fees) : undefined;
+  return {
+    unit: price.unit,
+    input,
+    output,
+    cachedInput,
+    cacheWrite,
+    audioInput,
+    audioOutput,
+    ...defined({ cacheWriteHour, webSearch, fees }),
+  };
+}
+
+/** Only those that the call has. */
+function usedFees({ usage: { amounts = {} } }: UsageRow, fees: FeePrices): FeePrices | undefined {
+  const isUsed = (name: FeeName) => (name === "imageInput" || name === "imageOutput" ? amounts.imageToken : amounts[name]) !== undefined;
+  const used = FEE_NAMES.flatMap((name) => (isUsed(name) && fees[name] !== undefined ? [[name, fees[name]]] : []));
+  return used.length > 0 ? Object.fromEntries(used) : undefined;
 }
 
 /** Refuses to sign a receipt that the ledger does not confirm. */

@@ -1,16 +1,6 @@
 import type { Context } from "../../context.ts";
 import { format, valueAt } from "../../output/values.ts";
 
-const CLASSES = [
-  ["input", "input"],
-  ["cachedInput", "cached input"],
-  ["cacheWrite", "cache write"],
-  ["cacheWriteHour", "incl. for 1 hour"],
-  ["output", "output"],
-  ["reasoning", "incl. reasoning"],
-  ["audio", "audio"],
-] as const;
-
 /** Prints one call from API key to ledger entry, from its usage row and its signed receipt. */
 export async function explain(context: Context, [id = ""]: readonly string[]): Promise<void> {
   const path = `/api/gw/logs/${encodeURIComponent(id)}`;
@@ -38,34 +28,21 @@ function describe({ print }: Context, log: unknown, signed: unknown): string {
       "usage",
       `${at("usage.total")} tokens, ${at("usage.source") === "provider" ? "reported by the provider" : "estimated by the gateway"}`,
     ),
-    ...CLASSES.map(([name, title]) => priceLine(name, title, { log, signed })),
-    searchLine({ log, signed }),
+    ...billLines(signed),
     line("cost", `${at("cost", "usd")} (${at("cost", "count")} nano-USD), price version ${at("priceVersion")}, rounded up once`),
     line("ledger", `entry ${at("ledgerSeq")}, hash ${format(valueAt(signed, "receipt.entryHash"))}`),
     line("receipt", `${format(valueAt(signed, "algorithm"))} signature, key ${format(valueAt(signed, "keyId"))}`),
   ].join("");
 }
 
-interface Described {
-  readonly log: unknown;
-  readonly signed: unknown;
-}
-
-/** Web searches that the provider ran beside the tokens. */
-function searchLine({ log, signed }: Described): string {
-  const isBeside = valueAt(signed, "receipt.prices.unit") === "token";
-  const [count, price] = [valueAt(log, "usage.amounts.search.input"), valueAt(signed, "receipt.prices.webSearch")];
-  return isBeside ? amountLine("web searches", count, price) : "";
-}
-
-function priceLine(name: string, title: string, { log, signed }: Described): string {
-  return amountLine(title, valueAt(log, `usage.${name}`), valueAt(signed, `receipt.prices.${name}`));
-}
-
-function amountLine(title: string, count: unknown, price: unknown): string {
-  if (count === 0n || count === undefined) return "";
-  const at = price === undefined || price === null ? "" : ` at ${format(price, "price")} per million`;
-  return `${" ".repeat(10)}${title.padEnd(16)} ${format(count, "count").padStart(9)}${at}\n`;
+/** One line for every charge, as the API computes them. */
+function billLines(signed: unknown): string[] {
+  const lines = valueAt(signed, "lines");
+  return (Array.isArray(lines) ? lines : []).map((each: unknown) => {
+    const title = format(valueAt(each, "title")).padEnd(20);
+    const amount = format(valueAt(each, "amount"), "count").padStart(9);
+    return `${" ".repeat(10)}${title} ${amount} at ${format(valueAt(each, "price"), "price")} per million: $${format(valueAt(each, "costUsd"))}\n`;
+  });
 }
 
 const milliseconds = (value: unknown): string => (typeof value === "bigint" ? `${(Number(value) / 1000).toFixed(2)} ms` : "-");

@@ -91,6 +91,8 @@ export const receiptRecord = z
         cacheWriteHour: z.bigint().optional(),
         /** For calls with web searches that the provider ran. */
         webSearch: z.bigint().optional(),
+        /** For calls with other charges beside the tokens. */
+        fees: z.record(z.string(), z.bigint()).optional(),
       })
       .nullable(),
     ...money("cost"),
@@ -105,6 +107,10 @@ export const receiptAnswer = z.object({
   signature: z.string(),
   keyId: z.string(),
   algorithm: z.literal("Ed25519"),
+  /** The bill line by line, from usage and prices of the receipt; the cost is their sum, rounded up once. Empty if prices are not known. */
+  lines: z.array(
+    z.object({ name: z.string(), title: z.string(), amount: count, price: z.bigint(), costUsd: z.string().meta({ description: "Exact" }) }),
+  ),
 });
 
 export const receiptKeysAnswer = z.object({

@@ -1,5 +1,7 @@
 import type { z } from "zod";
+import { billLines } from "../../../common/bill-lines.ts";
 import { fromJson } from "../../../common/json.ts";
+import { toUsdString, UNROUNDED_PLACES } from "../../../common/money.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { idParams } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/proof.ts";
@@ -31,9 +33,15 @@ const getReceipt = ({ control }: EdgeDeps) =>
       const { receiptJson, signature, keyId } = await control.proof.getReceipt(params, call.read());
       // The receipt is passed on as signed, so that its signature stays valid.
       const receipt = fromJson(receiptJson) as z.infer<typeof schemas.receiptRecord>;
-      return { receipt, signature, keyId, algorithm: "Ed25519" as const };
+      return { receipt, signature, keyId, algorithm: "Ed25519" as const, lines: presentLines(receipt) };
     },
   });
+
+/** A receipt without prices has no lines, nor one without a charge: a cached response costs nothing. */
+function presentLines({ usage, prices, cost }: z.infer<typeof schemas.receiptRecord>) {
+  if (!prices || cost === 0n) return [];
+  return billLines(usage, prices).map(({ unrounded, ...line }) => ({ ...line, costUsd: toUsdString(unrounded, UNROUNDED_PLACES) }));
+}
 
 const listKeys = ({ control }: EdgeDeps) =>
   operation({

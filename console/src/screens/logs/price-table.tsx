@@ -3,20 +3,20 @@ import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
 import { usdOf } from "../../format/money.ts";
 import { count } from "../../format/text.ts";
-import { priceCall } from "./price-lines.ts";
+import { priceLines } from "./price-lines.ts";
 
 /** Usage, price and cost per line. */
 export function PriceTable({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
-  const { lines, costs } = priceCall(log, signed?.receipt.prices);
+  const lines = priceLines(log, signed);
   if (lines.length === 0) return "No usage, no charge.";
   return (
     <Table withRowBorders={false} verticalSpacing={2} horizontalSpacing={6} aria-label="Price lines" fz="sm">
       <Table.Tbody>
-        {lines.map(({ title, amount, unit, price }, index) => (
+        {lines.map(({ title, amount, unit, price, costUsd }) => (
           <Table.Tr key={`${title} ${unit}`}>
             <Table.Td pl={0}>{title}</Table.Td>
             <Table.Td ta="right" className="numbers">
-              {count(amount, unit)}
+              {unit === "" ? amount.toLocaleString("en-US") : count(amount, unit)}
             </Table.Td>
             <Table.Td ta="right" className="numbers">
               {price !== undefined && (
@@ -26,13 +26,16 @@ export function PriceTable({ log, signed }: { log: UsageLog; signed: SignedRecei
               )}
             </Table.Td>
             <Table.Td ta="right" pr={0} className="numbers">
-              {costs?.[index]}
+              {costUsd}
             </Table.Td>
           </Table.Tr>
         ))}
         <Table.Tr>
           <Table.Td colSpan={4} px={0}>
-            {footnote(log, costs !== undefined)}
+            {footnote(
+              log,
+              lines.some(({ costUsd }) => costUsd !== undefined),
+            )}
           </Table.Td>
         </Table.Tr>
       </Table.Tbody>
