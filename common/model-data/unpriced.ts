@@ -1,3 +1,5 @@
+import { FEES, type FeeAmount } from "../fees.ts";
+
 /** The error text for a model without a price, with the two ways to set one. */
 export function unpricedText(model: string): string {
   return (
@@ -7,11 +9,13 @@ export function unpricedText(model: string): string {
   );
 }
 
-/** The error text for a web search tool at a model without a price for searches. */
-export function unpricedSearchText(model: string): string {
+/** The error text for what a provider bills beside the tokens, at a model without a price for it. */
+export function unpricedFeeText(model: string, name: FeeAmount): string {
+  const isSearch = name === "search";
+  const { what, setting } = isSearch ? { what: "web searches", setting: "search_context_cost_per_query" } : FEES[name];
   return (
-    `The model ${model} has no price for web searches, which its provider bills beside the tokens, so the tool cannot be used. An operator ` +
-    `can price them in the configuration file (model_info.search_context_cost_per_query, in USD), or as an admin with pricing.webSearch in ` +
-    `POST /api/admin/models or PATCH /api/admin/models/{id}.`
+    `The model ${model} has no price for ${what}, which its provider bills beside the tokens, so this call is refused. An operator ` +
+    `can price them in the configuration file (model_info.${setting}, in USD), or as an admin with ` +
+    `pricing.${isSearch ? "webSearch" : `fees.${name}`} in POST /api/admin/models or PATCH /api/admin/models/{id}.`
   );
 }

@@ -1,3 +1,4 @@
+import { FEE_NAMES } from "../../common/fees.ts";
 import { kindOfPrefix } from "../../common/providers/shared/registry.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../../gateway-edge/server/http/testing/edge-fixture.ts";
 import { readAwsEventStream } from "../../gateway-edge/upstream/providers/shared/aws-event-stream.ts";
@@ -81,7 +82,13 @@ const PARAMS = {
   api_version: "2024-10-21",
 };
 
-const PRICES = { input: 1_000_000_000n, output: 2_000_000_000n, webSearch: 10_000_000_000_000n };
+/** Everything has a price, so that nothing is refused. */
+const PRICES = {
+  input: 1_000_000_000n,
+  output: 2_000_000_000n,
+  webSearch: 10_000_000_000_000n,
+  fees: Object.fromEntries(FEE_NAMES.map((name) => [name, 2_000_000_000n])),
+};
 
 function deploymentOf({ id, provider, op, model }: Recording): Deployment {
   const kind = kindOfPrefix(provider)?.kind ?? "openai_compatible";

@@ -1,3 +1,4 @@
+import type { FeeCounts } from "../../../common/fees.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type {
   Amounts,
@@ -35,8 +36,8 @@ export interface Job<Answer> {
   countInput(counter: TokenCounter): number;
   /** The most it can use in other units than tokens; it can be priced only by these units. */
   readonly most?: Amounts;
-  /** The most web searches that the provider may run and bill beside the tokens; absent: none. */
-  readonly webSearches?: number | undefined;
+  /** The most that the request can cause of what the provider bills beside the tokens; absent: nothing. */
+  readonly fees?: FeeCounts | undefined;
   /** The usage as computed from the request and the answer; used where the provider reports none. */
   estimate?(answered: Answered): Estimate;
   /** Jobs with the same value are offered by the same deployments; absent: all jobs of one operation are. */

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { unpricedSearchText, unpricedText } from "../../../common/model-data/unpriced.ts";
+import { unpricedFeeText, unpricedText } from "../../../common/model-data/unpriced.ts";
 import type { NanoUsd } from "../../../common/money.ts";
 import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -11,6 +11,7 @@ import { targetOf } from "../../upstream/target.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "./able-group.ts";
 import { admit } from "./admit.ts";
+import { feeAmounts, feesAt, unpricedFee } from "./deployment-fees.ts";
 import { inputReads, type Job } from "./job.ts";
 import { listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
@@ -75,7 +76,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     throw new AppError("INVALID_REQUEST", `The model ${job.model} does not offer this operation.`, { param: "model" });
   }
   refuseTooLong(deps, call, able);
-  refuseUnpricedSearch(job, able);
+  refuseUnpricedFees(job, able);
   const requestTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
   const plansOf = (group: AbleGroup) => {
     const reads = mostReads(deps, job, group);
@@ -127,10 +128,15 @@ function refuseTooLong({ dropParams }: PlanDeps, { job, routing }: PlannedCall, 
   throw new AppError("INVALID_REQUEST", message, { param });
 }
 
-/** The provider bills its web searches beside the tokens, so they need a price. */
-function refuseUnpricedSearch(job: Job<unknown>, { kinds }: AbleGroup): void {
-  if (job.webSearches === undefined || kinds.every((kind) => pricesOf(kind, job)?.webSearch !== undefined)) return;
-  throw new AppError("INVALID_REQUEST", unpricedSearchText(job.model), { param: "tools" });
+/** What the provider bills beside the tokens needs a price. */
+function refuseUnpricedFees(job: Job<unknown>, { kinds }: AbleGroup): void {
+  for (const kind of kinds) {
+    const fees = feesAt(kind, job.fees);
+    const prices = fees && pricesOf(kind, job);
+    const unpriced = prices && unpricedFee(fees, prices);
+    if (unpriced)
+      throw new AppError("INVALID_REQUEST", unpricedFeeText(job.model, unpriced), { param: job.fees?.[unpriced] ? "tools" : "model" });
+  }
 }
 
 /** The deployments that may serve a name for this caller, at providers that have the operation. */
@@ -182,7 +188,8 @@ function planAt(deployment: Deployment, call: { job: Job<unknown>; requestTokens
   const { job, reads, prices } = call;
   const inputTokens = call.requestTokens * reads;
   const maxOutputTokens = outputAt(deployment, job);
-  const amounts = job.webSearches === undefined ? job.most : { ...job.most, search: { input: job.webSearches * reads, output: 0 } };
+  const fees = feesAt(deployment, job.fees);
+  const amounts = fees ? { ...job.most, ...feeAmounts(fees, reads) } : job.most;
   const costOf = (output: number) => worstCaseCost({ input: inputTokens, output: output * job.choiceCount, amounts }, prices);
   const worstCase = costOf(maxOutputTokens);
   const isOnlyAsked = job.maxOutputParam !== undefined && outputLimitOf(deployment) === undefined;

@@ -307,6 +307,22 @@ describe("who may", () => {
     expect(seen).toHaveLength(1);
   });
 
+  test("no tools that the provider bills beside the tokens, but for admins", async () => {
+    const { post, seen } = await open(json({}));
+    const calls = [
+      ["/openai/v1/responses", { model: "openai-x", tools: [{ type: "web_search" }] }],
+      ["/anthropic/v1/messages", { model: "anthropic-x", tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
+      ["/gemini/models/gemini-x:generateContent", { tools: [{ google_search: {} }] }],
+    ] as const;
+    for (const [path, body] of calls) {
+      const refused = await post(path, body);
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("beside the tokens")]);
+      expect((await post(path, body, { key: MASTER_KEY })).status).toBe(200);
+    }
+    expect((await post("/openai/v1/responses", { model: "openai-x", tools: [{ type: "function", name: "f" }] })).status).toBe(200);
+    expect(seen).toHaveLength(4);
+  });
+
   test("not with guardrails: they could not read the call", async () => {
     const guardrails = [{ guardrail_name: "g", litellm_params: { guardrail: "regex", patterns: ["x"], default_on: true } }];
     const { post, seen } = await open(json({}), { general_settings: { pass_through: true }, guardrails });

@@ -55,11 +55,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
-      if (!isFree && !call.prices && !caller.isAdmin) {
-        throw new AppError("INVALID_REQUEST", "The price of this call is not known: the request names no model with a price.", {
-          param: "model",
-        });
-      }
+      if (!isFree && !caller.isAdmin) refuseUnpriced(call);
       const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
       await deps.credit.reserve({
         intent: proxiedCall.intent(),
@@ -121,6 +117,15 @@ function accountIsShared(method: string): AppError {
     "FORBIDDEN",
     `${method} is only for the master key: it reaches objects of the provider account, which all tenants share. The operator can allow it with general_settings.pass_through_account.`,
   );
+}
+
+/** A call that passes through is billed by the tokens of a model with a price, and by nothing else. */
+function refuseUnpriced({ prices, paidTool }: PricedCall): void {
+  const unknown = "The price of this call is not known: the request names no model with a price.";
+  if (!prices) throw new AppError("INVALID_REQUEST", unknown, { param: "model" });
+  if (paidTool === undefined) return;
+  const message = `The provider bills ${paidTool} beside the tokens, and calls that pass through are billed by tokens only. Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key.`;
+  throw new AppError("INVALID_REQUEST", message, { param: "tools" });
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, { isOpen }: Access): void {

@@ -1,6 +1,7 @@
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { Deployment as DeploymentMessage } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
+import { toolFeesOf } from "../inference/jobs/tool-fees.ts";
 import { listedModel } from "../inference/listed-model.ts";
 import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
 import { roughCounter } from "../tokens/tokens.ts";
@@ -16,6 +17,8 @@ export interface PricedCall {
   readonly inputTokens: number;
   readonly worstCase: bigint;
   readonly stream: boolean;
+  /** A tool that the provider bills beside the tokens. */
+  readonly paidTool: string | undefined;
 }
 
 const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
@@ -35,7 +38,26 @@ export function priceCall(upstream: Upstream, { path, body, isFree }: { path: st
   const output = Math.min(outputOf(fields) ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, limit ?? RESERVED_OUTPUT_TOKENS_MAX);
   const choices = typeof fields["n"] === "number" ? Math.max(1, Math.min(128, fields["n"])) : 1;
   const worstCase = isFree || !prices ? 0n : worstCaseCost({ input: inputTokens, output: output * choices }, prices);
-  return { model, deployment: own, prices: isFree ? undefined : prices, inputTokens, worstCase, stream: fields["stream"] === true };
+  return {
+    model,
+    deployment: own,
+    prices: isFree ? undefined : prices,
+    inputTokens,
+    worstCase,
+    stream: fields["stream"] === true,
+    paidTool: paidToolIn(fields),
+  };
+}
+
+/** Google's tools have no type: each is a field. */
+const GOOGLE_TOOLS = /^google_?(search|maps)/i;
+
+function paidToolIn(fields: Json): string | undefined {
+  const tools = Array.isArray(fields["tools"])
+    ? fields["tools"].filter((tool): tool is Json => typeof tool === "object" && tool !== null)
+    : [];
+  const google = tools.flatMap((tool) => Object.keys(tool)).find((name) => GOOGLE_TOOLS.test(name));
+  return google ?? Object.entries(toolFeesOf({ tools }) ?? {}).find(([, most = 0]) => most > 0)?.[0];
 }
 
 function unconfigured(providerKind: string, inferenceModelId: string): Deployment {

@@ -6,11 +6,12 @@ import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
-import { webSearchesOf } from "./web-searches.ts";
+import { billedParts, billedUsage, chatFeesOf } from "./tool-fees.ts";
 
 export function chatJob(request: ChatRequest): Job<ChatAnswer> {
   const body = bodyOf(request);
   const stream = request.stream === true;
+  const fees = chatFeesOf(body);
   let traits: JobTraits<ChatAnswer> | undefined;
   const callOf = (maxOutputTokens: number, sent: ChatBody = body): ChatCall => ({ body: sent, stream, maxOutputTokens });
   return {
@@ -22,7 +23,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     maxOutputParam: request.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
-    webSearches: webSearchesOf(request),
+    fees,
     countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
     isOfferedBy: (provider) => provider.chat !== undefined,
     request: ({ provider, target, maxOutputTokens, dropParams }: JobAttempt) => {
@@ -38,11 +39,11 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     },
     readAnswer: (provider, answer) => {
       const read = chatOf(provider).readAnswer(answer, callOf(0));
-      return { answer: read, usage: read.usage, texts: read.choices.map(({ message }) => textOf(message)) };
+      return { answer: read, usage: billedUsage(read.usage, fees), texts: read.choices.map(({ message }) => textOf(message)) };
     },
     readStream: (provider, bytes) => {
       const adapter = chatOf(provider);
-      return adapter.readStream(readEvents(adapter.framing, bytes), callOf(0));
+      return billedParts(adapter.readStream(readEvents(adapter.framing, bytes), callOf(0)), fees);
     },
     // Several layers read the traits, one after the other.
     traits: () => {

@@ -2,7 +2,7 @@ import { isTrue } from "../../../schemas/calls/form-fields.ts";
 import type { ImageEditsRequest, ImagesRequest } from "../../../schemas/calls/images.ts";
 import type { BytesPart, Fields, ImagesAdapter, Provider, ReportedUsage, StreamPart } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, malformed } from "../../../upstream/providers/shared/json-fields.ts";
-import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
+import { NOTHING_REPORTED, readImageUsage } from "../../../upstream/providers/shared/media-usage.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { sumOfTokens } from "../joined-usage.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
@@ -60,7 +60,7 @@ export function imageEditsJob({ request, form }: { request: ImageEditsRequest; f
     readAnswer: (_provider, body) => {
       const answer = asFields(body);
       if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
-      return counted(answer, readMediaUsage(answer), inputs);
+      return counted(answer, readImageUsage(answer), inputs);
     },
     readStream: (_provider, bytes) => passImages(bytes, inputs),
   };
@@ -103,7 +103,7 @@ async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): As
     made++;
     return { amounts: { image: { input: inputs, output: made } } };
   };
-  for await (const part of passEvents(bytes, { addedBy })) {
+  for await (const part of passEvents(bytes, { addedBy, readUsage: readImageUsage })) {
     if (part.type === "usage") sum = plus(sum, part.usage);
     yield part.type === "usage" ? { type: "usage", usage: sum } : part;
   }
@@ -111,7 +111,9 @@ async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): As
 
 /** The number of images in a report is that of all before it. */
 function plus(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
-  return { ...sumOfTokens(left, right), ...(right.amounts ? { amounts: right.amounts } : {}) };
+  const sum = (name: "imagePromptTokens" | "imageCompletionTokens") => (left[name] ?? 0) + (right[name] ?? 0);
+  const images = { imagePromptTokens: sum("imagePromptTokens"), imageCompletionTokens: sum("imageCompletionTokens") };
+  return { ...sumOfTokens(left, right), ...images, ...(right.amounts ? { amounts: right.amounts } : {}) };
 }
 
 function adapterOf(provider: Provider): ImagesAdapter {

@@ -12,12 +12,14 @@ export interface PassOptions {
   readonly textOf?: (event: Fields) => string;
   /** What an event adds to the reported usage. */
   readonly addedBy?: (event: Fields) => Pick<ReportedUsage, "amounts">;
+  /** Absent: that of audio and text. */
+  readonly readUsage?: typeof readMediaUsage;
 }
 
 /** Forwards OpenAI events unchanged and reads their usage. A stream that ends without its last event is an error. */
 export async function* passEvents(
   body: AsyncIterable<Uint8Array>,
-  { textOf, addedBy }: PassOptions = {},
+  { textOf, addedBy, readUsage = readMediaUsage }: PassOptions = {},
 ): AsyncGenerator<StreamPart | BytesPart> {
   let isEnded = false;
   for await (const upstreamEvent of readSse(body, EVENT_CHARACTERS_MAX)) {
@@ -28,7 +30,7 @@ export async function* passEvents(
     const event = parseEvent(upstreamEvent.data);
     if (event["type"] === "error" || (event["error"] !== undefined && event["error"] !== null)) throw readInlineError(event);
     isEnded ||= /\.(done|completed)$/.test(String(event["type"]));
-    const usage = readMediaUsage({ usage: event["usage"] });
+    const usage = readUsage({ usage: event["usage"] });
     const added = addedBy?.(event);
     if (usage || added?.amounts) yield { type: "usage", usage: { ...NOTHING_REPORTED, ...usage, ...added } };
     yield { type: "bytes", bytes: frameOf(upstreamEvent), text: textOf?.(event) ?? "" };

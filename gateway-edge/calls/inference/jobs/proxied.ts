@@ -13,7 +13,7 @@ import { targetOf } from "../../../upstream/target.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { CacheableTraits, Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
-import { webSearchesOf } from "./web-searches.ts";
+import { billedParts, billedUsage, toolFeesOf } from "./tool-fees.ts";
 
 /** An answer as the provider wrote it. */
 export interface Proxied {
@@ -52,6 +52,7 @@ export interface ProxiedJobInput<Adapter extends ProxiedAdapter> {
 export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput<Adapter>): Job<ProxiedAnswer> {
   const { operation, dialect, model, stream, maxOutputTokens, maxOutputParam, endUser, tags, speaker, cacheable } = call;
   const chat = translationOf(call);
+  const fees = toolFeesOf(call.request);
   return {
     operation,
     model,
@@ -61,7 +62,7 @@ export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput
     maxOutputParam,
     endUser,
     tags,
-    webSearches: webSearchesOf(call.request),
+    fees,
     countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(call, counter)),
     get offer() {
       if (!("job" in chat())) return `${dialect}-untranslated`;
@@ -83,11 +84,12 @@ export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput
       const adapter = speaker(provider, target);
       if (!adapter) return chatIn(chat()).readAnswer(provider, body, target);
       const { proxied, usage, text } = adapter.readAnswer(body);
-      return { answer: { proxied }, usage, texts: [text] };
+      return { answer: { proxied }, usage: billedUsage(usage, fees), texts: [text] };
     },
     readStream: (provider, bytes, target) => {
       const adapter = speaker(provider, target);
-      return adapter ? adapter.readStream(readEvents(adapter.framing, bytes)) : chatIn(chat()).readStream(provider, bytes, target);
+      if (!adapter) return chatIn(chat()).readStream(provider, bytes, target);
+      return billedParts(adapter.readStream(readEvents(adapter.framing, bytes)), fees);
     },
     traits: () => ({
       request: call.request,

@@ -7,9 +7,11 @@ import { type ScriptedAnswer, scriptedSend } from "../testing/scripted-send-fixt
 const edges: TestEdge[] = [];
 afterAll(() => Promise.all(edges.map((edge) => edge.close())));
 
+/** Searches have a price, so that they are offered. */
+const WITH_SEARCH = { input: 1_000_000_000n, output: 2_000_000_000n, webSearch: 1_000_000_000_000n };
 const SPEAKS = JSON.stringify({ supports_responses: true });
 const DEPLOYMENTS = [
-  deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-4o", apiKey: "up", params: "{}" }),
+  deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-4o", apiKey: "up", params: "{}" }, WITH_SEARCH),
   deployment({ modelName: "thinker", providerKind: "openai", inferenceModelId: "gpt-5", apiKey: "up", params: "{}" }),
   deployment({ modelName: "own", providerKind: "openai", inferenceModelId: "x", baseUrl: "http://own/v1", params: "{}" }),
   deployment({
@@ -24,7 +26,10 @@ const DEPLOYMENTS = [
   deployment({ modelName: "azure-old", providerKind: "azure", inferenceModelId: "d", baseUrl: "https://a.test", params: "{}" }),
   deployment({ modelName: "claude", providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5", apiKey: "up", params: "{}" }),
   ...["mixed", "mixed"].map((modelName, index) => ({
-    ...deployment({ modelName, providerKind: index ? "anthropic" : "openai", inferenceModelId: index ? "claude" : "gpt-4o", params: "{}" }),
+    ...deployment(
+      { modelName, providerKind: index ? "anthropic" : "openai", inferenceModelId: index ? "claude" : "gpt-4o", params: "{}" },
+      WITH_SEARCH,
+    ),
     id: `dep_mixed_${index}`,
   })),
 ];
@@ -127,14 +132,14 @@ test("a request goes on as it is to a server that speaks the API, and its answer
     { ...message("found"), id: `msg_${suffix}_1` },
   ]);
   expect(JSON.stringify(json)).not.toContain("upstream");
-  // 60 + 40 cached input (no price of its own) and 30 output, at 1 and 2 USD for a million.
+  // 60 + 40 cached input (no price of its own) and 30 output, at 1 and 2 USD for a million, and a search at 1,000 USD for a million.
   expect(lastLog()).toMatchObject({
     endpoint: "/v1/responses",
     status: "success",
-    cost: 160_000n,
+    cost: 1_160_000n,
     usage: { input: 60n, cachedInput: 40n, output: 10n, reasoning: 20n, source: "provider" },
   });
-  expect(headers.get("x-gw-cost-nano")).toBe("160000");
+  expect(headers.get("x-gw-cost-nano")).toBe("1160000");
   const address = `/v1/responses/${String(json["id"])}`;
   expect((await call("GET", address)).json).toEqual(json);
   expect((await call("GET", `${address}/input_items`)).json).toMatchObject({ data: [{ type: "message", role: "user" }] });

@@ -8,8 +8,10 @@ const edges: TestEdge[] = [];
 afterAll(() => Promise.all(edges.map((edge) => edge.close())));
 
 const upstream = { apiKey: "up", params: "{}" };
+/** Code execution has a price, so that it is offered. */
+const WITH_CODE = { input: 1_000_000_000n, output: 2_000_000_000n, fees: { codeSession: 1_000_000n } };
 const DEPLOYMENTS = [
-  deployment({ modelName: "claude", providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5", ...upstream }),
+  deployment({ modelName: "claude", providerKind: "anthropic", inferenceModelId: "claude-sonnet-4-5", ...upstream }, WITH_CODE),
   deployment({
     modelName: "claude-off",
     providerKind: "anthropic",
@@ -37,12 +39,15 @@ const DEPLOYMENTS = [
   ),
   deployment({ modelName: "gpt", providerKind: "openai", inferenceModelId: "gpt-4o", ...upstream }),
   ...["mixed", "mixed"].map((modelName, index) => ({
-    ...deployment({
-      modelName,
-      providerKind: index ? "anthropic" : "openai",
-      inferenceModelId: index ? "claude-sonnet-4-5" : "gpt-4o",
-      ...upstream,
-    }),
+    ...deployment(
+      {
+        modelName,
+        providerKind: index ? "anthropic" : "openai",
+        inferenceModelId: index ? "claude-sonnet-4-5" : "gpt-4o",
+        ...upstream,
+      },
+      WITH_CODE,
+    ),
     id: `dep_mixed_${index}`,
   })),
 ];

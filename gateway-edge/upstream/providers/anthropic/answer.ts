@@ -1,5 +1,5 @@
 import { defined } from "../../../../common/defined.ts";
-import type { ChatAnswer, ChatCall, Fields, ReportedUsage } from "../provider.ts";
+import type { Amounts, ChatAnswer, ChatCall, Fields, ReportedUsage } from "../provider.ts";
 import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asCount, asFields, asList, asText, malformed } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
@@ -27,7 +27,7 @@ export function readAnthropicAnswer(body: unknown, call: ChatCall): ChatAnswer {
   };
   return {
     choices: [{ index: 0, message: defined(fields), finishReason, logprobs: null }],
-    usage: readAnthropicUsage(message["usage"]),
+    usage: readAnthropicUsage(message["usage"], { ranCode: blocks.some(isCodeRun) }),
   };
 }
 
@@ -50,7 +50,7 @@ export function readStopReason(reason: unknown, { calledTools, saidAnything }: {
 }
 
 /** Input as OpenAI counts it: cache reads and writes are part of the prompt. */
-export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
+export function readAnthropicUsage(value: unknown, { ranCode = false } = {}): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = value as Fields;
   const iterations = asList(usage["iterations"]).map(asFields);
@@ -71,9 +71,18 @@ export function readAnthropicUsage(value: unknown): ReportedUsage | undefined {
     reasoningTokens: Math.min(thinkingTokens, completionTokens),
     ...(hourTokens > 0 && { cacheWriteHourTokens: hourTokens }),
     ...(iterations.length > 1 && { samplings: iterations.length }),
-    // NaN, a number that cannot be true, must reach the check of the report.
-    ...(searches !== 0 && { amounts: { search: { input: searches, output: 0 } } }),
+    ...((searches !== 0 || ranCode) && { amounts: amountsOf(searches, ranCode) }),
   };
+}
+
+/** NaN, a number that cannot be true, must reach the check of the report. */
+function amountsOf(searches: number, ranCode: boolean): Amounts {
+  return { ...(searches !== 0 && { search: { input: searches, output: 0 } }), ...(ranCode && { codeSession: { input: 1, output: 0 } }) };
+}
+
+/** Whether a block shows that code ran in a container of Anthropic's. */
+export function isCodeRun({ type, name }: Fields): boolean {
+  return type === "server_tool_use" && /code_execution$/.test(String(name));
 }
 
 /** A thinking block with its signature, as a caller gets it and sends it back; undefined for other blocks. */

@@ -14,7 +14,7 @@ import type {
 import { claudeSampling, thinkingWithin } from "../shared/claude-models.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
-import { readAnthropicUsage } from "./answer.ts";
+import { isCodeRun, readAnthropicUsage } from "./answer.ts";
 import { refuseUnpriced } from "./unpriced.ts";
 
 /** The key under which parts of a stream hold the provider's own events. */
@@ -80,8 +80,9 @@ function metadataOf(value: unknown): Fields | undefined {
 function readMessage(message: Fields): { proxied: Fields; usage: ReportedUsage | undefined; text: string } {
   if (message["type"] === "error") throw readInlineError(message);
   if (!Array.isArray(message["content"])) throw malformed("an answer without content");
-  const text = asList(message["content"]).map((block) => blockText(asFields(block)));
-  return { proxied: message, usage: readAnthropicUsage(message["usage"]), text: text.join("") };
+  const blocks = asList(message["content"]).map(asFields);
+  const usage = readAnthropicUsage(message["usage"], { ranCode: blocks.some(isCodeRun) });
+  return { proxied: message, usage, text: blocks.map(blockText).join("") };
 }
 
 /** What counts as output where the provider does not report usage. */
@@ -102,6 +103,7 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>, dataOf: (event:
   let waiting: ProxiedEvent[] = [];
   let isShown = false;
   let usage: Fields = {};
+  let ranCode = false;
   for await (const event of events) {
     const data = dataOf(event);
     const fields = parseEvent(data);
@@ -110,8 +112,9 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>, dataOf: (event:
     waiting.push({ type, data, fields });
     // Later numbers are cumulative: they replace earlier ones.
     usage = { ...usage, ...known(asFields(fields["message"])["usage"]), ...known(fields["usage"]) };
+    ranCode ||= type === "content_block_start" && isCodeRun(asFields(fields["content_block"]));
     if (!isShown && OPENING.has(type)) continue;
-    const reported = type === "message_delta" ? readAnthropicUsage(usage) : undefined;
+    const reported = type === "message_delta" ? readAnthropicUsage(usage, { ranCode }) : undefined;
     if (reported) yield { type: "usage", usage: reported };
     yield { type: "other-delta", choice: 0, fields: { [MESSAGE_EVENTS]: waiting }, text: eventText(type, fields) };
     if (type === "message_stop") return;

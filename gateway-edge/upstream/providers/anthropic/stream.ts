@@ -2,7 +2,7 @@ import type { ChatCall, Fields, StreamPart, UpstreamEvent } from "../provider.ts
 import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asFields, asText, brokenOff, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
-import { readAnthropicUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
+import { isCodeRun, readAnthropicUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
 
 /** Events of a message as parts. Only `message_stop` is an end; a stream that is cut before it is broken. */
 export async function* readAnthropicStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncGenerator<StreamPart> {
@@ -29,6 +29,7 @@ class MessageStream {
   #toolCount = 0;
   #thinkingCount = 0;
   #saidAnything = false;
+  #ranCode = false;
   #hasJson = false;
   #usage: Fields | undefined;
   #stopReason: unknown;
@@ -76,6 +77,7 @@ class MessageStream {
 
   #start(key: unknown, block: Fields): readonly StreamPart[] {
     this.#saidAnything = true;
+    this.#ranCode ||= isCodeRun(block);
     if (block["type"] === "tool_use") return this.#startTool(key, block);
     if (block["type"] === "thinking" || block["type"] === "redacted_thinking") {
       const text = asText(block["thinking"]) ?? "";
@@ -131,7 +133,7 @@ class MessageStream {
 
   #end(): readonly StreamPart[] {
     const reason = readStopReason(this.#stopReason, { calledTools: this.#toolCount > 0, saidAnything: this.#saidAnything });
-    const usage = readAnthropicUsage(this.#usage);
+    const usage = readAnthropicUsage(this.#usage, { ranCode: this.#ranCode });
     return [
       ...(this.#explanation === undefined ? [] : [other({ refusal: this.#explanation }, this.#explanation)]),
       ...(this.#stopSequence === undefined ? [] : [other({ stop_sequence: this.#stopSequence }, "")]),

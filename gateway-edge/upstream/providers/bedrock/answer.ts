@@ -24,7 +24,7 @@ export function readBedrockAnswer(body: unknown, call: ChatCall): ChatAnswer {
   };
   return {
     choices: [{ index: 0, message: defined(message), finishReason, logprobs: null }],
-    usage: readBedrockUsage(answer["usage"]),
+    usage: readBedrockUsage(answer["usage"], answer["trace"]),
   };
 }
 
@@ -55,7 +55,7 @@ export function readStopReason(reason: unknown, { calledTools, saidAnything }: {
 }
 
 /** Input as OpenAI counts it: cache reads and writes are part of the prompt. */
-export function readBedrockUsage(value: unknown): ReportedUsage | undefined {
+export function readBedrockUsage(value: unknown, trace?: unknown): ReportedUsage | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const usage = value as Fields;
   const cachedTokens = asCount(usage["cacheReadInputTokens"]);
@@ -66,8 +66,20 @@ export function readBedrockUsage(value: unknown): ReportedUsage | undefined {
     cacheWriteTokens,
     completionTokens: asCount(usage["outputTokens"]),
     reasoningTokens: 0,
+    ...guardrailUnits(trace),
   };
 }
+
+/** Text units of the guardrail's policies; word filters are free. */
+function guardrailUnits(trace: unknown): Pick<ReportedUsage, "amounts"> {
+  const { inputAssessment, outputAssessments } = asFields(asFields(trace)["guardrail"]);
+  const assessments = [...Object.values(asFields(inputAssessment)), ...Object.values(asFields(outputAssessments)).flat()];
+  const usages = assessments.map((each) => asFields(asFields(asFields(each)["invocationMetrics"])["usage"]));
+  const units = usages.reduce((sum, usage) => sum + PAID_POLICIES.reduce((own, name) => own + asCount(usage[name]), 0), 0);
+  return units === 0 ? {} : { amounts: { guardrailUnit: { input: units, output: 0 } } };
+}
+
+const PAID_POLICIES = ["topicPolicyUnits", "contentPolicyUnits", "sensitiveInformationPolicyUnits", "contextualGroundingPolicyUnits"];
 
 /** A reasoning block with its signature, as a caller gets it and sends it back: in the same format as from Anthropic itself. */
 export function thinkingBlockOf({ reasoningText, redactedContent }: Fields): Fields {

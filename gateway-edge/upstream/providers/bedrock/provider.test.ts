@@ -161,10 +161,11 @@ describe("the model's own fields", () => {
     expect(nova["additionalModelRequestFields"]).toEqual({ inferenceConfig: { topK: 5 } });
   });
 
-  test("the operator's guardrail is stronger than the caller's", () => {
+  test("the operator's guardrail is stronger than the caller's, and its trace says what it is billed for", () => {
     const params = { ...target.params, guardrailConfig: { guardrailIdentifier: "ours" } };
     expect(body({ guardrailConfig: { guardrailIdentifier: "theirs" } }, { params })["guardrailConfig"]).toEqual({
       guardrailIdentifier: "ours",
+      trace: "enabled",
     });
   });
 

@@ -92,6 +92,7 @@ function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarg
     serviceTier: tier !== undefined && SERVICE_TIERS.has(tier) ? { type: tier } : undefined,
     ...picked(body),
     ...picked(params),
+    ...measuredGuardrail(params["guardrailConfig"] ?? body["guardrailConfig"]),
   });
 }
 
@@ -123,6 +124,13 @@ const TRANSLATED = new Set([
 function betaFields(params: Fields): Fields {
   const beta = params["anthropic_beta"];
   return beta === undefined ? {} : { anthropic_beta: typeof beta === "string" ? beta.split(",").map((name) => name.trim()) : beta };
+}
+
+/** With its trace, which holds what it is billed for. */
+function measuredGuardrail(config: unknown): Fields {
+  if (config === undefined) return {};
+  const { trace } = asFields(config);
+  return { guardrailConfig: { ...asFields(config), trace: trace === "enabled_full" ? trace : "enabled" } };
 }
 
 function picked(fields: Fields): Fields {

@@ -53,7 +53,7 @@ class ConverseStream {
       case "messageStop":
         return this.#finish(fields["stopReason"]);
       case "metadata": {
-        const usage = readBedrockUsage(fields["usage"]);
+        const usage = readBedrockUsage(fields["usage"], fields["trace"]);
         return usage ? [{ type: "usage", usage }] : [];
       }
       default:

@@ -144,8 +144,29 @@ export function readGeminiUsage(value: unknown): ReportedUsage | undefined {
     cacheWriteTokens: 0,
     completionTokens: answerTokens + reasoningTokens,
     reasoningTokens,
+    ...mediaTokens(usage),
     ...(lacksPrompt && { lacksPrompt }),
   };
+}
+
+/** Sound and images have prices of their own. */
+function mediaTokens(usage: Fields): Partial<ReportedUsage> {
+  const { promptTokensDetails: prompt, toolUsePromptTokensDetails: tools, candidatesTokensDetails: answer } = usage;
+  if (prompt === undefined && answer === undefined) return {};
+  const tokens = {
+    audioPromptTokens: tokensOf(prompt, "AUDIO") + tokensOf(tools, "AUDIO"),
+    audioCompletionTokens: tokensOf(answer, "AUDIO"),
+    imagePromptTokens: tokensOf(prompt, "IMAGE") + tokensOf(tools, "IMAGE"),
+    imageCompletionTokens: tokensOf(answer, "IMAGE"),
+  };
+  return Object.fromEntries(Object.entries(tokens).filter(([, count]) => count !== 0));
+}
+
+function tokensOf(details: unknown, modality: string): number {
+  const own = asList(details)
+    .map(asFields)
+    .filter((detail) => detail["modality"] === modality);
+  return own.reduce((sum, { tokenCount }) => sum + asCount(tokenCount), 0);
 }
 
 export function readLogprobs({ logprobsResult }: Fields): Fields | undefined {

@@ -43,7 +43,7 @@ export function readOpenAiAnswer(body: unknown): ChatAnswer {
   if (choices.length === 0) throw malformed("an answer without choices");
   const read = {
     choices: choices.map((choice, position) => readChoice(asFields(choice), { position, answerId: answer["id"] })),
-    usage: readOpenAiUsage(answer["usage"]),
+    usage: readOpenAiUsage(answer["usage"], answer["model"]),
   };
   const extra = EXTRA.filter((name) => answer[name] !== undefined && answer[name] !== null);
   return extra.length === 0 ? read : { ...read, extra: Object.fromEntries(extra.map((name) => [name, answer[name]])) };
@@ -118,7 +118,7 @@ class ChunkReader {
     if (isError(groq["error"])) throw readInlineError({ error: groq["error"] });
     // Azure's first chunk has no choices, only the filter's result for the prompt.
     for (const choice of asList(chunk["choices"])) yield* this.#readChoice(asFields(choice), chunk["id"]);
-    const usage = readOpenAiUsage(chunk["usage"] ?? groq["usage"]);
+    const usage = readOpenAiUsage(chunk["usage"] ?? groq["usage"], chunk["model"]);
     if (usage) yield { type: "usage", usage };
   }
 

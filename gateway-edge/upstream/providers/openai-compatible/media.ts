@@ -1,6 +1,6 @@
 import type { Fields, FormAdapter, ImagesAdapter, ProviderTarget, RerankAdapter, SpeechAdapter, UpstreamRequest } from "../provider.ts";
 import { asFields, asList, asText, malformed, present } from "../shared/json-fields.ts";
-import { readMediaUsage } from "../shared/media-usage.ts";
+import { readImageUsage } from "../shared/media-usage.ts";
 import { writeForm } from "../shared/multipart-form.ts";
 import { readRerankAnswer } from "../shared/rerank-answer.ts";
 
@@ -32,7 +32,7 @@ export function imagesOf(endpoint: OpenAiEndpoint): ImagesAdapter {
     readAnswer: (body) => {
       const answer = asFields(body);
       if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
-      return { answer, usage: readMediaUsage(answer) };
+      return { answer, usage: readImageUsage(answer) };
     },
   };
 }

@@ -2,9 +2,9 @@ import { defined } from "../../../../common/defined.ts";
 import type { AppError } from "../../../../common/errors.ts";
 import type { Fields, ProviderTarget, ReportedUsage, ResponsesAdapter, StreamPart, UpstreamEvent } from "../provider.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
-import { readMediaUsage } from "../shared/media-usage.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 import type { OpenAiEndpoint } from "./media.ts";
+import { readResponseUsage } from "./response-usage.ts";
 
 /** The key under which parts of a stream hold the provider's own events. */
 export const RESPONSE_EVENTS = "response_events";
@@ -48,7 +48,7 @@ function withDefaults(body: Fields, { temperature, top_p, reasoning_effort: effo
 function readResponse(response: Fields): { proxied: Fields; usage: ReportedUsage | undefined; text: string } {
   if (response["status"] === "failed") throw readInlineError(response);
   if (!Array.isArray(response["output"])) throw malformed("a response without output");
-  return { proxied: response, usage: readMediaUsage({ usage: response["usage"] }), text: outputText(response["output"]) };
+  return { proxied: response, usage: readResponseUsage(response), text: outputText(response["output"]) };
 }
 
 /** What counts as output where the provider does not report usage. */
@@ -87,7 +87,7 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator
 }
 
 function usageIn(event: Fields): ReportedUsage | undefined {
-  return readMediaUsage({ usage: asFields(event["response"])["usage"] });
+  return readResponseUsage(asFields(event["response"]));
 }
 
 function textIn(type: string, event: Fields): string {

@@ -36,7 +36,20 @@ function tokensOf(usage: Readonly<Record<string, unknown>>): ReportedUsage {
     completionTokens: asCount(usage["output_tokens"] ?? usage["completion_tokens"]),
     reasoningTokens: asCount(output["reasoning_tokens"]),
     audioCompletionTokens: asCount(output["audio_tokens"]),
+    ...imageTokens(input["image_tokens"], output["image_tokens"]),
   };
+}
+
+function imageTokens(input: unknown, output: unknown): Partial<ReportedUsage> {
+  const [imagePromptTokens, imageCompletionTokens] = [asCount(input), asCount(output)];
+  return imagePromptTokens + imageCompletionTokens === 0 ? {} : { imagePromptTokens, imageCompletionTokens };
+}
+
+/** The usage of an answer that is images: output that it does not divide is all of images. */
+export function readImageUsage(answer: unknown): ReportedUsage | undefined {
+  const usage = readMediaUsage(answer);
+  if (!usage || asFields(asFields(answer)["usage"])["output_tokens_details"] !== undefined) return usage;
+  return usage.completionTokens === 0 ? usage : { ...usage, imageCompletionTokens: usage.completionTokens };
 }
 
 /** Seconds, as numbers or as text. Rounded up: a price is for each begun unit. */

@@ -1,0 +1,44 @@
+import type { FeeAmount } from "../../../../common/fees.ts";
+import type { Amounts, Fields, ReportedUsage } from "../provider.ts";
+import { asFields, asList } from "../shared/json-fields.ts";
+import { readMediaUsage } from "../shared/media-usage.ts";
+
+/** The usage of a response: its tokens, and what its tools did that OpenAI bills beside them. */
+export function readResponseUsage(response: Fields): ReportedUsage | undefined {
+  const usage = readMediaUsage({ usage: response["usage"] });
+  const amounts = usage && toolAmounts(response);
+  return amounts ? { ...usage, amounts: { ...usage.amounts, ...amounts } } : usage;
+}
+
+/** Counted from the output, where each use of a tool is an item. */
+function toolAmounts({ output, tools }: Fields): Amounts | undefined {
+  const counts = new Map<FeeAmount, number>();
+  const add = (fee: FeeAmount, count = 1) => counts.set(fee, (counts.get(fee) ?? 0) + count);
+  const containers = new Set<unknown>();
+  for (const item of asList(output).map(asFields)) {
+    const { type, container_id: container } = item;
+    if (type === "web_search_call" && isSearch(item)) add(searchFee(tools));
+    if (type === "file_search_call") add("fileSearch");
+    if (type === "image_generation_call") add("generatedImage");
+    if (type === "code_interpreter_call" || (type === "shell_call" && isHosted(item))) containers.add(container);
+  }
+  // A container is a session, however often code runs in it.
+  if (containers.size > 0) add("codeSession", containers.size);
+  if (counts.size === 0) return undefined;
+  return Object.fromEntries([...counts].map(([fee, count]) => [fee, { input: count, output: 0 }]));
+}
+
+/** Opening a page that a search found is free. */
+function isSearch({ action }: Fields): boolean {
+  const { type } = asFields(action);
+  return type === undefined || type === "search";
+}
+
+function isHosted({ environment }: Fields): boolean {
+  return /^container/.test(String(asFields(environment)["type"]));
+}
+
+/** A response repeats the tools of its request. */
+function searchFee(tools: unknown): FeeAmount {
+  return asList(tools).some((tool) => /^web_search_preview/.test(String(asFields(tool)["type"]))) ? "webSearchPreview" : "search";
+}
