@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -137,6 +137,10 @@ package: generate console ## dist/: the npm package (npm install dist/tributary-
 
 ship-check: generate console ## Dockerfile, compose files, systemd units, Helm chart and the installed npm package, by the tools of their readers: ARGS=Helm selects
 	node scripts/ship-check.ts $(ARGS)
+
+prices: | node ## refreshes the public price lists: the data package, and LiteLLM's list for what it lacks (LITELLM_PRICES=<file>, or from the network)
+	npm install --no-audit --no-fund --ignore-scripts --save-exact @pydantic/genai-prices@latest
+	$(if $(LITELLM_PRICES),LITELLM_PRICES="$(abspath $(LITELLM_PRICES))") node scripts/refresh-prices.ts
 
 sbom: | node ## software bill of materials of the production dependencies, CycloneDX 1.5: OUT=sbom.json, or stdout
 	@node scripts/sbom.ts $(if $(OUT),--out "$(OUT)")

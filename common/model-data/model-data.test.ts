@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { PROVIDER_KINDS } from "../providers/shared/registry.ts";
 import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { findModelData, modelsOf } from "./model-data.ts";
+import type { PriceList } from "./second-list.ts";
 
 const NOVEMBER = new Date("2026-11-15T00:00:00Z");
 
@@ -128,6 +131,30 @@ describe("model data", () => {
     ["cohere", "rerank-multilingual-v3.0", { unit: "search", input: 2_000_000_000_000n, output: 0n }],
   ])("%s %s has its list price in the unit that it is sold by", (kind, model, pricing) => {
     expect(findModelData({ kind, model, at: NOVEMBER })?.pricing).toEqual(pricing);
+  });
+
+  test.each([
+    ["openai", "dall-e-3", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n }],
+    ["vertex_ai", "imagen-4.0-generate-001", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n }],
+    ["bedrock", "amazon.rerank-v1:0", "rerank", { unit: "search", input: 1_000_000_000_000n, output: 0n }],
+    ["mistral", "mistral-large-2402", "chat", { input: 4_000_000_000n, output: 12_000_000_000n }],
+  ])("what the package lacks is found in the second list: %s %s", (kind, model, mode, pricing) => {
+    expect(findModelData({ kind, model, at: NOVEMBER })).toMatchObject({ mode, pricing });
+    expect(findModelData({ kind, model, at: NOVEMBER, lists: 1 })?.pricing).toBeUndefined();
+  });
+
+  test("the second list has figures of a day, all above zero, and none of a model that the package prices", () => {
+    const file = readFileSync(join(import.meta.dirname, "second-list.json"), "utf8");
+    const { date, source, kinds } = JSON.parse(file) as PriceList;
+    expect([date, source]).toEqual([expect.stringMatching(/^\d{4}-\d\d-\d\d$/), expect.stringContaining("litellm")]);
+    for (const [kind, models] of Object.entries(kinds)) {
+      expect(PROVIDER_KINDS.map((each) => each.kind)).toContain(kind);
+      for (const model of Object.keys(models)) {
+        const found = findModelData({ kind, model, at: NOVEMBER })?.pricing;
+        expect([kind, model, (found?.input ?? 0n) + (found?.output ?? 0n) > 0n || found?.fees !== undefined]).toEqual([kind, model, true]);
+        expect([kind, model, findModelData({ kind, model, at: NOVEMBER, lists: 1 })?.pricing]).toEqual([kind, model, undefined]);
+      }
+    }
   });
 
   test("every model of every kind can be asked for, and none has a negative price", () => {

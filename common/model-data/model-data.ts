@@ -8,6 +8,7 @@ import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { furtherPrice } from "./further-prices.ts";
 import { listFees } from "./list-fees.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
+import { secondPrice } from "./second-list.ts";
 
 export interface ModelData {
   readonly mode: Mode;
@@ -45,24 +46,30 @@ export function findModelData({
   kind,
   model,
   at = new Date(systemClock.now()),
+  lists = 2,
 }: {
   kind: string;
   model: string;
   at?: Date;
+  /** 1: without the second list. */
+  lists?: 1 | 2;
 }): ModelData | undefined {
   if (kind === "echo") return ECHO;
   if (model === "" || model.includes("*")) return undefined;
   if (findKind(kind)?.isFree) return freeModel(model);
   const info = findInfo(kind, model);
   const further = furtherPrice(kind, model);
-  if (!info) return further && { mode: familyOf(model).mode, pricing: further, capabilities: familyOf(model).capabilities };
+  if (!info && further) return { mode: familyOf(model).mode, pricing: further, capabilities: familyOf(model).capabilities };
+  if (!info) return lists === 2 ? fromSecondList(kind, model) : undefined;
   const family = familyOf(model);
   const list = priceList(info, at);
   const pricing =
     listPrices(
       list,
       listFees(kind, model, (name) => (list[name] === undefined ? undefined : baseOf(list[name]))),
-    ) ?? further;
+    ) ??
+    further ??
+    (lists === 2 ? secondPrice(kind, model)?.pricing : undefined);
   const tiers = tiersOf(list);
   return {
     mode: family.mode,
@@ -71,6 +78,13 @@ export function findModelData({
     ...(family.maxOutputTokens !== undefined && { maxOutputTokens: family.maxOutputTokens }),
     capabilities: capabilitiesOf(family.capabilities, list),
   };
+}
+
+function fromSecondList(kind: string, model: string): ModelData | undefined {
+  const found = secondPrice(kind, model);
+  if (!found) return undefined;
+  const pricing = { ...listFees(kind, model, () => undefined), ...found.pricing };
+  return { ...found, pricing, capabilities: familyOf(model).capabilities };
 }
 
 /** How much such a model may write is what its operator configured it for, so no limit of its family holds. */

@@ -15,7 +15,8 @@ const SCRIPT = [{ reply: textReply(["pong"]) }];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-litellm-"));
-  upstream = await startFakeUpstream({ "embed-english-v3.0": SCRIPT, "llama3.1": SCRIPT, "nomic-embed-text": SCRIPT });
+  const texts = ["gpt-4o-mini", "claude-sonnet-4-5", "text-embedding-3-small", "embed-english-v3.0", "llama3.1", "nomic-embed-text"];
+  upstream = await startFakeUpstream(Object.fromEntries(texts.map((model) => [model, SCRIPT])));
   const file = join(folder, "config.yaml");
   writeFileSync(file, configText(upstream.url));
   system = await startSystem({ env: { CONFIG: file } });
@@ -34,6 +35,12 @@ function configText(url: string): string {
     `  - model_name: ${name}\n    litellm_params: {model: ${model}, api_base: "${url}/${base}", api_key: k}\n`;
   return [
     "model_list:\n",
+    entry("gpt-4o-mini", "openai/gpt-4o-mini", "openai/v1"),
+    entry("claude", "anthropic/claude-sonnet-4-5", "anthropic"),
+    entry("small", "text-embedding-3-small", "openai/v1"),
+    entry("tts", "openai/tts-1", "openai/v1"),
+    entry("dall-e-3", "openai/dall-e-3", "openai/v1"),
+    entry("gpt-image-1", "openai/gpt-image-1", "openai/v1"),
     entry("whisper-1", "openai/whisper-1", "openai/v1"),
     entry("embed", "cohere/embed-english-v3.0", "cohere"),
     entry("rerank", "cohere/rerank-v3.5", "cohere"),
@@ -56,6 +63,10 @@ test("every model of an unchanged LiteLLM configuration has a price, each in the
     ]),
   );
   expect(priced).toMatchObject({
+    "gpt-4o-mini": ["token", 150_000_000, 600_000_000],
+    tts: ["character", 15_000_000_000, 0],
+    "dall-e-3": ["image", 0, 40_000_000_000_000],
+    "gpt-image-1": ["token", 5_000_000_000, 40_000_000_000],
     "whisper-1": ["millisecond", 100_000_000, 0],
     embed: ["token", 100_000_000, 0],
     rerank: ["search", 2_000_000_000_000, 0],
@@ -92,6 +103,32 @@ test("calls of those models are answered and billed at list prices; what runs on
   expect([chatted.status, costNano(chatted)]).toEqual([200, 0]);
   const local = await post("/v1/embeddings", { model: "nomic", input: "one" });
   expect([local.status, costNano(local)]).toEqual([200, 0]);
+});
+
+test("every model of that configuration answers, and each call's cost in the log is its list price times what was used", async () => {
+  const asks = [
+    ["/v1/chat/completions", { model: "gpt-4o-mini", messages: [{ role: "user", content: "ping" }] }],
+    ["/v1/chat/completions", { model: "claude", messages: [{ role: "user", content: "ping" }] }],
+    ["/v1/embeddings", { model: "small", input: "one" }],
+    ["/v1/audio/speech", { model: "tts", voice: "alloy", input: "twelve chars" }],
+    ["/v1/images/generations", { model: "dall-e-3", prompt: "a cat" }],
+    ["/v1/images/generations", { model: "gpt-image-1", prompt: "a cat" }],
+  ] as const;
+  for (const [path, body] of asks) {
+    const response = await fetch(system.url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    expect([body.model, response.status]).toEqual([body.model, 200]);
+    await response.arrayBuffer();
+    const logs = await call(system.url, "GET", `/api/gw/logs?model=${body.model}`, { token: tenant.token });
+    const [row] = logs.body.data;
+    const signed = await call(system.url, "GET", `/api/gw/logs/${row.id}/receipt`, { token: tenant.token });
+    const lines = signed.body.lines as { amount: number; price: number }[];
+    const sum = lines.reduce((total, { amount, price }) => total + BigInt(amount) * BigInt(price), 0n);
+    expect([body.model, row.cost > 0, Number((sum + 999_999n) / 1_000_000n)]).toEqual([body.model, true, row.cost]);
+  }
 });
 
 test("Ollama is asked for vectors of the length that the caller wants, also where parameters may be dropped", async () => {
