@@ -11,6 +11,7 @@ import { systemRandom as random } from "../common/random.ts";
 import { slotOf } from "../common/slots.ts";
 import { openExporter } from "../common/tracing/open-exporter.ts";
 import { openArchive } from "./archive/archive-config.ts";
+import { AuditArchiver } from "./archive/audit-archiver.ts";
 import { UsageArchiver } from "./archive/usage-archiver.ts";
 import { Backups } from "./backup/backups.ts";
 import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstrap.ts";
@@ -116,6 +117,7 @@ await runMain("tributary control-plane", async () => {
     ...createLimits(config),
     backups: new Backups({ store, clock, config, secrets }),
     archiver: new UsageArchiver({ store, clock, logger, parts: openArchive(config, { clock, instance: self.id }), config }),
+    auditArchiver: new AuditArchiver({ store, clock, logger, parts: openArchive(config, { clock, instance: `audit-${self.id}` }), config }),
     verifications: new Verifications(),
   };
   let state: ProcessState = "starting";

@@ -16,6 +16,10 @@ export const archiveSettings = {
       "Days that usage rows stay in the log, 7 or more. A month whose last day is older is moved to files in `ARCHIVE_DIR` or `ARCHIVE_S3_BUCKET`.",
     shownDefault: "for ever",
   }),
+  AUDIT_KEPT_DAYS: keptDays.meta({
+    description: "Days that entries of the audit log stay in the store, 7 or more. Older months are moved to the same place as usage rows.",
+    shownDefault: "for ever",
+  }),
   ARCHIVE_DIR: z
     .string()
     .transform((path) => resolve(path))

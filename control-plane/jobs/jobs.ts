@@ -32,6 +32,7 @@ type Deps = Pick<
   | "sendWebhook"
   | "backups"
   | "archiver"
+  | "auditArchiver"
   | "verifications"
 >;
 
@@ -53,6 +54,14 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       3_600_000,
       async function archiveUsage(now) {
         await deps.archiver.run(now, stop.signal);
+      },
+      deps,
+      stop.signal,
+    ),
+    every(
+      3_600_000,
+      async function archiveAudit(now) {
+        await deps.auditArchiver.run(now, stop.signal);
       },
       deps,
       stop.signal,

@@ -1,6 +1,7 @@
 import type { Clock } from "../../common/clock.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
+import type { AuditArchiver } from "../archive/audit-archiver.ts";
 import type { UsageArchiver } from "../archive/usage-archiver.ts";
 import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
@@ -91,6 +92,8 @@ export interface ControlDeps {
   readonly backups: Backups;
   /** Moves old usage rows to files. */
   readonly archiver: UsageArchiver;
+  /** Moves old entries of the audit log to files. */
+  readonly auditArchiver: AuditArchiver;
   /** Counts verifications of the ledger. */
   readonly verifications: Verifications;
 }

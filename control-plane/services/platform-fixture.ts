@@ -5,6 +5,7 @@ import { newId } from "../../common/ids.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom } from "../../common/random.ts";
 import { openArchive } from "../archive/archive-config.ts";
+import { AuditArchiver } from "../archive/audit-archiver.ts";
 import { UsageArchiver } from "../archive/usage-archiver.ts";
 import { Backups } from "../backup/backups.ts";
 import { readControlConfig } from "../config.ts";
@@ -128,6 +129,7 @@ function createDeps(given: {
   const rates = new RateLimiter(clock);
   const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy, rates });
   const edges = new Edges(clock);
+  const parts = openArchive(config, { clock, instance: "test" });
   return {
     config,
     instance: "test",
@@ -166,7 +168,8 @@ function createDeps(given: {
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
     backups: new Backups({ store, clock, config, secrets }),
-    archiver: new UsageArchiver({ store, clock, logger: silentLogger, parts: openArchive(config, { clock, instance: "test" }), config }),
+    archiver: new UsageArchiver({ store, clock, logger: silentLogger, parts, config }),
+    auditArchiver: new AuditArchiver({ store, clock, logger: silentLogger, parts, config }),
     verifications: new Verifications(),
   };
 }

@@ -1,3 +1,4 @@
+import type { AuditArchive } from "../domain/audit-archive.ts";
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { CallContentRecord } from "../domain/call-contents.ts";
 import type { DataSet } from "../domain/data-sets.ts";
@@ -39,6 +40,7 @@ export interface Records {
   callContents: CallContentRecord;
   rollups: records.Rollup;
   audit: records.AuditEntry;
+  auditArchives: AuditArchive;
   feed: records.FeedRow;
   leases: records.Lease;
   counters: records.Counter;
@@ -134,6 +136,7 @@ export const INDEXES = {
   callContents: { byExpiry: { fields: ["expiresAt"] } },
   rollups: { byOrganization: { fields: ["organizationId", "bucketAt"] } },
   audit: {},
+  auditArchives: {},
   feed: {},
   leases: { byOrganization: { fields: ["organizationId"] }, byEdge: { fields: ["edgeId"] }, byExpiry: { fields: ["expiresAt"] } },
   counters: {},

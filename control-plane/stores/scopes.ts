@@ -136,6 +136,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   storage: ({ id }) => storageScope(id),
 
   audit: "audit",
+  auditArchives: "audit",
   settings: "settings",
   // A row is written with the counter of its scope (feed-lanes.ts).
   feed: "any",

@@ -1,0 +1,146 @@
+import { type Clock, pause } from "../../common/clock.ts";
+import type { Logger } from "../../common/logger.ts";
+import { ANCHOR_SLOT } from "../domain/anchors.ts";
+import { auditHash, CHAIN_START } from "../domain/audit.ts";
+import { ARCHIVE_ACTION, AUDIT_ARCHIVE, type AuditArchive, NOTHING_ARCHIVED } from "../domain/audit-archive.ts";
+import type { AuditEntry } from "../domain/records.ts";
+import { monthName, monthStart } from "../domain/usage-archive.ts";
+import { followAudit, walkAfter } from "../proof/check-audit.ts";
+import { inPages } from "../proof/pages.ts";
+import { collect } from "../stores/page.ts";
+import type { Reader, Store, Transaction } from "../stores/store.ts";
+import { writeAudit } from "../writes/audit.ts";
+import { batchesOf, type Parts } from "./parts.ts";
+
+const DAY_MS = 24 * 3_600_000;
+const SIZES = { partEntries: 100_000, entriesATransaction: 100 };
+const PAUSE_MS = 10;
+
+interface Deps {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly logger: Pick<Logger, "info">;
+  readonly parts: Parts;
+  readonly config: { readonly auditKeptDays?: number | undefined };
+}
+
+/**
+ * Moves the oldest entries of the audit log, of whole months that are older than AUDIT_KEPT_DAYS, to files. The log stays one chain: the store has the hash
+ * at which it begins, and an entry of the log says how far it was archived. A run may end anywhere; the next one first removes what the files contain.
+ */
+export class AuditArchiver {
+  readonly #deps: Deps;
+  readonly #sizes: typeof SIZES;
+
+  constructor(deps: Deps, sizes = SIZES) {
+    this.#deps = deps;
+    this.#sizes = sizes;
+  }
+
+  /** Archives what is due, at the owner of the anchors' slot, so that one control plane does it. */
+  async run(now: number, signal: AbortSignal): Promise<void> {
+    const { store, config } = this.#deps;
+    if (config.auditKeptDays === undefined || !store.owns(ANCHOR_SLOT)) return;
+    const due = monthStart(now - config.auditKeptDays * DAY_MS);
+    try {
+      for (let oldest = await firstEntry(store); oldest && oldest.at < due; oldest = await firstEntry(store)) {
+        signal.throwIfAborted();
+        await this.#archiveMonth(monthName(oldest.at), { now, due, signal });
+      }
+    } catch (thrown) {
+      // The process stops; the next one goes on.
+      if (!signal.aborted) throw thrown;
+    }
+  }
+
+  async #archiveMonth(month: string, { now, due, signal }: { now: number; due: number; signal: AbortSignal }): Promise<void> {
+    const { store, parts, logger } = this.#deps;
+    const series = `audit/${month}/audit`;
+    const written = await parts.list(series);
+    for (const part of written) await this.#removeEntries(part, { now, signal });
+    for (let oldest = await firstEntry(store); oldest && isOf(oldest, { month, due }); oldest = await firstEntry(store)) {
+      const rows = this.#firstEntries({ month, due, signal });
+      const part = await parts.write(series, { after: written, rows });
+      written.push(part);
+      const removed = await this.#removeEntries(part, { now, signal });
+      if (removed === 0) throw new Error(`${part} differs from the audit log, which changed while it was written`);
+      logger.info({ file: part, entries: removed }, "archived entries of the audit log");
+    }
+  }
+
+  /** The entries of the next part. An entry that does not follow from the one before ends the archive, so that a changed log keeps its evidence. */
+  async *#firstEntries({ month, due, signal }: { month: string; due: number; signal: AbortSignal }): AsyncGenerator<AuditEntry> {
+    const { store } = this.#deps;
+    const walk = walkAfter((await store.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED);
+    let left = this.#sizes.partEntries;
+    for await (const page of inPages(store, "audit", { range: { from: walk.seq + 1 }, signal })) {
+      for (const entry of page) {
+        if (left-- === 0 || !isOf(entry, { month, due })) return;
+        const fault = followAudit(walk, entry);
+        if (fault) throw new Error(`entry ${fault.seq} of the audit log is wrong, and is not archived: ${fault.reason}`);
+        yield entry;
+      }
+    }
+  }
+
+  /** Removes the entries that a part contains and the log still has, in small transactions. Returns how many. */
+  async #removeEntries(part: string, { now, signal }: { now: number; signal: AbortSignal }): Promise<number> {
+    const { store, clock, parts } = this.#deps;
+    await parts.check(part);
+    const to = await lastSeq(parts.read<AuditEntry>(part));
+    let removed = 0;
+    for await (const batch of batchesOf(parts.read<AuditEntry>(part), this.#sizes.entriesATransaction)) {
+      signal.throwIfAborted();
+      const note = removed === 0 ? { part, to, at: now } : undefined;
+      const count = await store.transaction("audit", (tx) => removeArchived(tx, batch, note));
+      if (count === "different") break;
+      removed += count;
+      if (count > 0) await pause(clock, PAUSE_MS, signal);
+    }
+    return removed;
+  }
+}
+
+async function firstEntry(reader: Reader): Promise<AuditEntry | undefined> {
+  return (await collect(reader.scan("audit", { limit: 1 })))[0];
+}
+
+const isOf = ({ at }: AuditEntry, { month, due }: { month: string; due: number }): boolean => at < due && monthName(at) === month;
+
+async function lastSeq(entries: AsyncIterable<AuditEntry>): Promise<number> {
+  let last = 0;
+  for await (const { id } of entries) last = id;
+  return last;
+}
+
+/**
+ * Removes the entries of a batch from the beginning of the log, if the log has them as they were archived, and moves its beginning. A restored log that
+ * went another way than the archived one has others under the same numbers.
+ */
+async function removeArchived(
+  tx: Transaction,
+  batch: readonly AuditEntry[],
+  note: { part: string; to: number; at: number } | undefined,
+): Promise<number | "different"> {
+  const begin: AuditArchive = (await tx.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED;
+  const rest = batch.filter(({ id }) => id > begin.seq);
+  const last = rest.at(-1);
+  if (!last) return 0;
+  const ids = rest.map(({ id }) => id);
+  const found = await tx.getMany("audit", ids);
+  if (ids[0] !== begin.seq + 1 || rest.some((entry, place) => !isSame(entry, found[place]))) return "different";
+  for (const id of ids) await tx.remove("audit", id);
+  const chained = begin.chained + rest.filter(({ hash }) => hash !== undefined).length;
+  const hash = last.hash === undefined ? {} : { hash: last.hash };
+  await tx.put("auditArchives", { id: AUDIT_ARCHIVE, seq: last.id, chained, ...hash });
+  if (note) {
+    const entry = { actorKind: "system", action: ARCHIVE_ACTION, target: note.part, requestId: "", details: { to: note.to } } as const;
+    await writeAudit(tx, entry, note.at);
+  }
+  return rest.length;
+}
+
+function isSame({ hash, ...left }: AuditEntry, right: AuditEntry | undefined): boolean {
+  if (!right || hash !== right.hash) return false;
+  return auditHash(CHAIN_START, left) === auditHash(CHAIN_START, right);
+}
