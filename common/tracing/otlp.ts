@@ -29,7 +29,8 @@ export function encodeExport(spans: readonly Span[], { resource, version }: { re
   return ExportTraceServiceRequest.encode({ resourceSpans }).finish();
 }
 
-function otlpSpan({ traceId, spanId, parentSpanId = "", name, kind, startMs, endMs, attributes, events = [], error }: Span): OtlpSpan {
+function otlpSpan(span: Span): OtlpSpan {
+  const { traceId, spanId, parentSpanId = "", name, kind, startMs, endMs, attributes, content, events = [], error } = span;
   return OtlpSpan.fromPartial({
     traceId: Buffer.from(traceId, "hex"),
     spanId: Buffer.from(spanId, "hex"),
@@ -39,7 +40,7 @@ function otlpSpan({ traceId, spanId, parentSpanId = "", name, kind, startMs, end
     kind: KINDS[kind],
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(Math.max(startMs, endMs)),
-    attributes: keyValues(attributes),
+    attributes: keyValues(content ? { ...attributes, ...content.attributes() } : attributes),
     events: events.map((event) => ({
       name: event.name,
       timeUnixNano: nanoseconds(event.atMs),

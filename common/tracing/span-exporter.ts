@@ -35,6 +35,9 @@ export interface SpanSink {
 
 export const QUEUE_MAX = 8192;
 export const BATCH_MAX = 512;
+/** Texts of callers in the queue, and in a batch: receivers take a few megabytes at once. */
+export const QUEUE_CONTENT_BYTES_MAX = 32 * 1024 * 1024;
+export const BATCH_CONTENT_BYTES_MAX = 2 * 1024 * 1024;
 const GATHER_MS = 1000;
 const ATTEMPTS_MAX = 6;
 const BACK_OFF_MS = 1000;
@@ -48,6 +51,7 @@ export class SpanExporter implements SpanSink {
   readonly #deps: SpanExporterDeps;
   readonly #stopping = new AbortController();
   #queue: Span[] = [];
+  #contentBytes = 0;
   #running: Promise<void> | undefined;
   #endGathering: () => void = () => {};
   #isFlushing = false;
@@ -67,7 +71,7 @@ export class SpanExporter implements SpanSink {
       this.#counts.dropped++;
       return;
     }
-    this.#queue.push(span);
+    this.#queue.push(this.#withinRoom(span));
     this.#running ??= this.#run();
     if (this.#queue.length >= BATCH_MAX) this.#endGathering();
   }
@@ -85,9 +89,28 @@ export class SpanExporter implements SpanSink {
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
       if (this.#queue.length < BATCH_MAX && !this.#isFlushing) await this.#gather();
-      await this.#bring(this.#queue.splice(0, BATCH_MAX));
+      await this.#bring(this.#nextBatch());
     }
     this.#running = undefined;
+  }
+
+  /** A span whose texts have no room is exported without them. */
+  #withinRoom(span: Span): Span {
+    if (span.content === undefined) return span;
+    if (this.#contentBytes + span.content.bytes > QUEUE_CONTENT_BYTES_MAX) return { ...span, content: undefined };
+    this.#contentBytes += span.content.bytes;
+    return span;
+  }
+
+  #nextBatch(): readonly Span[] {
+    let bytes = 0;
+    const over = this.#queue.findIndex(({ content }, index) => {
+      bytes += content?.bytes ?? 0;
+      return index > 0 && (index >= BATCH_MAX || bytes > BATCH_CONTENT_BYTES_MAX);
+    });
+    const batch = this.#queue.splice(0, over === -1 ? BATCH_MAX : over);
+    for (const { content } of batch) this.#contentBytes -= content?.bytes ?? 0;
+    return batch;
   }
 
   #gather(): Promise<void> {

@@ -13,6 +13,13 @@ export interface SpanEvent {
   readonly attributes?: Attributes;
 }
 
+/** Attributes with texts of callers. They are computed when the span is exported. */
+export interface SpanContent {
+  /** About how much memory they take. */
+  readonly bytes: number;
+  attributes(): Attributes;
+}
+
 /** A span that has ended. */
 export interface Span {
   /** 32 hexadecimal digits. */
@@ -26,6 +33,8 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
+  /** Only where the organization of the call agreed. */
+  readonly content?: SpanContent | undefined;
   readonly events?: readonly SpanEvent[] | undefined;
   /** Why it failed, without texts of callers or providers. Absent: it did not. */
   readonly error?: string | undefined;

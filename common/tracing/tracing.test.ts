@@ -3,9 +3,17 @@ import { fakeClock } from "../../gateway-edge/access/clock-fixture.ts";
 import { ConfigError, readConfig } from "../config.ts";
 import { type Logger, silentLogger } from "../logger.ts";
 import { openExporter } from "./open-exporter.ts";
+import { encodeExport } from "./otlp.ts";
 import { createSampler } from "./sampler.ts";
 import type { Span } from "./span.ts";
-import { BATCH_MAX, type ExportOutcome, QUEUE_MAX, SpanExporter } from "./span-exporter.ts";
+import {
+  BATCH_CONTENT_BYTES_MAX,
+  BATCH_MAX,
+  type ExportOutcome,
+  QUEUE_CONTENT_BYTES_MAX,
+  QUEUE_MAX,
+  SpanExporter,
+} from "./span-exporter.ts";
 import { traceSettings } from "./trace-settings.ts";
 import { formatTraceparent, parseTraceparent } from "./traceparent.ts";
 
@@ -111,6 +119,33 @@ test("a receiver that never answers holds a bounded queue: the rest is dropped, 
   }
   expect(sent).toHaveLength(1);
   expect(exporter.figures).toEqual({ exported: 0, dropped: 10, failed: 0, queued: QUEUE_MAX });
+});
+
+test("texts of callers have their own bounds in the queue and in a batch; a span without room for them goes out without", async () => {
+  const { exporter, sent, clock } = start(() => ({ type: "taken", rejected: 0 }));
+  const large = { ...span("large"), content: { bytes: QUEUE_CONTENT_BYTES_MAX / 4, attributes: () => ({}) } };
+  const small = { ...span("small"), content: { bytes: BATCH_CONTENT_BYTES_MAX / 2, attributes: () => ({}) } };
+  for (const one of [large, large, large, large, small, span("plain")]) exporter.add(one);
+  await clock.advance(10_000);
+  expect(sent.map((batch) => batch.map(({ name, content }) => [name, content !== undefined]))).toEqual([
+    [["large", true]],
+    [["large", true]],
+    [["large", true]],
+    [["large", true]],
+    [
+      ["small", false],
+      ["plain", false],
+    ],
+  ]);
+  for (const one of [small, small, small]) exporter.add(one);
+  await clock.advance(10_000);
+  expect(sent.slice(5).map((batch) => batch.map(({ content }) => content !== undefined))).toEqual([[true, true], [true]]);
+});
+
+test("a span's texts are attributes of its export", () => {
+  const content = { bytes: 1, attributes: () => ({ "gen_ai.input.messages": "[1]" }) };
+  const body = encodeExport([{ ...span("one"), content }], { resource: {}, version: "1" });
+  expect(Buffer.from(body).toString("latin1")).toContain("gen_ai.input.messages");
 });
 
 test("an unreachable receiver gets a batch again, with pauses, until it answers; one line is logged for each outage", async () => {

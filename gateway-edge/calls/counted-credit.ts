@@ -28,8 +28,8 @@ export function counted(credit: Credit, { counts, contents, tracing }: CountedDe
     settle: (log) => {
       counts.count(log);
       if (log.status === "error") fail(log.callId);
-      contents?.settling(log);
-      tracing?.settling(log);
+      const content = contents?.settling(log);
+      tracing?.settling(log, content);
       return credit.settle(log);
     },
     grow: (input, more) => credit.grow(input, more),

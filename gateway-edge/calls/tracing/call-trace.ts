@@ -1,7 +1,7 @@
 import type { Clock } from "../../../common/clock.ts";
 import type { AppError } from "../../../common/errors.ts";
 import type { Random } from "../../../common/random.ts";
-import type { Attributes, Span, SpanEvent, SpanKind } from "../../../common/tracing/span.ts";
+import type { Attributes, Span, SpanContent, SpanEvent, SpanKind } from "../../../common/tracing/span.ts";
 import type { SpanSink } from "../../../common/tracing/span-exporter.ts";
 import { formatTraceparent, type TraceParent } from "../../../common/tracing/traceparent.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
@@ -14,6 +14,7 @@ import {
   type TracedAttempt,
   type TracedDeployment,
 } from "./gen-ai.ts";
+import { spanContent, type TracedContent } from "./messages.ts";
 
 export interface CallTraceDeps {
   readonly sink: SpanSink;
@@ -115,9 +116,10 @@ export class CallTrace {
   }
 
   /** The call has its row. */
-  settling(log: UsageLog): void {
+  settling(log: UsageLog, content?: TracedContent): void {
     this.#log = log;
-    this.#endAttempt(answerAttributes(log, this.#finishReasons), log.status === "error" ? (log.errorCode ?? "error") : undefined);
+    const error = log.status === "error" ? (log.errorCode ?? "error") : undefined;
+    this.#endAttempt(answerAttributes(log, this.#finishReasons), error, content && spanContent(content));
     if (this.#unsettled > 0) this.#unsettled--;
     this.#finish();
   }
@@ -138,7 +140,7 @@ export class CallTrace {
     this.#export({ ...end, attributes, spanId: this.#spanId, parentSpanId: parent?.spanId, startMs: this.#startMs });
   }
 
-  #endAttempt(attributes: Attributes, error: string | undefined): void {
+  #endAttempt(attributes: Attributes, error: string | undefined, content?: SpanContent): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
     this.#attempt = undefined;
@@ -151,6 +153,7 @@ export class CallTrace {
       kind: "client",
       startMs,
       attributes: { ...attemptAttributes(attempt), ...attributes, ...(first === undefined ? {} : firstTokenAttributes(first)) },
+      content,
       events: first === undefined ? undefined : [firstTokenEvent(first, startMs)],
       error,
     });

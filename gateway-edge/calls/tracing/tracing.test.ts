@@ -8,6 +8,7 @@ import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.t
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { fakeClock } from "../../access/clock-fixture.ts";
 import { answerAttributes, attemptAttributes, finishReasonsOf } from "./gen-ai.ts";
+import { inputMessages, outputMessages } from "./messages.ts";
 import { Tracing } from "./tracing.ts";
 
 const DEPLOYMENT = { id: "dep_1", providerKind: "bedrock", inferenceModelId: "claude" } as Deployment;
@@ -126,4 +127,74 @@ test("finish reasons are read from every dialect's answer, and an answer without
   expect(finishReasonsOf({ proxied: { stop_reason: "end_turn" } })).toEqual(["end_turn"]);
   expect(finishReasonsOf({ proxied: { status: "completed" } })).toEqual(["completed"]);
   for (const answer of [undefined, null, "text", { vectors: [] }]) expect(finishReasonsOf(answer)).toEqual([]);
+});
+
+describe("prompts and answers", () => {
+  const prompt = {
+    system: "be brief",
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "weather?" },
+          { type: "image_url", image_url: { url: "https://x" } },
+        ],
+      },
+      { role: "assistant", content: null, tool_calls: [{ id: "c1", function: { name: "look", arguments: "{}" } }] },
+      { role: "tool", tool_call_id: "c1", content: "sunny" },
+    ],
+  };
+  const answer = { choices: [{ index: 0, message: { role: "assistant", content: "sunny" }, finish_reason: "stop" }] };
+  const content = { bytes: 10, redacted: () => ({ prompt: JSON.stringify(prompt), answer: JSON.stringify(answer) }) };
+
+  test("are on the attempt that answered and on no other span, by the GenAI conventions", () => {
+    const { spans, tracing } = start();
+    const trace = tracing.callOf({ callId: "call_1", endpoint: "/v1/chat/completions" });
+    trace.attempting(DEPLOYMENT, JOB);
+    trace.attemptFailed({ error: new AppError("UPSTREAM_UNAVAILABLE", "down") });
+    trace.attempting(DEPLOYMENT, JOB);
+    tracing.settling(rowOf(), content);
+    expect(spans.map((span) => span.content !== undefined)).toEqual([false, true, false]);
+    const attributes = spans[1]?.content?.attributes() ?? {};
+    expect(JSON.parse(String(attributes["gen_ai.input.messages"]))).toEqual([
+      { role: "system", parts: [{ type: "text", content: "be brief" }] },
+      {
+        role: "user",
+        parts: [
+          { type: "text", content: "weather?" },
+          { type: "image_url", image_url: { url: "https://x" } },
+        ],
+      },
+      { role: "assistant", parts: [{ type: "tool_call", id: "c1", name: "look", arguments: "{}" }] },
+      { role: "tool", parts: [{ type: "tool_call_response", id: "c1", response: "sunny" }] },
+    ]);
+    expect(JSON.parse(String(attributes["gen_ai.output.messages"]))).toEqual([
+      { role: "assistant", parts: [{ type: "text", content: "sunny" }], finish_reason: "stop" },
+    ]);
+    expect([attributes["input.value"], attributes["output.mime_type"]]).toEqual([JSON.stringify(prompt), "application/json"]);
+  });
+
+  test("of a call that failed are its prompt alone, and a call without them has none", () => {
+    const { spans, tracing } = start();
+    tracing.callOf({ callId: "call_1", endpoint: "/x" }).attempting(DEPLOYMENT, JOB);
+    tracing.settling(rowOf({ status: "error" }), { bytes: 1, redacted: () => ({ prompt: '{"input":"hi"}', answer: undefined }) });
+    expect(Object.keys(spans[0]?.content?.attributes() ?? {})).toEqual(["gen_ai.input.messages", "input.value", "input.mime_type"]);
+    tracing.callOf({ callId: "call_2", endpoint: "/x" }).attempting(DEPLOYMENT, JOB);
+    tracing.settling(rowOf({ callId: "call_2" }));
+    expect(spans.slice(2).map((span) => span.content)).toEqual([undefined, undefined]);
+  });
+
+  test.each([
+    [{ input: "a" }, ["a"]],
+    [{ input: ["a", { role: "user", content: "b" }] }, ["a", "b"]],
+    [{ prompt: ["a"], instructions: "b" }, ["b", "a"]],
+    [{ query: "a", documents: ["b"] }, ["a", "b"]],
+  ])("of a request %j are messages", (request, texts) => {
+    expect(inputMessages(request).flatMap(({ parts }) => parts.map((part) => part["content"]))).toEqual(texts);
+  });
+
+  test("of a provider's own API are messages", () => {
+    const own = { content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" };
+    expect(outputMessages(own)).toEqual([{ role: "assistant", parts: [{ type: "text", content: "hi" }], finish_reason: "end_turn" }]);
+  });
 });

@@ -3,6 +3,7 @@ import type { Sampler } from "../../../common/tracing/sampler.ts";
 import { parseTraceparent, type TraceParent } from "../../../common/tracing/traceparent.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { CallTrace, type CallTraceDeps, type TraceEnd } from "./call-trace.ts";
+import type { TracedContent } from "./messages.ts";
 
 const TRACE_ID_BYTES = 16;
 /** As nginx says it: the client left before its answer. */
@@ -40,12 +41,12 @@ export class Tracing {
     return trace;
   }
 
-  /** A call has its row, which names the trace for the settlement. */
-  settling(log: UsageLog): void {
+  /** A call has its row, which names the trace for the settlement; `content` if its organization agreed. */
+  settling(log: UsageLog, content?: TracedContent): void {
     const trace = this.#traces.get(log.callId);
     if (!trace) return;
     log.traceparent = trace.settlementParent;
-    trace.settling(log);
+    trace.settling(log, content);
     this.#forget(log.callId, trace);
   }
 
