@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { callContentRecord } from "../../../gateway-edge/schemas/platform/contents.ts";
 import type * as proof from "../../../gateway-edge/schemas/platform/proof.ts";
 import type { storageAnswer } from "../../../gateway-edge/schemas/platform/storage.ts";
 import type { StrategyRecord } from "../../../gateway-edge/schemas/platform/strategies.ts";
@@ -32,6 +33,7 @@ export type Model = RecordOf<typeof records.modelRecord>;
 export type AdminModel = RecordOf<typeof records.adminModelRecord>;
 export type Quota = RecordOf<typeof records.quotaRecord>;
 export type Storage = RecordOf<typeof storageAnswer>["storage"];
+export type CallContent = RecordOf<typeof callContentRecord>;
 export type UsageLog = RecordOf<typeof records.usageLogRecord>;
 export type UsageBucket = RecordOf<typeof records.usageBucketRecord>;
 export type Totals = RecordOf<typeof records.totalsRecord>;

@@ -1,6 +1,7 @@
 import { Autocomplete, Button, SimpleGrid, Skeleton, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import { call } from "../api/client.ts";
 import { meQuery } from "../api/queries.ts";
 import type { Organization } from "../api/types.ts";
@@ -13,6 +14,8 @@ import { count } from "../format/text.ts";
 import { OrganizationList } from "./organization/organization-list.tsx";
 import { Storage } from "./organization/storage.tsx";
 import { Webhooks } from "./organization/webhooks.tsx";
+
+const ContentSetting = lazy(async () => ({ default: (await import("./organization/content-setting.tsx")).ContentSetting }));
 
 export function Screen() {
   const { data: me } = useQuery(meQuery);
@@ -30,6 +33,11 @@ export function Screen() {
           <OrganizationList />
         </Card>
         <Storage />
+        <Card title="Prompts and answers" about="For debugging calls in the log. Off unless you turn it on; a key can differ.">
+          <Suspense fallback={<Skeleton height={120} />}>
+            {organization ? <ContentSetting organization={organization} key={organization.id} /> : <Skeleton height={120} />}
+          </Suspense>
+        </Card>
       </SimpleGrid>
       <Webhooks />
     </Page>

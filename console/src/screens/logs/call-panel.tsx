@@ -2,6 +2,7 @@ import { Badge, Button, Drawer, Group, Skeleton, Stack, Text, Title } from "@man
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
 import { get } from "../../api/client.ts";
 import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
@@ -12,6 +13,8 @@ import { searchOf } from "../../components/use-address.ts";
 import { useHasScreen } from "../../components/use-has-screen.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallSteps } from "./call-steps.tsx";
+
+const CallContent = lazy(async () => ({ default: (await import("./call-content.tsx")).CallContent }));
 
 /** Details of one call: its steps and a curl command to repeat it. */
 export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) {
@@ -63,6 +66,7 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
         ))}
       </div>
       <CallSteps log={log} signed={signed} />
+      {log.status !== "refused" && <ContentOnRequest id={log.id} key={log.id} />}
       <Title order={3} size="h6">
         Repeat this call
       </Title>
@@ -76,6 +80,26 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
           leftSection={<IconPlayerPlay size={16} aria-hidden />}
         >
           Open in playground
+        </Button>
+      )}
+    </>
+  );
+}
+
+function ContentOnRequest({ id }: { id: string }) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <>
+      <Title order={3} size="h6">
+        Prompt and answer
+      </Title>
+      {isShown ? (
+        <Suspense fallback={<Skeleton height={120} />}>
+          <CallContent id={id} />
+        </Suspense>
+      ) : (
+        <Button variant="light" onClick={() => setShown(true)}>
+          Show prompt and answer
         </Button>
       )}
     </>
