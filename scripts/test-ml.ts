@@ -1,4 +1,4 @@
-/** `make test-ml`: tests with heavy Python packages (torch, flwr, scikit-learn, transformers, peft), in a Python of their own that is made once in .cache. */
+/** `make test-ml`: tests with heavy Python packages (torch, flwr, scikit-learn, transformers, peft, mlflow), in a Python of their own that is made once in .cache. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -9,7 +9,7 @@ const python = join(folder, "bin/python");
 /** Their versions are part of the tests. flwr's extra `simulation` is the ray that its simulation runs on. */
 const PACKAGES = {
   ...{ "flwr[simulation]": "1.41.0", "scikit-learn": "1.9.1", numpy: "2.4.6", pytest: "9.2.0" },
-  ...{ transformers: "5.22.2", peft: "0.21.2" },
+  ...{ transformers: "5.22.2", peft: "0.21.2", mlflow: "3.17.2" },
 };
 const TORCH = "2.15.0";
 /** PyPI's torch for Linux brings CUDA's libraries, gigabytes of them; this index has builds without. */

@@ -1,9 +1,12 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { federationWhen, mlEnvironment, startPythonParticipant } from "../helpers/federations.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 
 // Unmodified Flower apps in federations of ours: `make test-ml` makes the Python with flwr, torch and scikit-learn that this needs.
+const run = promisify(execFile);
 const python = process.env["ML_PYTHON"];
 const withPython = python === undefined ? test.skip : test;
 const WHY = python === undefined ? " (ML_PYTHON names no Python with flwr, torch and scikit-learn; `make test-ml` makes one)" : "";
@@ -20,6 +23,26 @@ beforeAll(async () => {
 afterAll(async () => {
   await system?.stop();
 });
+
+/** Prints the state and the curves of a run, as MLflow has them. */
+const CURVES = `import json, sys
+from mlflow.tracking import MlflowClient
+client = MlflowClient(tracking_uri=sys.argv[1])
+run = client.get_run(sys.argv[2])
+curves = {name: [[metric.step, metric.value] for metric in client.get_metric_history(sys.argv[2], name)] for name in run.data.metrics}
+print(json.dumps({"status": run.info.status, "params": run.data.params, "curves": curves}))`;
+
+async function exportedCurves(id: string): Promise<ReturnType<typeof JSON.parse>> {
+  const store = `sqlite:///${join(system.folder, "mlflow.db")}`;
+  const source = join(import.meta.dirname, "../../sdk/python/src");
+  const env = { ...process.env, ...mlEnvironment(system.folder), PYTHONPATH: source, GW_TOKEN: tenant.token, GW_API_URL: system.url };
+  const python3 = async (...args: string[]) => (await run(python as string, args, { env, timeout: MAX_MS })).stdout;
+  const send = () => python3("-m", "tributary_participant.mlflow", id, "--tracking-uri", store);
+  const [first, second] = [await send(), await send()];
+  // The second export finds the run of the first, and adds nothing to its curves.
+  expect(second).toBe(first);
+  return JSON.parse(await python3("-c", CURVES, store, first.replace("run ", "").trim()));
+}
 
 const APPS = [
   { name: "scikit-learn", folder: "flower_sklearn", rounds: 4, epochs: 5, learned: { name: "train_accuracy", above: 0.3 } },
@@ -63,6 +86,17 @@ withPython.each(APPS)(
         expect(metrics.evaluate.loss).toBeGreaterThan(0);
       }
     }
+    if (name !== "scikit-learn") return;
+    const { status, params, curves } = await exportedCurves(federation.id);
+    expect([status, params["strategy.name"]]).toEqual(["FINISHED", "fedavg"]);
+    const byRound = (of: (round: (typeof rounds.data)[0]) => number) =>
+      rounds.data.map((entry: { round: number }) => [entry.round, of(entry)]);
+    expect(curves["accuracy"]).toEqual(byRound(({ accuracy }) => accuracy));
+    expect(curves["evaluate/loss"]).toEqual(byRound(({ metrics }) => metrics.evaluate.loss));
+    const [{ participantId }] = rounds.data[0].participants;
+    const own = ({ participants: results }: { participants: { participantId: string }[] }) =>
+      results.find((entry) => entry.participantId === participantId) as unknown as { metrics: { train: Record<string, number> } };
+    expect(curves[`${participantId}/train/${learned.name}`]).toEqual(byRound((entry) => own(entry).metrics.train[learned.name] as number));
   },
-  MAX_MS + 30_000,
+  2 * MAX_MS,
 );
