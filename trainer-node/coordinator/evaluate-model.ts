@@ -24,13 +24,20 @@ const REASON_BYTES = 512 * 1024;
 const REASON_LENGTH_MAX = 500;
 
 /** Evaluates a model on held-out data, or on the data of all participants, weighted by the number of samples. */
-export async function evaluateModel(run: Evaluator, model: string, name: string): Promise<ModelEvaluation> {
+export async function evaluateModel(given: Evaluator, model: string, name: string, clients?: number): Promise<ModelEvaluation> {
+  const run = clients === undefined ? given : withClients(given, clients);
   const evaluations = await evaluationsOf(run, model, name);
   const done = evaluations.filter(({ state }) => state === "done");
   const { accuracy, loss } = meanMetrics(done) as { accuracy?: number; loss?: number };
   // A mean over some of the participants would not be the loss of the model.
   const hasLoss = done.every(({ metrics }) => metrics["loss"] !== undefined);
   return { accuracy, loss: hasLoss ? loss : undefined, evaluations };
+}
+
+/** Sums over participants need their number, which parameters alone do not show. */
+function withClients(run: Evaluator, clients: number): Evaluator {
+  const { settings } = run;
+  return { ...run, settings: { ...settings, task: { ...settings.task, config: { clients, ...settings.task.config } } } };
 }
 
 async function evaluationsOf(run: Evaluator, model: string, name: string): Promise<RoundEvaluation[]> {

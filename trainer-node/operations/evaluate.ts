@@ -13,12 +13,12 @@ export function evaluate(value: object, context: OperationContext): OperationAns
   const data = readDataset(body.dataset, { split: "test", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
   const { learner, format } = startingModel(body, data, { ...context, seed });
   context.onProgress(STARTED);
-  const { accuracy, loss } = learner.score(data);
+  const { accuracy, loss, metrics } = learner.score(data);
   return {
     fields: {
       accuracy,
       num_samples: rowsOf(data),
-      metrics: { loss, duration_ms: context.monotonicMs() - startedMs },
+      metrics: { loss, ...metrics, duration_ms: context.monotonicMs() - startedMs },
       format,
       // The seed is reported only if it influenced the answer.
       ...(body.parameters || body.parameters_ref ? {} : { seed }),

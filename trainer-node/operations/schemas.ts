@@ -43,6 +43,8 @@ export const NOISE_NEEDS_BOUND = {
   message: "requires a clip_norm above 0: without a bound on the update, noise does not hide it",
 };
 
+const pair = z.tuple([z.number(), z.number()]);
+
 const settings = z.object({
   task: z.enum(TASK_NAMES as [string, ...string[]], `must be one of: ${TASK_NAMES.join(", ")}`).default("softmax"),
   epochs: z.int().min(1).max(1000).default(1),
@@ -73,6 +75,12 @@ const settings = z.object({
     .optional(),
   dimensions: z.int().min(1).max(1024).optional(),
   context: z.int().min(1).max(256).optional(),
+  bounds: z.union([pair, z.array(pair).min(1)], "must be [low, high], or a list of such pairs").optional(),
+  columns: z.array(z.int().min(0)).min(1).max(10_000).optional(),
+  bins: z.int().min(1).max(1000).optional(),
+  rows_max: z.number().positive().optional(),
+  /** Number of updates whose mean the parameters are; from the coordinator. */
+  clients: z.int().min(1).optional(),
 });
 const config = settings
   .refine(isNoiseBounded, NOISE_NEEDS_BOUND)

@@ -2,9 +2,10 @@ import { decodeParameters, encodePieces, type Format } from "../codec/parameters
 import { addNoise } from "../compute/add-noise.ts";
 import { clipUpdate } from "../compute/clip-update.ts";
 import { type Controls, openControls } from "../compute/control-variates.ts";
-import { rowsOf } from "../compute/datasets/rows.ts";
+import { type RowsData, rowsOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { findTask } from "../compute/tasks/registry.ts";
+import type { Learner } from "../compute/tasks/task.ts";
 import type { Tensor } from "../compute/tensor.ts";
 import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
@@ -33,12 +34,12 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
   const parameters = encodePieces([...update, ...(control?.change ?? [])], format);
   // Exact metrics of the model without noise would reveal what the noise hides.
-  const figures = deviation > 0 ? { noise_deviation: deviation } : { ...lossBefore, ...learner.score(data) };
+  const figures = deviation > 0 ? { noise_deviation: deviation } : { ...lossBefore, ...scoreOf(learner, data) };
   return {
     parameters,
     state: ownState(control, body.config.scaffold),
     fields: {
-      num_samples: rowsOf(data),
+      ...(findTask(body.config.task).sums ? {} : { num_samples: rowsOf(data) }),
       metrics: { ...figures, duration_ms: context.monotonicMs() - startedMs },
       sha256: sha256(parameters),
       format,
@@ -60,6 +61,12 @@ function givenControls(
     });
   if (own.length > 0) return { server: controls, own };
   return { server: controls, own: state ? decodeParameters(state).tensors : [] };
+}
+
+/** Metrics of the trained model. */
+function scoreOf(learner: Learner, data: RowsData): object {
+  const { metrics, ...score } = learner.score(data);
+  return { ...score, ...metrics };
 }
 
 /** This participant's own control variate, unless the caller sums its changes. */

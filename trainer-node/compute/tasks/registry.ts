@@ -4,6 +4,7 @@ import { linearTask } from "./linear.ts";
 import { logisticTask } from "./logistic.ts";
 import { mlpTask } from "./mlp.ts";
 import { softmaxTask } from "./softmax-task.ts";
+import { statisticsTask } from "./statistics.ts";
 import type { Task } from "./task.ts";
 import { textClassifierTask, textEmbeddingTask } from "./text.ts";
 
@@ -11,6 +12,7 @@ import { textClassifierTask, textEmbeddingTask } from "./text.ts";
 export const TASKS: readonly Task[] = [
   ...[softmaxTask, linearTask, logisticTask, mlpTask, cnnTask],
   ...[textClassifierTask, textEmbeddingTask, byteModelTask],
+  statisticsTask,
 ];
 
 /** The names of all tasks. */

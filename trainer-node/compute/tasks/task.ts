@@ -12,6 +12,8 @@ export interface Task {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** The meaning of `accuracy` for this task. */
   readonly accuracy: string;
+  /** Its tensors are sums over the rows, so that every participant weighs the same, however many rows it has. */
+  readonly sums?: true;
   /** Opens a model from the tensors of the request, or a new one for the data. */
   open(start: TaskStart): Learner;
 }
@@ -34,6 +36,11 @@ export interface TaskOptions {
   readonly buckets?: number | undefined;
   readonly dimensions?: number | undefined;
   readonly context?: number | undefined;
+  readonly bounds?: readonly [number, number] | readonly (readonly [number, number])[] | undefined;
+  readonly columns?: readonly number[] | undefined;
+  readonly bins?: number | undefined;
+  readonly rows_max?: number | undefined;
+  readonly clients?: number | undefined;
 }
 
 /** The settings of a training. */
@@ -59,7 +66,10 @@ export interface Progress {
 /** The result of an evaluation. */
 export interface Score {
   readonly accuracy: number;
-  readonly loss: number;
+  /** Undefined for a task without training. */
+  readonly loss: number | undefined;
+  /** Further numbers of a task. */
+  readonly metrics?: Readonly<Record<string, number>>;
 }
 
 /** An open model. */
