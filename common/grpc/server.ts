@@ -13,6 +13,7 @@ import {
 import { type AppError, asAppError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { toGrpcStatus, toRefusal } from "./status.ts";
+import { widenServerWindows } from "./wide-windows.ts";
 
 /** A call as its admission sees it. */
 export type IncomingCall = Pick<ServerUnaryCall<unknown, unknown>, "metadata" | "getAuthContext">;
@@ -97,6 +98,7 @@ export type ServiceHandlers<Definition> = { [Method in keyof Definition]: UnaryH
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 export function createGrpcServer(): Server {
+  widenServerWindows();
   return new Server({
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
     "grpc.max_send_message_length": MESSAGE_BYTES_MAX,

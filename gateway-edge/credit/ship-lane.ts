@@ -7,7 +7,7 @@ import type { Settlement } from "./journal/final-record.ts";
 export interface LaneDeps {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The next finals of this lane, at most `BATCH_MAX`. */
+  /** The next finals of this lane, at most `BATCH_MAX`, or `LATE_BATCH_MAX` if as many wait. */
   take(lane: Lane): readonly Settlement[];
   /** How many finals wait for this lane. */
   waiting(lane: Lane): number;
@@ -20,6 +20,8 @@ export interface LaneDeps {
 }
 
 export const BATCH_MAX = 400;
+/** A lane that has fallen behind sends more at once: a busy edge sends and hears of one batch in a few turns of its event loop. */
+export const LATE_BATCH_MAX = 1_600;
 /**
  * While calls end one after another, each batch waits this long to fill up: a batch costs much the same with one call or fifty. A caller
  * that waits for the ledger ends the wait.

@@ -71,6 +71,27 @@ test("under a steady load what ends while a batch is on its way waits for compan
   expect(journal.pending()).toBe(0);
 });
 
+test("a shipper that fell behind sends larger batches until it has caught up", async () => {
+  const batches: number[] = [];
+  let answer = () => {};
+  const { shipper, end } = await openShipper(async ({ settlements }) => {
+    batches.push(settlements.length);
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return { settled: BigInt(settlements.length), repeatedBefore: 0n };
+  });
+  await end(1);
+  await end(4_000);
+  for (let batch = 0; batch < 4; batch++) {
+    answer();
+    await settleWork();
+  }
+  expect(batches).toEqual([1, 1_600, 1_600, 400, 400]);
+  answer();
+  await shipper.idle();
+});
+
 test("an edge ends the leases of its own certificate and of the time before there were certificates, not those of others", async () => {
   const ended: string[][] = [];
   const { end } = await openShipper(

@@ -6,7 +6,7 @@ import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts"
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Settlement } from "./journal/final-record.ts";
 import type { Journal } from "./journal/journal.ts";
-import { BATCH_MAX, Lane, type LaneDeps } from "./ship-lane.ts";
+import { BATCH_MAX, LATE_BATCH_MAX, Lane, type LaneDeps } from "./ship-lane.ts";
 
 /** Which control plane an organization's calls go to, where there are several. */
 export interface Division {
@@ -192,7 +192,8 @@ export class Shipper {
 
   #take(lane: Lane): readonly Settlement[] {
     this.#divide();
-    return this.#isDivided ? lane.queue.splice(0, BATCH_MAX) : this.#read(BATCH_MAX);
+    const count = this.#laneDeps.waiting(lane) >= LATE_BATCH_MAX ? LATE_BATCH_MAX : BATCH_MAX;
+    return this.#isDivided ? lane.queue.splice(0, count) : this.#read(count);
   }
 
   #keep(lane: Lane, batch: readonly Settlement[]): readonly Settlement[] {
