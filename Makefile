@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-store bench-smoke bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,9 @@ check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 
 bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails above the guard
 	node scripts/bench-smoke.ts
+
+bench-overload: generate ## more callers than an edge can serve: goodput, refusals, unsettled calls and memory; CALLERS=64,1000 SECONDS=30
+	node scripts/bench-overload.ts
 
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts

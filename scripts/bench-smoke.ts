@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { Pool } from "undici";
 import { type ServiceProcess, startProcess } from "../test/helpers/processes.ts";
 import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
+import { benchConfig } from "./bench/config-text.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 
 /** The target ratio. CI sets a wider one, because its machine has other load. */
@@ -31,7 +32,7 @@ const start = async (entry: string, env: Record<string, string> = {}) => {
 const upstream = await start("scripts/bench/upstream.ts");
 const bare = await start("scripts/bench/bare-proxy.ts", { UPSTREAM: upstream.url });
 const config = join(folder, "config.yaml");
-writeFileSync(config, configText(upstream.url));
+writeFileSync(config, benchConfig(upstream.url));
 const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" } });
 try {
   const [edges, controlPlane] = [system.edges.map(({ pid }) => pid), system.controlPlane.pid];
@@ -97,18 +98,4 @@ async function load(url: string, stream: boolean, calls: number): Promise<void> 
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   await pool.close();
-}
-
-function configText(url: string): string {
-  return [
-    "model_list:",
-    "  - model_name: bench",
-    "    litellm_params:",
-    "      model: openai/bench",
-    `      api_base: ${url}/v1`,
-    "      api_key: bench",
-    "      input_cost_per_token: 0.0000001",
-    "      output_cost_per_token: 0.0000002",
-    "",
-  ].join("\n");
 }

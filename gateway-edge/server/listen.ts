@@ -14,6 +14,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
+/** Connections that wait to be accepted. With 511, as Node has it, thousands that come at once wait for seconds until they are sent again. */
+const BACKLOG = 8192;
 
 /** Where to listen, and what sees the requests. */
 export interface ListenOptions {
@@ -64,7 +66,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host: options.host, port: options.port, reusePort: options.reusePort }, resolve);
+    server.listen({ host: options.host, port: options.port, reusePort: options.reusePort, backlog: BACKLOG }, resolve);
   });
   const stop: Listener["stop"] = (drain) => {
     isStopping = true;

@@ -17,6 +17,8 @@ export interface SystemOptions {
   edges?: number;
   /** Additional Node flags of the control plane, such as a module to preload. */
   controlPlaneFlags?: readonly string[];
+  /** Further settings of the edges alone. */
+  edgeEnv?: Readonly<Record<string, string>>;
   /** Prefix of an edge's command; see startProcess. */
   edgeLauncher?: (journalFolder: string) => readonly string[];
 }
@@ -113,7 +115,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
   let controlPlane = await startControlPlane();
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {
-      more: { EDGE_INDEX: String(index) },
+      more: { ...options.edgeEnv, EDGE_INDEX: String(index) },
       nodeFlags: SERVICE_NODE_FLAGS,
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
