@@ -64,8 +64,15 @@ export class Leases {
     }
   }
 
-  /** Requests of a slot that this control plane does not own, or just lost, are refused with `NotOwner`; the others are granted. */
+  /** In one commit; where a transaction may not write all slots, in one for each slot, at the same time. */
   async #grantAll(inputs: readonly LeaseInput[]): Promise<Outcome<LeaseGrant>[]> {
+    const { store } = this.#options;
+    if (store.slotsPerTransaction === store.slots) return this.#grantTogether(inputs);
+    return inSlots(inputs, store.slots, (ofSlot) => this.#grantTogether(ofSlot));
+  }
+
+  /** Requests of a slot that this control plane does not own, or just lost, are refused with `NotOwner`; the others are granted. */
+  async #grantTogether(inputs: readonly LeaseInput[]): Promise<Outcome<LeaseGrant>[]> {
     const { store } = this.#options;
     const slots = inputs.map(({ organizationId }) => slotOf(organizationId, store.slots));
     const lost = new Set(slots.filter((slot) => !store.owns(slot)));
@@ -105,6 +112,24 @@ export class Leases {
     const { generation, granted } = lease ?? NO_LEASE;
     return { generation, granted, lifeMs: LEASE_USE_MS, isStrict: this.#options.policy === "strict", isBlocked: balance < 0n };
   }
+}
+
+/** The outcomes of requests that are answered slot by slot, in their order. A slot that fails is not the failure of another. */
+async function inSlots(
+  inputs: readonly LeaseInput[],
+  slots: number,
+  grant: (ofSlot: readonly LeaseInput[]) => Promise<Outcome<LeaseGrant>[]>,
+): Promise<Outcome<LeaseGrant>[]> {
+  const bySlot = [...Map.groupBy(inputs, ({ organizationId }) => slotOf(organizationId, slots)).values()];
+  const answers = await Promise.allSettled(bySlot.map(grant));
+  const outcomes = new Map<LeaseInput, Outcome<LeaseGrant>>();
+  for (const [group, answer] of answers.entries()) {
+    bySlot[group]?.forEach((input, position) => {
+      const outcome = answer.status === "fulfilled" ? answer.value[position] : { error: answer.reason as unknown };
+      if (outcome) outcomes.set(input, outcome);
+    });
+  }
+  return inputs.map((input) => outcomes.get(input) ?? { error: new Error("a slot has no outcome for one of its requests") });
 }
 
 /** The call got no credit, the organization is not blocked, and credit held elsewhere may have been returned. */

@@ -5,21 +5,13 @@ import type { Logger } from "../../common/logger.ts";
 import { slotOf } from "../../common/slots.ts";
 import { NotOwner } from "../domain/not-owner.ts";
 import type { Lease, UsageRow } from "../domain/records.ts";
-import { slotScope } from "../stores/scopes.ts";
+import { perTransaction } from "../stores/record-slots.ts";
+import { scopesOf, slotScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { endLeases, leaseId, leasesOfEdges, settleLease } from "../writes/leases.ts";
 import { auditMismatches, type SettleOutcome, settleCalls } from "../writes/settle.ts";
+import { type LeaseReport, type Report, settleInParts } from "./report-parts.ts";
 import type { Reservations } from "./reservations.ts";
-
-/** The leases under which an edge made the calls it reports, and the credit it returns. */
-export interface LeaseReport {
-  edgeId: string;
-  /** By call id. Calls that are missing here were reserved one by one. */
-  generations: ReadonlyMap<string, number>;
-  returns: readonly { organizationId: string; generation: number; released: bigint }[];
-  /** Edges that are dead and whose calls have all been reported. */
-  endedEdges: readonly string[];
-}
 
 interface Waiting {
   rows: readonly UsageRow[];
@@ -55,6 +47,11 @@ export class Settler {
     if (this.#queuedRows + rows.length > QUEUE_ROWS_MAX) {
       throw new AppError("UNAVAILABLE", "Too many settlements are waiting. Try again shortly.", { retryAfterSeconds: 1 });
     }
+    if (this.#store.slotsPerTransaction === this.#store.slots) return this.#enqueue({ rows, lease });
+    return settleInParts({ rows, lease }, this.#store.slots, (part) => this.#enqueue(part));
+  }
+
+  #enqueue({ rows, lease }: Report): Promise<SettleOutcome> {
     const slots = slotsOf(this.#store, rows, lease);
     const settled = new Promise<SettleOutcome>((resolve, reject) => void this.#queue.push({ rows, slots, lease, resolve, reject }));
     this.#queuedRows += rows.length;
@@ -80,7 +77,7 @@ export class Settler {
     // Reports of other edges that arrive in the same turn join the first transaction.
     await nextTurn();
     while (this.#queue.length > 0) {
-      await this.#settleBatch(this.#takeBatch());
+      await Promise.all(this.#takeBatches().map((batch) => this.#settleBatch(batch)));
       // The embedded store commits without yielding to the event loop; key look-ups and log-ins run here.
       await nextTurn();
     }
@@ -104,16 +101,27 @@ export class Settler {
     }
   }
 
-  #takeBatch(): Waiting[] {
+  /** One batch; where a transaction may not write all slots, one for each slot, which are settled at the same time. */
+  #takeBatches(): Waiting[][] {
+    const { slots, slotsPerTransaction } = this.#store;
+    if (slotsPerTransaction === slots) return [this.#takeBatch(this.#queue)];
+    const bySlot = Map.groupBy(this.#queue, (waiting) => waiting.slots.values().next().value);
+    return [...bySlot.values()].map((ofSlot) => this.#takeBatch(ofSlot));
+  }
+
+  #takeBatch(from: readonly Waiting[]): Waiting[] {
     let rows = 0;
     let count = 0;
-    for (const waiting of this.#queue) {
+    for (const waiting of from) {
       if (count > 0 && rows + waiting.rows.length > this.#store.rowsPerTransaction) break;
       rows += waiting.rows.length;
       count++;
     }
     this.#queuedRows -= rows;
-    return this.#queue.splice(0, count);
+    const batch = from.slice(0, count);
+    const taken = new Set(batch);
+    this.#queue = this.#queue.filter((waiting) => !taken.has(waiting));
+    return batch;
   }
 
   /** Leases of dead edges in the slots of this control plane. Other owners end theirs, or they expire. */
@@ -128,7 +136,7 @@ export class Settler {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
-    const ended = await this.#endedLeases(batch);
+    const [ended = [], ...endedLater] = perTransaction(this.#store, "leases", await this.#endedLeases(batch));
     const slots = new Set([...batch.flatMap((waiting) => [...waiting.slots]), ...ended.map((lease) => this.#slotOf(lease))]);
     const outcomes = await this.#store.transaction([...slots].map(slotScope), async (tx) => {
       const results: SettleOutcome[] = [];
@@ -142,6 +150,9 @@ export class Settler {
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
       return results;
     });
+    for (const leases of endedLater) {
+      await this.#store.transaction(scopesOf("leases", leases, this.#store.slots), (tx) => endLeases(tx, leases, this.#clock.now()));
+    }
     const mismatches = outcomes.flatMap(({ refused }) => refused);
     this.#count(outcomes[0], mismatches.length);
     if (mismatches.length > 0) await this.#store.transaction("audit", (tx) => auditMismatches(tx, mismatches, this.#clock.now()));

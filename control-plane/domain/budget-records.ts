@@ -15,6 +15,8 @@ export type BudgetKind = "key" | "team" | "user" | "organization" | "model";
 export interface BudgetUse {
   /** `kind:id` */
   id: string;
+  /** Of a key or team; absent in records of older releases. Users and models have calls of several organizations. */
+  organizationId?: string;
   period?: BudgetPeriod;
   /** Start of the period that `spend` belongs to. */
   startsAt: number;

@@ -155,6 +155,8 @@ export interface ApiKey extends RateLimits, Budget, ContentSetting {
 export interface KeyUse {
   /** The key's id. */
   id: string;
+  /** Of the key; absent in records that no call was added to since releases that did not write it. */
+  organizationId?: string;
   spend: bigint;
   lastUsedAt: number;
 }
@@ -484,6 +486,8 @@ export interface StorageUse {
 /** Background work that was charged. Repeating it after a crash costs nothing. */
 export interface PaidWork {
   id: string;
+  /** Absent in records of older releases. */
+  organizationId?: string;
   callId: string;
   expiresAt: number;
 }

@@ -1,4 +1,5 @@
 import { collect } from "../stores/page.ts";
+import { perTransaction } from "../stores/record-slots.ts";
 import { isOwn, scopeOf, scopesOf } from "../stores/scopes.ts";
 import type { Range, Store, Transaction } from "../stores/store.ts";
 
@@ -50,9 +51,11 @@ export async function removeWhile<Name extends Expiring | "feed">(
     const records = await collect(store.scan(collection, { ...range, limit }));
     const own = records.filter((record) => isOwn(store, scopeOf(collection, record, store.slots)));
     if (own.length === 0) return;
-    await store.transaction(scopesOf(collection, own, store.slots), async (tx) => {
-      for (const { id } of own) await remove(tx, id as never);
-    });
+    for (const batch of perTransaction(store, collection, own)) {
+      await store.transaction(scopesOf(collection, batch, store.slots), async (tx) => {
+        for (const { id } of batch) await remove(tx, id as never);
+      });
+    }
     if (records.length < limit) return;
   }
 }

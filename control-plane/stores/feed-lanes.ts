@@ -23,6 +23,11 @@ export function laneOfScope(scope: Scope): number | undefined {
   return index < 0 ? undefined : index + 1;
 }
 
+/** The slot whose changes are in a lane; undefined for the lanes of shared scopes. */
+export function slotOfLane(lane: number): number | undefined {
+  return lane < FIRST_SLOT_LANE ? undefined : lane - FIRST_SLOT_LANE;
+}
+
 /** The newest revision of the lane of a counter. */
 export function newestOf({ id, value }: Counter): number {
   const lane = id === SERIES ? 0 : laneOfScope(id.slice(SERIES.length + 1) as Scope);

@@ -22,6 +22,11 @@ export interface Store extends Reader {
   owns(slot: number): boolean;
   /** The rows of the planes that share the store; undefined for a store of one process. */
   readonly ownership: OwnershipRows | undefined;
+  /**
+   * How many slots one transaction may name: 1 where slots are on different machines, so that no transaction is committed by two of them.
+   * A transaction of more is refused, except one of the scope `every`.
+   */
+  readonly slotsPerTransaction: number;
   /** How many new records one transaction should write at most, because other transactions wait for it. */
   readonly rowsPerTransaction: number;
   /** Calls the listener soon after any control plane may have appended to the feed. Returns the function that unsubscribes. */

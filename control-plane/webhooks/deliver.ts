@@ -1,6 +1,7 @@
 import { type AttemptOutcome, afterAttempt } from "../domain/delivery.ts";
 import type { Delivery } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
+import { perTransaction } from "../stores/record-slots.ts";
 import { signedHeaders } from "./sign.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random" | "logger" | "secrets" | "mailer" | "sendWebhook" | "config">;
@@ -22,16 +23,8 @@ export class Deliverer {
 
   /** Starts all due deliveries without waiting for them. */
   async begin(): Promise<void> {
-    for (const delivery of await this.#claim(await this.#choose())) {
-      const attempt = this.#try(delivery)
-        .catch((error: unknown) =>
-          this.#deps.logger.warn(
-            { deliveryId: delivery.id, error: String(error) },
-            "a delivery attempt was not recorded; it is retried when its claim expires",
-          ),
-        )
-        .finally(() => this.#underWay.delete(attempt));
-      this.#underWay.set(attempt, delivery.organizationId);
+    for (const due of perTransaction(this.#deps.store, "deliveries", await this.#choose())) {
+      for (const delivery of await this.#claim(due)) this.#start(delivery);
     }
   }
 
@@ -39,23 +32,35 @@ export class Deliverer {
     await Promise.all(this.#underWay.keys());
   }
 
-  async #choose(): Promise<string[]> {
+  #start(delivery: Delivery): void {
+    const attempt = this.#try(delivery)
+      .catch((error: unknown) =>
+        this.#deps.logger.warn(
+          { deliveryId: delivery.id, error: String(error) },
+          "a delivery attempt was not recorded; it is retried when its claim expires",
+        ),
+      )
+      .finally(() => this.#underWay.delete(attempt));
+    this.#underWay.set(attempt, delivery.organizationId);
+  }
+
+  async #choose(): Promise<Delivery[]> {
     const { store, clock } = this.#deps;
     const counts = new Map<string, number>();
     for (const organizationId of this.#underWay.values()) counts.set(organizationId, (counts.get(organizationId) ?? 0) + 1);
-    const chosen: string[] = [];
-    for await (const { id, organizationId } of store.scan("deliveries", { index: "byDue", before: clock.now() + 1, limit: SCANNED_MAX })) {
+    const chosen: Delivery[] = [];
+    for await (const delivery of store.scan("deliveries", { index: "byDue", before: clock.now() + 1, limit: SCANNED_MAX })) {
       if (this.#underWay.size + chosen.length >= ATTEMPTS_MAX) break;
-      const count = counts.get(organizationId) ?? 0;
+      const count = counts.get(delivery.organizationId) ?? 0;
       if (count >= ATTEMPTS_PER_ORGANIZATION_MAX) continue;
-      counts.set(organizationId, count + 1);
-      chosen.push(id);
+      counts.set(delivery.organizationId, count + 1);
+      chosen.push(delivery);
     }
     return chosen;
   }
 
-  async #claim(ids: readonly string[]): Promise<Delivery[]> {
-    if (ids.length === 0) return [];
+  async #claim(due: readonly Delivery[]): Promise<Delivery[]> {
+    const ids = due.map(({ id }) => id);
     return this.#deps.store.transaction([], async (tx) => {
       const now = this.#deps.clock.now();
       const claimed: Delivery[] = [];

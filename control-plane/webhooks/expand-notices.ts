@@ -3,6 +3,7 @@ import { manages } from "../domain/permissions.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
+import { perTransaction } from "../stores/record-slots.ts";
 import type { Reader } from "../stores/store.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random">;
@@ -16,19 +17,23 @@ export async function expandNotices(deps: Deps): Promise<void> {
   for (;;) {
     const waiting = await collect(deps.store.scan("notices", { limit: BATCH }));
     if (waiting.length === 0) return;
-    await deps.store.transaction([], async (tx) => {
-      // Read again: another control plane may have expanded it already.
-      for (const notice of await tx.getMany(
-        "notices",
-        waiting.map(({ id }) => id),
-      )) {
-        if (!notice) continue;
-        for (const delivery of await deliveriesOf(deps, tx, notice)) await tx.insert("deliveries", delivery);
-        await tx.remove("notices", notice.id);
-      }
-    });
+    for (const notices of perTransaction(deps.store, "notices", waiting)) await expand(deps, notices);
     if (waiting.length < BATCH) return;
   }
+}
+
+function expand(deps: Deps, notices: readonly Notice[]): Promise<void> {
+  return deps.store.transaction([], async (tx) => {
+    // Read again: another control plane may have expanded it already.
+    for (const notice of await tx.getMany(
+      "notices",
+      notices.map(({ id }) => id),
+    )) {
+      if (!notice) continue;
+      for (const delivery of await deliveriesOf(deps, tx, notice)) await tx.insert("deliveries", delivery);
+      await tx.remove("notices", notice.id);
+    }
+  });
 }
 
 /** A message to a webhook, due at once. `data` is JSON. */

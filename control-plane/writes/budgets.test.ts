@@ -27,7 +27,9 @@ test("without a budget a settlement counts nothing; a new daily budget begins wi
   expect(await useOf("team:team_1")).toBeUndefined();
   const daily: Budget = { maxBudget: 100n, budgetPeriod: "daily" };
   await set(team, {}, daily);
-  expect(await useOf("team:team_1")).toEqual({ id: "team:team_1", period: "daily", startsAt: 10 * DAY_MS, spend: 5n });
+  expect(await useOf("team:team_1")).toEqual({
+    ...{ id: "team:team_1", organizationId: "org_1", period: "daily", startsAt: 10 * DAY_MS, spend: 5n },
+  });
   await settle(7n);
   expect((await useOf("team:team_1"))?.spend).toBe(12n);
   // Another amount is the same budget; the count goes on.

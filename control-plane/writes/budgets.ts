@@ -31,7 +31,12 @@ export async function followBudget(
   const period = after.budgetPeriod;
   const startsAt = periodStart(period, now);
   const spend = period === undefined || subject.kind === "model" ? 0n : await spentSince(tx, subject, startsAt);
-  await tx.put("budgetUses", { id: name, startsAt, spend, ...(period === undefined ? {} : { period }) });
+  await tx.put("budgetUses", { id: name, startsAt, spend, ...organizationOf(subject), ...(period === undefined ? {} : { period }) });
+}
+
+/** The organization of a key or team. The name of an organization's budget has it, and users and models have calls of several. */
+function organizationOf({ kind, organizationIds: [organizationId] }: BudgetSubject): Pick<BudgetUse, "organizationId"> {
+  return organizationId !== undefined && (kind === "key" || kind === "team") ? { organizationId } : {};
 }
 
 /** Adds the cost of calls to every budget that applies to them; one read finds the existing budgets. */

@@ -104,7 +104,7 @@ async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: numb
     if (row.onceFor === undefined || row.cost === 0n) return row;
     if (paid.has(row.onceFor)) return { ...row, cost: 0n };
     paid.add(row.onceFor);
-    payers.push({ id: row.onceFor, callId: row.id, expiresAt: now + PAID_WORK_MS });
+    payers.push({ id: row.onceFor, organizationId: row.organizationId, callId: row.id, expiresAt: now + PAID_WORK_MS });
     return row;
   });
   tx.insertNew("paidWork", payers);
@@ -168,7 +168,7 @@ async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise
 async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const uses = new Map<string, KeyUse>();
   for (const row of rows) {
-    const use = uses.get(row.apiKeyId) ?? { id: row.apiKeyId, spend: 0n, lastUsedAt: 0 };
+    const use = uses.get(row.apiKeyId) ?? { id: row.apiKeyId, organizationId: row.organizationId, spend: 0n, lastUsedAt: 0 };
     use.spend += row.cost;
     use.lastUsedAt = Math.max(use.lastUsedAt, row.createdAt);
     uses.set(row.apiKeyId, use);
@@ -179,7 +179,7 @@ async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<vo
     const [use, before] = [uses.get(id), stored[index]];
     if (!use) continue;
     await tx.put("keyUses", {
-      id,
+      ...use,
       spend: (before?.spend ?? 0n) + use.spend,
       lastUsedAt: Math.max(before?.lastUsedAt ?? 0, use.lastUsedAt),
     });

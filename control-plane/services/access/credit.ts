@@ -8,8 +8,8 @@ import type {
   ReserveResponse,
   SettleRequest,
 } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { LeaseReport } from "../../credit/report-parts.ts";
 import type { Reserved, ReserveInput } from "../../credit/reservations.ts";
-import type { LeaseReport } from "../../credit/settler.ts";
 import { NotOwner } from "../../domain/not-owner.ts";
 import { requireOwner } from "../../slots/require-owner.ts";
 import type { ControlDeps } from "../deps.ts";

@@ -9,6 +9,7 @@ import {
 import { type CallContentRecord, contentExpiry, contentSettingOf } from "../../domain/call-contents.ts";
 import { effectiveRole, manages } from "../../domain/permissions.ts";
 import type { UsageRow } from "../../domain/records.ts";
+import { perTransaction } from "../../stores/record-slots.ts";
 import type { Reader } from "../../stores/store.ts";
 import { type Actor, requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -25,9 +26,9 @@ export function contentsHandlers(deps: ControlDeps): ServiceHandlers<typeof Cont
     async storeContents({ contents }) {
       const found = await Promise.all(contents.map((content) => recordOf(deps, content)));
       const records = found.filter((record) => record !== undefined);
-      if (records.length > 0) {
+      for (const batch of perTransaction(deps.store, "callContents", records)) {
         await deps.store.transaction([], async (tx) => {
-          for (const record of records) await tx.put("callContents", record);
+          for (const record of batch) await tx.put("callContents", record);
         });
       }
       return { stored: records.length, refused: contents.length - records.length };

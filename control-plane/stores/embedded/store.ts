@@ -44,6 +44,7 @@ export function openEmbeddedStore(folder: string, slots = 1): FileStore {
 class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly blobs: FolderBlobs;
   readonly slots: number;
+  readonly slotsPerTransaction: number;
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
   readonly #root: RootDatabase;
@@ -54,6 +55,7 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   constructor(root: RootDatabase, blobs: FolderBlobs, slots: number) {
     super(openTables(root));
     this.slots = slots;
+    this.slotsPerTransaction = slots;
     this.#root = root;
     this.blobs = blobs;
   }

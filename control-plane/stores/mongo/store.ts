@@ -76,6 +76,7 @@ class MongoStore extends GatheredReader implements Store {
   readonly blobs: Blobs;
   readonly ownership: OwnershipRows;
   readonly slots = 256;
+  readonly slotsPerTransaction = 256;
   // The event loop is free while the database works. A large batch shares the majority wait and the sums that many calls change.
   readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;

@@ -141,6 +141,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     },
     feedWithoutPrimary: () => undefined,
     onFeed: () => () => {},
+    slotsPerTransaction: slots,
     rowsPerTransaction: 400,
     blobs: NO_BLOBS,
     ping: async () => {},
