@@ -26,6 +26,7 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "control-plane/stores/mongo/driver-errors.ts": "the operator's database",
   "control-plane/stores/mongo/indexes.ts": "the operator's database",
   "control-plane/stores/mongo/quorum-feed.ts": "the operator's database",
+  "control-plane/stores/mongo/sharding.ts": "the operator's database",
   "control-plane/stores/mongo/store.ts": "the operator's database",
   "gateway-edge/calls/cache/redis-cache.ts": "the operator's Redis",
   "gateway-edge/server/http/realtime/realtime-upgrade.ts": "a server, which opens no connections",

@@ -3,8 +3,10 @@ import { NotOwner } from "../../domain/not-owner.ts";
 import { type CollectionName, indexesOf, indexValues } from "../collections.ts";
 import type { Place } from "../fence.ts";
 import type { Write } from "../overlay.ts";
-import { slotOfScope } from "../scopes.ts";
-import { type StoredDocument, toDocument } from "./documents.ts";
+import { type RecordSlots, SHARED_SLOT } from "../record-slots.ts";
+import { type Scope, slotOfScope } from "../scopes.ts";
+import { SLOT, type StoredDocument, toDocument } from "./documents.ts";
+import { refuseTaken } from "./taken-values.ts";
 
 /**
  * One document per scope that every transaction of the scope changes. Snapshot isolation alone allows write skew between two control planes;
@@ -13,8 +15,18 @@ import { type StoredDocument, toDocument } from "./documents.ts";
  */
 export const ORDER_COLLECTION = "transactionOrder";
 
+/** Where a transaction writes. */
+interface Target {
+  readonly database: Db;
+  readonly session: ClientSession;
+  readonly records: RecordSlots;
+  /** Whether collections are divided by slot among shards. */
+  readonly sharded: boolean;
+}
+
 interface OrderDocument {
   readonly _id: string;
+  readonly slot?: number;
   readonly number: bigint;
   readonly epoch?: number;
 }
@@ -24,26 +36,38 @@ interface OrderDocument {
  * another epoch by now.
  */
 export async function applyWrites(
-  database: Db,
-  session: ClientSession,
+  target: Target,
   { places, writes }: { places: readonly Place[]; writes: readonly Write[] },
 ): Promise<void> {
-  if (places.length > 0) await takeOrder(database.collection<OrderDocument>(ORDER_COLLECTION), session, places);
+  if (places.length > 0) await takeOrder(target, places);
   for (const [collection, ofCollection] of Map.groupBy(writes, (write) => write.collection)) {
-    await applyToCollection({ database, session, collection, writes: ofCollection });
+    await applyToCollection(target, collection, ofCollection);
   }
 }
 
+/** The filter of a scope's order document. On a sharded cluster it names the slot, without which a router can neither find nor insert it. */
+export function orderFilter(scope: Scope, sharded: boolean): { _id: string; [SLOT]?: number } {
+  return sharded ? { _id: scope, [SLOT]: slotOfOrder(scope) } : { _id: scope };
+}
+
+/** The slot of a scope's order document. */
+export function slotOfOrder(scope: Scope): number {
+  return slotOfScope(scope) ?? SHARED_SLOT;
+}
+
 /** In the same order in every transaction, so that two of them conflict at the first scope that they share. */
-async function takeOrder(order: Collection<OrderDocument>, session: ClientSession, places: readonly Place[]): Promise<void> {
+async function takeOrder({ database, session, sharded }: Target, places: readonly Place[]): Promise<void> {
+  const order = database.collection<OrderDocument>(ORDER_COLLECTION);
   const sorted = places.toSorted((left, right) => (left.scope < right.scope ? -1 : 1));
-  const update = { $inc: { number: 1n } };
   const result = await order.bulkWrite(
-    sorted.map(({ scope, epoch }) =>
-      epoch === undefined
-        ? { updateOne: { filter: { _id: scope }, update, upsert: true } }
-        : { updateOne: { filter: { _id: scope, epoch }, update } },
-    ),
+    sorted.map(({ scope, epoch }) => {
+      const filter = orderFilter(scope, sharded);
+      // A document of an older release has no slot yet.
+      const update = { $inc: { number: 1n }, ...(sharded ? {} : { $set: { [SLOT]: slotOfOrder(scope) } }) };
+      return epoch === undefined
+        ? { updateOne: { filter, update, upsert: true } }
+        : { updateOne: { filter: { ...filter, epoch }, update } };
+    }),
     { session, ordered: true },
   );
   if (result.matchedCount + result.upsertedCount < places.length) throw new NotOwner(await lostSlot(order, session, sorted));
@@ -57,37 +81,39 @@ async function lostSlot(order: Collection<OrderDocument>, session: ClientSession
   return (lost && slotOfScope(lost.scope)) ?? -1;
 }
 
-async function applyToCollection(batch: { database: Db; session: ClientSession; collection: CollectionName; writes: readonly Write[] }) {
-  const { removals, replacements, insertions } = plan(batch.collection, batch.writes);
-  const operations = [...removals, ...replacements, ...insertions];
-  const result = await batch.database.collection<StoredDocument>(batch.collection).bulkWrite(operations, {
-    session: batch.session,
-    ordered: true,
-  });
+async function applyToCollection(target: Target, collection: CollectionName, writes: readonly Write[]): Promise<void> {
+  const { session } = target;
+  const table = target.database.collection<StoredDocument>(collection);
+  if (target.sharded) await refuseTaken({ table, session, records: target.records, collection, writes });
+  const { removals, replacements, insertions } = plan(target, collection, writes);
+  const result = await table.bulkWrite([...removals, ...replacements, ...insertions], { session, ordered: true });
   const expected = [removals.length, replacements.length, insertions.length].join("/");
   const done = [result.deletedCount, result.matchedCount, result.insertedCount].join("/");
   // The records were read from the same snapshot, so a difference is a bug.
-  if (done !== expected) throw new Error(`${batch.collection}: removed/replaced/inserted ${done} instead of ${expected}`);
+  if (done !== expected) throw new Error(`${collection}: removed/replaced/inserted ${done} instead of ${expected}`);
 }
 
 type Operation = AnyBulkWriteOperation<StoredDocument>;
 
 /**
  * Removals come first, so that a unique value is free before another record takes it. A record whose unique value changes is removed and
- * inserted, so that even two records that swap values do not conflict.
+ * inserted, so that even two records that swap values do not conflict; and so is one whose slot becomes known, because it changes shards.
  */
-function plan(collection: CollectionName, writes: readonly Write[]) {
+function plan({ records, sharded }: Target, collection: CollectionName, writes: readonly Write[]) {
   const removals: Operation[] = [];
   const replacements: Operation[] = [];
   const insertions: Operation[] = [];
   for (const { id, before, after } of writes) {
-    if (before && after && sameUniqueValues(collection, before, after)) {
-      const { _id, ...replacement } = toDocument(after);
-      replacements.push({ replaceOne: { filter: { _id }, replacement } });
+    const slot = after && records.of(collection, after);
+    const from = sharded && before ? records.of(collection, before) : undefined;
+    const filter = from === undefined ? { _id: id } : { _id: id, [SLOT]: from };
+    if (before && after && (!sharded || from === slot) && sameUniqueValues(collection, before, after)) {
+      const { _id, ...replacement } = toDocument(after, slot);
+      replacements.push({ replaceOne: { filter: { ...filter, _id }, replacement } });
       continue;
     }
-    if (before) removals.push({ deleteOne: { filter: { _id: id } } });
-    if (after) insertions.push({ insertOne: { document: toDocument(after) } });
+    if (before) removals.push({ deleteOne: { filter } });
+    if (after) insertions.push({ insertOne: { document: toDocument(after, slot) } });
   }
   return { removals, replacements, insertions };
 }

@@ -1,12 +1,15 @@
 import type { CollectionName, IndexValue, Records } from "../collections.ts";
 
-/** A record in MongoDB: `id` is `_id`, other fields are unchanged. */
+/** The field with the slot of a record, by which collections of a sharded cluster are divided. No record has a field of this name itself. */
+export const SLOT = "slot";
+
+/** A record in MongoDB: `id` is `_id`, its slot is added if its collection has slots, other fields are unchanged. */
 export type StoredDocument = { _id: IndexValue } & Record<string, unknown>;
 
 const LONG_MAX = 2n ** 63n - 1n;
 const LONG_MIN = -(2n ** 63n);
 
-export function toDocument(record: { id: IndexValue }): StoredDocument {
+export function toDocument(record: { id: IndexValue }, slot: number | undefined): StoredDocument {
   const { id, ...fields } = record;
   for (const [name, value] of Object.entries(fields)) {
     // BSON would silently truncate it to 64 bits.
@@ -14,11 +17,11 @@ export function toDocument(record: { id: IndexValue }): StoredDocument {
       throw new RangeError(`${name} does not fit into 64 bits`);
     }
   }
-  return { _id: scalar(id), ...fields };
+  return slot === undefined ? { _id: scalar(id), ...fields } : { _id: scalar(id), [SLOT]: slot, ...fields };
 }
 
 export function fromDocument<Name extends CollectionName>(document: StoredDocument): Records[Name] {
-  const { _id, ...fields } = document;
+  const { _id, [SLOT]: _, ...fields } = document;
   return { id: _id, ...fields } as unknown as Records[Name];
 }
 

@@ -1,5 +1,6 @@
 import { type Collection, type Db, type IndexDescriptionInfo, MongoServerError } from "mongodb";
 import { COLLECTION_NAMES, type IndexDefinition, indexesOf } from "../collections.ts";
+import { SLOTTED } from "../record-slots.ts";
 import { fieldName } from "./documents.ts";
 
 const NAMESPACE_EXISTS = 48;
@@ -13,9 +14,12 @@ interface WantedIndex {
 
 /**
  * Creates every collection and index, and verifies existing ones: uniqueness depends on these indexes alone, so a store with different
- * indexes does not open.
+ * indexes does not open. On a sharded cluster, unique indexes of collections with slots are plain ones (taken-values.ts).
  */
-export async function prepareCollections(database: Db, others: readonly string[]): Promise<void> {
+export async function prepareCollections(
+  database: Db,
+  { others, sharded }: { others: readonly string[]; sharded: boolean },
+): Promise<void> {
   const found = await database.listCollections({}, { nameOnly: true }).toArray();
   const existing = new Set(found.map(({ name }) => name));
   const missing = [...COLLECTION_NAMES, ...others].filter((name) => !existing.has(name));
@@ -23,6 +27,7 @@ export async function prepareCollections(database: Db, others: readonly string[]
   await Promise.all(
     COLLECTION_NAMES.map(async (name) => {
       const wanted = Object.entries(indexesOf(name)).map(([index, definition]) => wantedIndex(index, definition));
+      if (sharded && SLOTTED.includes(name)) for (const index of wanted) delete index.unique;
       await prepareIndexes(database.collection(name), wanted);
     }),
   );

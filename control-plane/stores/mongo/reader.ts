@@ -1,9 +1,10 @@
-import type { ClientSession, Collection, Db } from "mongodb";
+import type { ClientSession, Collection, Db, Filter } from "mongodb";
 import { ignore } from "../../../common/ignore.ts";
 import { type CollectionName, type IndexName, type IndexValue, indexesOf, type Records } from "../collections.ts";
+import type { RecordSlots } from "../record-slots.ts";
 import type { Range, Reader } from "../store.ts";
-import { fieldName, fromDocument, type StoredDocument, scalar } from "./documents.ts";
-import { amongQuery, rangeQuery } from "./range-query.ts";
+import { fieldName, fromDocument, SLOT, type StoredDocument, scalar } from "./documents.ts";
+import { amongQuery, type RangeQuery, rangeQuery } from "./range-query.ts";
 
 /** What reads run with. */
 export interface ReadContext {
@@ -14,6 +15,23 @@ export interface ReadContext {
   readonly maxTimeMs: number;
   /** Wraps every operation: limits its time and converts its errors. */
   guard<T>(operation: Promise<T>): Promise<T>;
+  /** Names the slots of what is read, so that a router asks their shards only. Absent: the documents are all on one server. */
+  readonly targets?: ReadTargets;
+}
+
+/** Where the documents are that a reader asks for. */
+export interface ReadTargets {
+  readonly records: RecordSlots;
+  /** The slot of the transaction that reads; undefined outside of one, and in one of several slots or with a shared scope. */
+  readonly own: number | undefined;
+}
+
+type SlotFilter = { [SLOT]?: number | { $in: number[] } };
+
+function slotFilter(given: readonly number[]): SlotFilter {
+  const slots = [...new Set(given)];
+  const [only, ...others] = slots;
+  return { [SLOT]: only === undefined || others.length > 0 ? { $in: slots } : only };
 }
 
 export class MongoReader implements Reader {
@@ -24,13 +42,14 @@ export class MongoReader implements Reader {
   }
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
-    const document = await this.#context.guard(this.#table(collection).findOne({ _id: scalar(id) }, this.#options()));
+    const filter = { _id: scalar(id), ...this.#whereIds(collection, [id]) };
+    const document = await this.#context.guard(this.#table(collection).findOne(filter, this.#options()));
     return document ? fromDocument<Name>(document) : undefined;
   }
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
     if (ids.length === 0) return [];
-    const filter = { _id: { $in: [...new Set(ids.map(scalar))] } };
+    const filter = { _id: { $in: [...new Set(ids.map(scalar))] }, ...this.#whereIds(collection, ids) };
     const documents = await this.#context.guard(this.#table(collection).find(filter, this.#options()).toArray());
     const found = new Map(documents.map((document) => [document._id, document]));
     return ids.map((id) => {
@@ -46,9 +65,10 @@ export class MongoReader implements Reader {
   ): Promise<Records[Name] | undefined> {
     const definition = indexesOf(collection)[index];
     if (!definition) throw new Error(`${collection} has no index ${index}`);
-    const filter = Object.fromEntries(
+    const filter: Filter<StoredDocument> = Object.fromEntries(
       definition.fields.map((field, position) => [fieldName(field), scalar(values[position] as IndexValue)]),
     );
+    Object.assign(filter, this.#whereIndexed(collection, index, values.slice(0, 1)));
     const document = await this.#context.guard(this.#table(collection).findOne(filter, { ...this.#options(), hint: index }));
     return document ? fromDocument<Name>(document) : undefined;
   }
@@ -59,7 +79,8 @@ export class MongoReader implements Reader {
     values: readonly IndexValue[],
   ): Promise<Records[Name][][]> {
     if (values.length === 0) return [];
-    const { field, filter, sort } = amongQuery(collection, index, values);
+    const { field, filter: among, sort } = amongQuery(collection, index, values);
+    const filter = { ...among, ...this.#whereIndexed(collection, index, values) };
     const documents = await this.#context.guard(
       this.#table(collection)
         .find(filter, { ...this.#options(), sort, hint: index })
@@ -72,7 +93,7 @@ export class MongoReader implements Reader {
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
     // MongoDB treats a limit of zero as no limit.
     if (range.limit === 0) return;
-    const { filter, sort, hint } = rangeQuery(collection, range);
+    const { filter, sort, hint } = this.#rangeQuery(collection, range);
     const { skip = 0, limit = 0 } = range;
     const cursor = this.#table(collection).find(filter, { ...this.#options(), sort, hint, skip, limit, batchSize: 1_000 });
     try {
@@ -91,10 +112,37 @@ export class MongoReader implements Reader {
 
   async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
     if (range.limit === 0) return 0;
-    const { filter, hint } = rangeQuery(collection, range);
+    const { filter, hint } = this.#rangeQuery(collection, range);
     const window = { ...(range.skip ? { skip: range.skip } : {}), ...(range.limit ? { limit: range.limit } : {}) };
     const counted = await this.#context.guard(this.#table(collection).countDocuments(filter, { ...this.#options(), hint, ...window }));
     return Number(counted);
+  }
+
+  #rangeQuery<Name extends CollectionName>(collection: Name, range: Range<Name>): RangeQuery {
+    const query = rangeQuery(collection, range);
+    const first = range.equals?.slice(0, 1) ?? [];
+    const where = range.index !== undefined && first.length > 0 ? this.#whereIndexed(collection, range.index, first) : undefined;
+    return where ? { ...query, filter: { ...query.filter, ...where } } : query;
+  }
+
+  #whereIds(collection: CollectionName, ids: readonly IndexValue[]): SlotFilter | undefined {
+    const { targets } = this.#context;
+    if (!targets) return undefined;
+    const slots: number[] = [];
+    for (const id of ids) {
+      const found = targets.records.ofId(collection, id, targets.own);
+      if (!found) return undefined;
+      slots.push(...found);
+    }
+    return slotFilter(slots);
+  }
+
+  /** The records of organizations in an index that begins with the organization are in their slots. */
+  #whereIndexed(collection: CollectionName, index: string, firsts: readonly IndexValue[]): SlotFilter | undefined {
+    const { targets } = this.#context;
+    if (!targets || indexesOf(collection)[index]?.fields[0] !== "organizationId") return undefined;
+    const slots = targets.records.ofOrganizations(collection, firsts);
+    return slots && slotFilter(slots);
   }
 
   #table(name: CollectionName): Collection<StoredDocument> {

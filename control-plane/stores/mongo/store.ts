@@ -1,10 +1,11 @@
-import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
+import { type CommandStartedEvent, type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
 import type { FeedPlace } from "../../../common/feed-place.ts";
 import { type Random, systemRandom } from "../../../common/random.ts";
 import type { FeedRow } from "../../domain/records.ts";
 import type { Fence } from "../fence.ts";
 import type { OwnershipRows } from "../ownership-rows.ts";
+import { RecordSlots } from "../record-slots.ts";
 import { listOf, type Scopes } from "../scopes.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
@@ -17,6 +18,7 @@ import { prepareCollections } from "./indexes.ts";
 import { mongoOwnershipRows } from "./ownership-rows.ts";
 import { PrimaryWatch } from "./primary-watch.ts";
 import { QuorumFeed, SECONDARY_MS } from "./quorum-feed.ts";
+import { dropUniqueIndexes, shardCollections } from "./sharding.ts";
 import { Transactions } from "./transactions.ts";
 
 /** Address, limits and ports of the store. */
@@ -35,13 +37,19 @@ export interface MongoStoreOptions {
   readonly random?: Random;
   /** Absent: this control plane owns every slot. */
   readonly fence?: Fence;
+  /** Absent: asked of the server. True treats a replica set as a cluster whose collections are divided by slot, for tests without a router. */
+  readonly sharded?: boolean;
+  /** Follows the commands that are sent, for tests. */
+  readonly onCommand?: (command: CommandStartedEvent) => void;
 }
 
 const BUILD_WAIT_MS = 60_000;
+const SLOTS = 256;
 
-type Settings = Required<Omit<MongoStoreOptions, "database" | "fence">> & Pick<MongoStoreOptions, "fence">;
+type Settings = Required<Omit<MongoStoreOptions, Absent>> & Pick<MongoStoreOptions, Absent>;
+type Absent = "database" | "fence" | "sharded" | "onCommand";
 
-/** Opens the store for several control planes: a MongoDB replica set, 6.0 or newer. */
+/** Opens the store for several control planes: a MongoDB replica set or a sharded cluster, 6.0 or newer. */
 export async function openMongoStore(options: MongoStoreOptions): Promise<Store> {
   const settings: Settings = {
     transactionMs: 10_000,
@@ -56,27 +64,32 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   // Building an index over much data takes longer than any later answer may take, so the start has a client without socket timeout. Its
   // queue timeout is long too: checking forty collections needs more connections at once than a busy server gives in two seconds.
   const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0, waitQueueTimeoutMS: BUILD_WAIT_MS });
+  let sharded: boolean;
   try {
     const database = databaseOf(builder, options.database);
-    await refuseStandalone(database);
-    await prepareCollections(database, [ORDER_COLLECTION, BLOB_COLLECTION]);
+    const isRouter = await isBehindRouter(database);
+    sharded = options.sharded ?? isRouter;
+    if (isRouter) await dropUniqueIndexes(database);
+    await prepareCollections(database, { others: [ORDER_COLLECTION, BLOB_COLLECTION], sharded });
+    if (isRouter) await shardCollections(database, SLOTS);
   } finally {
     await builder.close();
   }
-  const client = new MongoClient(settings.uri, clientOptions(settings));
+  const client = new MongoClient(settings.uri, { ...clientOptions(settings), monitorCommands: options.onCommand !== undefined });
+  if (options.onCommand) client.on("commandStarted", options.onCommand);
   const primary = new PrimaryWatch(client);
   await client.connect();
   const database = databaseOf(client, options.database);
   const { uri } = settings;
   const quorum = new QuorumFeed({ uri, database: database.databaseName, client, primary, options: clientOptions(settings) });
-  return new MongoStore({ client, quorum }, database, settings);
+  return new MongoStore({ client, quorum, sharded }, database, settings);
 }
 
 class MongoStore extends GatheredReader implements Store {
   readonly blobs: Blobs;
   readonly ownership: OwnershipRows;
-  readonly slots = 256;
-  readonly slotsPerTransaction = 256;
+  readonly slots = SLOTS;
+  readonly slotsPerTransaction: number;
   // The event loop is free while the database works. A large batch shares the majority wait and the sums that many calls change.
   readonly rowsPerTransaction = 800;
   readonly #client: MongoClient;
@@ -88,14 +101,16 @@ class MongoStore extends GatheredReader implements Store {
   readonly #clock: Clock;
 
   constructor(
-    { client, quorum }: { client: MongoClient; quorum: QuorumFeed },
+    { client, quorum, sharded }: { client: MongoClient; quorum: QuorumFeed; sharded: boolean },
     database: Db,
     { clock, random, readMs, transactionMs, poolSizeMax, fence }: Settings,
   ) {
     const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
-    super({ database, maxTimeMs: readMs, guard });
+    const records = new RecordSlots(SLOTS);
+    super({ database, maxTimeMs: readMs, guard, ...(sharded ? { targets: { records, own: undefined } } : {}) });
+    this.slotsPerTransaction = sharded ? 1 : SLOTS;
     this.blobs = gridBlobs(database);
-    this.ownership = mongoOwnershipRows(database, { count: this.slots, clock });
+    this.ownership = mongoOwnershipRows(database, { count: this.slots, clock, sharded });
     this.#client = client;
     this.#transactions = new Transactions({
       client,
@@ -103,7 +118,9 @@ class MongoStore extends GatheredReader implements Store {
       clock,
       random,
       limitMs: transactionMs,
-      slots: this.slots,
+      records,
+      sharded,
+      slotsPerTransaction: this.slotsPerTransaction,
       fence,
       // The other connections are for reads.
       runningMax: Math.max(1, Math.floor(poolSizeMax / 2)),
@@ -175,9 +192,11 @@ function databaseOf(client: MongoClient, name: string | undefined): Db {
   });
 }
 
-async function refuseStandalone(database: Db): Promise<void> {
+/** Whether the server is a router of a sharded cluster. Refuses a standalone server. */
+async function isBehindRouter(database: Db): Promise<boolean> {
   const hello = await database.admin().command({ hello: 1 });
-  if (hello["setName"] || hello["msg"] === "isdbgrid") return;
+  if (hello["msg"] === "isdbgrid") return true;
+  if (hello["setName"]) return false;
   throw new Error("MongoDB must run as a replica set (one node is enough): a standalone server has no transactions");
 }
 

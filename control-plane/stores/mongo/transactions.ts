@@ -4,7 +4,8 @@ import { ignore } from "../../../common/ignore.ts";
 import type { Random } from "../../../common/random.ts";
 import { type Fence, placesOf } from "../fence.ts";
 import { Overlay, type Write } from "../overlay.ts";
-import type { Scope } from "../scopes.ts";
+import type { RecordSlots } from "../record-slots.ts";
+import { type Scope, slotOfScope } from "../scopes.ts";
 import type { Transaction } from "../store.ts";
 import { applyWrites } from "./apply.ts";
 import { Deadline } from "./deadline.ts";
@@ -57,7 +58,10 @@ export interface TransactionsOptions {
   readonly random: Random;
   /** From the call to its end, waiting in the queue included. */
   readonly limitMs: number;
-  readonly slots: number;
+  readonly records: RecordSlots;
+  /** Whether collections are divided by slot among shards. */
+  readonly sharded: boolean;
+  readonly slotsPerTransaction: number;
   /** Absent: this control plane is the only one. */
   readonly fence: Fence | undefined;
   readonly runningMax: number;
@@ -77,6 +81,7 @@ export class Transactions {
   }
 
   async run<T>(scopes: readonly Scope[], work: TransactionWork<T>): Promise<Committed<T>> {
+    this.#refuseSeveralSlots(scopes);
     const deadline = new Deadline(this.#options.clock, this.#options.limitMs);
     try {
       // Bounded twice: a queued caller gets its answer in time, and a transaction that takes too long leaves the queue.
@@ -88,6 +93,14 @@ export class Transactions {
 
   idle(): Promise<void> {
     return this.#queues.idle();
+  }
+
+  /** An error of the program: the transaction would be committed by several shards. */
+  #refuseSeveralSlots(scopes: readonly Scope[]): void {
+    const { slotsPerTransaction } = this.#options;
+    const slots = new Set(scopes.map(slotOfScope).filter((slot) => slot !== undefined));
+    if (slots.size <= slotsPerTransaction) return;
+    throw new Error(`a transaction may write ${slotsPerTransaction} slot of a sharded cluster; this one has ${[...slots].join(", ")}`);
   }
 
   async #untilCommitted<T>(task: Task<T>): Promise<Committed<T>> {
@@ -112,21 +125,22 @@ export class Transactions {
   }
 
   async #attempt<T>(session: ClientSession, { scopes, work, deadline }: Task<T>): Promise<Committed<T> | Again | Thrown> {
-    const { database, slots, fence } = this.#options;
+    const { database, records, sharded, fence } = this.#options;
     const places = placesOf(scopes, fence);
     session.startTransaction(TRANSACTION);
     try {
       const reads = new WatchedReads();
       const maxTimeMs = Math.ceil(deadline.remainingMs);
-      const reader = new MongoReader({ database, session, maxTimeMs, guard: (operation) => reads.watch(operation) });
-      const overlay = new Overlay(reader, { scopes, slots });
+      const targets = sharded ? { targets: { records, own: onlySlot(scopes) } } : {};
+      const reader = new MongoReader({ database, session, maxTimeMs, guard: (operation) => reads.watch(operation), ...targets });
+      const overlay = new Overlay(reader, { scopes, slots: records.slots });
       const outcome = await outcomeOf(work, overlay);
       reads.throwFailure();
       if ("thrown" in outcome) return outcome;
       const { writes } = overlay;
       if (writes.length === 0) return { result: outcome.result, writes };
       deadline.check();
-      await applyWrites(database, session, { places, writes });
+      await applyWrites({ database, session, records, sharded }, { places, writes });
       deadline.check();
       return (await this.#commit(session, deadline)) ?? { result: outcome.result, writes };
     } catch (error) {
@@ -158,6 +172,11 @@ export class Transactions {
     const share = this.#options.random.bytes(2).readUInt16BE() / 0xffff;
     await this.#options.clock.sleep(Math.ceil(share * limitMs));
   }
+}
+
+/** The slot of a transaction that names nothing else. */
+function onlySlot([scope, ...others]: readonly Scope[]): number | undefined {
+  return scope === undefined || others.length > 0 ? undefined : slotOfScope(scope);
 }
 
 async function outcomeOf<T>(work: TransactionWork<T>, tx: Transaction): Promise<{ result: T } | Thrown> {
