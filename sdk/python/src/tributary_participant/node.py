@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .answer import Answer, answer_of
@@ -24,13 +24,15 @@ from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
 from .secure_steps import STEPS, SecureSums
 from .settings import Settings
 from .signature import Signatures
-from .slots import ByteBudget, Reservation, Slots
+from .slots import ByteBudget, Devices, Reservation, Slots
 from .stored_calls import StoredCalls
 from .timed_call import CallLimits, TimedCall
 from .version import VERSION
 
 _DRAINING_RETRY_SECONDS = 10
 _STUCK_SECONDS = 2.0
+# An aggregate function computes on the CPU: it must not wait for a training.
+_ON_DEVICES = ("train", "evaluate")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Node:
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
         self._residuals = Residuals()
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
+        self._devices = Devices(settings.devices, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
         # When each abandoned function was abandoned.
         self._overdue: dict[TimedCall, float] = {}
@@ -85,15 +88,21 @@ class Node:
             report=caller.progress.report,
         )
         call = read_call(operation, fields, setting)
-        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call))
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
-        self._slots.take(limits.wait)
+        device = self._devices.take(limits.wait) if operation in _ON_DEVICES else None
+        try:
+            self._slots.take(limits.wait)
+        except BaseException:
+            self._devices.give_back(device)
+            raise
         started = time.monotonic()
+        call = replace(call, context=replace(call.context, device=device))
+        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call))
         work = TimedCall(function_call, name=f"{operation} {caller.request_id}")
         try:
             returned = work.run(limits)
         finally:
-            self._after(work, reservation)
+            self._after(work, reservation, device)
         return answer_of(operation, returned, duration_ms=(time.monotonic() - started) * 1000, warnings=call.warnings)
 
     def run_once(self, key: tuple[str, str] | None, run: Callable[[], Answer]) -> tuple[Answer, bool]:
@@ -143,6 +152,7 @@ class Node:
             "formats": list(settings.formats),
             "capabilities": self.capabilities(),
             "properties": dict(settings.properties),
+            "devices": list(settings.devices),
             **({"secure_aggregation": list(STEPS)} if self.capabilities()["mask"] else {}),
             "body_types": ["application/json", "application/octet-stream"],
             "tasks": [],
@@ -176,9 +186,10 @@ class Node:
             raise ParticipantError("NOT_REGISTERED", message)
         return self._secure_sums
 
-    def _after(self, work: TimedCall, reservation: Reservation) -> None:
+    def _after(self, work: TimedCall, reservation: Reservation, device: str | None) -> None:
         """Releases what the call reserved, as soon as its function has ended, so that the limits stay accurate."""
         if work.has_ended:
+            self._devices.give_back(device)
             self._slots.give_back()
             return
         held = reservation.move()
@@ -190,6 +201,7 @@ class Node:
             with self._lock:
                 del self._overdue[work]
             held.release()
+            self._devices.give_back(device)
             self._slots.give_back()
 
         threading.Thread(target=wait_for_the_end, name="overdue", daemon=True).start()

@@ -37,6 +37,8 @@ class CallContext:
     """The id of this participant in the federation, which its round records name."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """The participant's own properties: `run(properties=...)` or TRAINER_PROPERTIES."""
+    device: str | None = None
+    """The device that this call has for itself, one of `run(devices=...)`, such as "cuda:0"; None without devices, and for aggregate."""
     report: Callable[[float], None] = field(default=lambda fraction: None, repr=False, compare=False)
     """Where `progress` reports to."""
 

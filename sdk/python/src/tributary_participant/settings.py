@@ -32,6 +32,8 @@ class Settings:
     """The folder that keeps the participant's own join tokens."""
     threads: int = os.cpu_count() or 1
     queue_max: int = 64
+    devices: tuple[str, ...] = ()
+    """Names of devices, such as ("cuda:0", "cuda:1"). Each call of train and evaluate has one for itself: `context.device`."""
     body_bytes_max: int = 512 * _MIB
     bytes_budget: int = 1024 * _MIB
     """Most bytes of all bodies that are arriving, queued or running."""
@@ -84,6 +86,10 @@ def _read_properties(text: str) -> Any:
     return value
 
 
+def _read_names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
 _KINDS: Mapping[Callable[[str], Any], str] = {_read_properties: "a JSON object"}
 
 _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
@@ -96,6 +102,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "TRAINER_JOIN_TOKEN": ("join_token", str),
     "DATA_DIR": ("data_dir", str),
     "TRAINER_THREADS": ("threads", int),
+    "TRAINER_DEVICES": ("devices", _read_names),
     "TRAINER_QUEUE_MAX": ("queue_max", int),
     "TRAINER_BODY_BYTES_MAX": ("body_bytes_max", int),
     "TRAINER_BYTES_BUDGET": ("bytes_budget", int),
@@ -131,6 +138,8 @@ def _problems_of(settings: Settings) -> list[str]:
         problems.append(f'exceptions: must be "owner" or "all", not {settings.exceptions!r}')
     if not _is_plain(settings.properties):
         problems.append("properties: must be a dictionary that JSON can represent")
+    if any(not isinstance(name, str) or name == "" for name in settings.devices) or len(set(settings.devices)) < len(settings.devices):
+        problems.append("devices: must be names, each once")
     problems += _join_problems(settings)
     for name, text in (("token", settings.token), ("secret", settings.secret)):
         if text is not None and len(text) < 16:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .errors import ParticipantError
 
@@ -56,6 +56,26 @@ class Slots:
                 return
         # The slot was passed on while the call left the queue.
         self.give_back()
+
+
+class Devices:
+    """The devices of a participant, such as GPUs: a call has one for itself until its function has ended. Without any, calls have none."""
+
+    def __init__(self, names: Sequence[str], *, queue_max: int) -> None:
+        self._slots = Slots(threads=len(names), queue_max=queue_max) if names else None
+        # The one that was free for longest is next.
+        self._free = deque(names)
+
+    def take(self, wait: Callable[[threading.Event], None]) -> str | None:
+        if self._slots is None:
+            return None
+        self._slots.take(wait)
+        return self._free.popleft()
+
+    def give_back(self, name: str | None) -> None:
+        if self._slots is not None and name is not None:
+            self._free.append(name)
+            self._slots.give_back()
 
 
 class ByteBudget:
