@@ -14,6 +14,7 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: "boolean" },
     ...{ clients: { type: "string" }, rounds: { type: "string" }, strategy: { type: "string" }, python: { type: "string" } },
+    ...{ ray: { type: "boolean" }, "ray-address": { type: "string" } },
   },
 });
 
@@ -54,12 +55,13 @@ async function main(): Promise<void> {
 
 /** Command line options take precedence over the file. */
 function named(): Record<string, unknown> {
-  const { clients, rounds, strategy, python } = values;
+  const { clients, rounds, strategy, python, "ray-address": address, ray = address !== undefined } = values;
   return {
     ...(clients === undefined ? {} : { clients: Number(clients) }),
     ...(rounds === undefined ? {} : { rounds: Number(rounds) }),
     ...(strategy === undefined ? {} : { strategy }),
     ...(python === undefined ? {} : { python }),
+    ...(ray ? { ray: address ?? true } : {}),
   };
 }
 

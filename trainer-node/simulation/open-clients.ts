@@ -10,15 +10,22 @@ import { createPool } from "../pool/pool.ts";
 import type { SimulationOptions } from "./options.ts";
 import { createPythonClients } from "./python/python-clients.ts";
 import { createPythonPool } from "./python/python-pool.ts";
+import { createRayPool } from "./python/ray-pool.ts";
 import { stragglersOf } from "./stragglers.ts";
 import { createVirtualClients } from "./virtual-clients.ts";
 
 const TASK_MS_MAX = 3_600_000;
 const HEAP_MB = 2048;
+/** Enough calls that no thread waits for the next one. */
+const CALLS_PER_THREAD = 2;
+/** An actor of Ray gets several calls at once. */
+const CALLS_PER_ACTOR = 64;
 
 /** The virtual clients of a simulation, and what computes for them. */
 export interface OpenClients {
   readonly participants: Participants;
+  /** How many calls at a time keep all of it busy. */
+  readonly callsMax: number;
   close(): Promise<void>;
 }
 
@@ -33,9 +40,14 @@ export function openClients(options: SimulationOptions, tools: ClientTools): Ope
 }
 
 function pythonClients(options: SimulationOptions, file: string, { blobs }: ClientTools): OpenClients {
-  const pool = createPythonPool({ python: options.python, file, processes: options.threads });
+  const { python, threads, ray } = options;
+  const pool =
+    ray === undefined
+      ? createPythonPool({ python, file, processes: threads })
+      : createRayPool({ python, file, actors: threads, address: ray === true ? undefined : ray });
   return {
     participants: createPythonClients({ pool, blobs, partialWork: stragglersOf(options) }),
+    callsMax: (ray === undefined ? CALLS_PER_THREAD : CALLS_PER_ACTOR) * threads,
     close: async () => pool.close(),
   };
 }
@@ -55,6 +67,7 @@ function threadClients(options: SimulationOptions, { blobs, logger }: ClientTool
   const able = [...declared].filter((name) => name !== "mask");
   return {
     participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),
+    callsMax: CALLS_PER_THREAD * threads,
     close: () => pool.close(),
   };
 }

@@ -24,6 +24,8 @@ const simulation = z.object({
   functions: z.string().min(1).optional(),
   /** The Python that runs such a file. */
   python: z.string().min(1).default("python3"),
+  /** Runs such a file in `threads` actors of Ray: true starts Ray on this machine, a text is the address of a cluster. */
+  ray: z.union([z.literal(true), z.string().min(1)], "must be true or the address of a cluster").optional(),
 });
 
 /** A simulation has no stored models to start from. */
@@ -37,10 +39,12 @@ export interface SimulationOptions extends z.infer<typeof simulation> {
 
 /** Reads a federation's settings and the simulation's own. Throws one error with every problem. */
 export function readSimulation(value: unknown): SimulationOptions {
-  const { clients, threads, stragglers, functions, python, ...settings } = Object(value) as Record<string, unknown>;
-  const own = simulation.safeParse({ clients, threads, stragglers, functions, python });
+  const { clients, threads, stragglers, functions, python, ray, ...settings } = Object(value) as Record<string, unknown>;
+  const own = simulation.safeParse({ clients, threads, stragglers, functions, python, ray });
   const federation = federationSettings.refine(isStartHere, START_HERE).safeParse(settings);
   const problems = [...(own.error?.issues ?? []), ...(federation.error?.issues ?? [])];
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+  if (own.data.ray !== undefined && !own.data.functions?.endsWith(".py"))
+    throw new Error("ray: needs functions that are a Python file (.py)");
   return { ...own.data, settings: federation.data };
 }

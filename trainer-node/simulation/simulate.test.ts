@@ -109,6 +109,10 @@ test("virtual clients add the noise that dp local asks for, and its epsilon is c
   expect(rounds[0]?.epsilon).toBeGreaterThan(0);
 }, 30_000);
 
+test("Ray runs Python files only", () => {
+  expect(() => readSimulation({ clients: 2, task: "softmax", ray: true })).toThrow("ray: needs functions that are a Python file (.py)");
+});
+
 describe("Python functions", () => {
   const functions = join(import.meta.dirname, "python/__fixtures__/functions.py");
   const own = { clients: 20, rounds: 3, fraction: 0.5, threads: 2, functions, eval: { mode: "sites" } };

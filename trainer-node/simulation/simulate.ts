@@ -30,7 +30,7 @@ export interface SimulationHooks {
  * memory does not grow with the number of clients.
  */
 export async function simulate(options: SimulationOptions, { logger, signal, onRound }: SimulationHooks): Promise<readonly Round[]> {
-  const { settings, clients, threads } = options;
+  const { settings, clients } = options;
   const folder = mkdtempSync(join(tmpdir(), "tributary-simulation-"));
   const blobs = openBlobFolder({ folder, bytesMax: BLOB_BYTES_MAX, durable: false });
   const virtual = openClients(options, { blobs, logger });
@@ -53,8 +53,7 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
       clock,
       random,
       logger,
-      // Enough calls that no thread waits for the next one.
-      callsMax: 2 * threads,
+      callsMax: virtual.callsMax,
     },
     control: memory.control,
     settings,

@@ -23,18 +23,27 @@ from .slots import Reservation
 
 
 def main(path: str) -> None:
-    # What functions print must not get into the answers.
+    answers = private_answers()
+    load_functions(path)
+    node = start_node()
+    parameters = _Parameters()
+    while (request := read_frame(sys.stdin.buffer)) is not None:
+        try:
+            answer = run_request(node, request, parameters.read(request.get("file")))
+            write_frame(answers, {"fields": answer.fields}, answer.parameters)
+        except ParticipantError as problem:
+            write_frame(answers, {"error": problem.message}, None)
+
+
+def private_answers() -> IO[bytes]:
+    """The stream of answers. What functions print goes to the errors, so that it does not get into it."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    _load(path)
-    node = Node(default_functions(), Settings(threads=1))
-    parameters = _Parameters()
-    while (request := _read(sys.stdin.buffer)) is not None:
-        try:
-            answer = _run(node, request, parameters.read(request.get("file")))
-            _write(answers, {"fields": answer.fields}, answer.parameters)
-        except ParticipantError as problem:
-            _write(answers, {"error": problem.message}, None)
+    return answers
+
+
+def start_node() -> Node:
+    return Node(default_functions(), Settings(threads=1))
 
 
 class _Parameters:
@@ -52,13 +61,13 @@ class _Parameters:
         return self._last[1]
 
 
-def _run(node: Node, request: dict[str, Any], parameters: bytes | None) -> Answer:
+def run_request(node: Node, request: dict[str, Any], parameters: bytes | None) -> Answer:
     caller = Caller(str(request["fields"].get("client_id")), Progress(), lambda: False)
     reservation = Reservation(node.budget)
     return node.run_call(request["operation"], {**request["fields"], "parameters": parameters}, caller, reservation=reservation)
 
 
-def _load(path: str) -> None:
+def load_functions(path: str) -> None:
     """Loads the file, which registers its functions. It is not the main program, so a `run()` under its `__main__` does nothing."""
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     specification = importlib.util.spec_from_file_location("simulated_functions", path)
@@ -71,7 +80,7 @@ def _load(path: str) -> None:
         sys.exit(f"{path} registers no function: call register_train and register_evaluate")
 
 
-def _read(stream: IO[bytes]) -> dict[str, Any] | None:
+def read_frame(stream: IO[bytes]) -> dict[str, Any] | None:
     length = stream.read(4)
     if len(length) < 4:
         return None
@@ -79,7 +88,7 @@ def _read(stream: IO[bytes]) -> dict[str, Any] | None:
     return value
 
 
-def _write(stream: IO[bytes], header: dict[str, Any], body: memoryview | None) -> None:
+def write_frame(stream: IO[bytes], header: dict[str, Any], body: memoryview | None) -> None:
     text = dump_fields({**header, "bytes": 0 if body is None else body.nbytes})
     stream.write(struct.pack("<I", len(text)) + text)
     if body is not None:
