@@ -102,6 +102,15 @@ def test_a_call_that_ran_out_of_time_keeps_its_device_until_its_function_ends(se
     assert served.send("/train", {"dataset": ["quick"]}).status == 200
 
 
+def test_a_call_that_is_refused_for_its_config_takes_no_device(serve: Any) -> None:
+    recorder = Recorder()
+    recorder.go.set()
+    served = serve(train=recorder.train, devices=("fake:0",), threads=1, task_timeout_ms=2000)
+    assert served.send("/train", {"dataset": [1], "config": {"noise_multiplier": 1}}).status == 422
+    assert served.send("/train", {"dataset": [1]}).status == 200
+    assert served.metric("trainer_running") == 0
+
+
 def test_devices_are_named_by_the_environment_each_once() -> None:
     assert read_settings({"TRAINER_DEVICES": "cuda:0, cuda:1"}, {}).devices == ("cuda:0", "cuda:1")
     for wrong in (("cuda:0", "cuda:0"), ("",), (0,)):

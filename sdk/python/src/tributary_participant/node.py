@@ -89,6 +89,9 @@ class Node:
         )
         call = read_call(operation, fields, setting)
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
+        # What is wrong with the config is found before anything is taken; the device is known only then.
+        device: str | None = None
+        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call, lambda: device))
         device = self._devices.take(limits.wait) if operation in _ON_DEVICES else None
         try:
             self._slots.take(limits.wait)
@@ -96,8 +99,6 @@ class Node:
             self._devices.give_back(device)
             raise
         started = time.monotonic()
-        call = replace(call, context=replace(call.context, device=device))
-        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call))
         work = TimedCall(function_call, name=f"{operation} {caller.request_id}")
         try:
             returned = work.run(limits)
@@ -207,14 +208,18 @@ class Node:
         threading.Thread(target=wait_for_the_end, name="overdue", daemon=True).start()
 
 
-def _bounded_call(operation: str, function: Registered, call: CallInput) -> Callable[[], Any]:
+def _bounded_call(operation: str, function: Registered, call: CallInput, device: Callable[[], str | None]) -> Callable[[], Any]:
     """The call of a function. If the config bounds the update, it is clipped and noised before it leaves the function's thread."""
-    keywords = {"context": call.context} if function.takes_context else {}
+
+    def run() -> Any:
+        keywords = {"context": replace(call.context, device=device())} if function.takes_context else {}
+        return function.call(*call.arguments, **keywords)
+
     bound = bound_of(call.context.config) if operation == "train" else None
     if bound is None:
-        return lambda: function.call(*call.arguments, **keywords)
+        return run
     base = call.arguments[0]
-    return lambda: bound_update(function.call(*call.arguments, **keywords), base=base, bound=bound)
+    return lambda: bound_update(run(), base=base, bound=bound)
 
 
 def _load_dataset(path: str | None) -> Any:
