@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -125,6 +125,9 @@ bench-simulate: generate ## rounds of 1,000 scikit-learn clients over processes,
 
 bench-training: generate ## ratios of the training participant, Flower from PyPI beside it
 	node scripts/bench-training.ts
+
+bench-strategies: generate ## momentum, adaptive and robust strategies against a plain mean, on the digits
+	node scripts/bench-strategies.ts $(ARGS)
 
 gw: setup ## the command line: make gw ARGS="models list"
 	@bin/gw $(ARGS)

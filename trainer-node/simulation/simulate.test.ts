@@ -2,15 +2,23 @@ import { join } from "node:path";
 import { createLogger } from "../../common/logger.ts";
 import { firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { Attack } from "./attacks.ts";
 import { readSimulation } from "./options.ts";
 import { simulate } from "./simulate.ts";
 
-const run = (value: object): Promise<readonly Round[]> =>
+const run = (value: object, attack?: Attack): Promise<readonly Round[]> =>
   simulate(readSimulation(value), {
+    attack,
     logger: createLogger("simulation", "silent"),
     signal: new AbortController().signal,
     onRound: () => {},
   });
+
+/** Three of ten clients send the opposite of their update, ten times as long. */
+const flipped: Attack = (id, { data }, start) =>
+  ["p1", "p2", "p3"].includes(id)
+    ? data.map((value, index) => (start?.data[index] ?? 0) - 10 * (value - (start?.data[index] ?? 0)))
+    : undefined;
 
 const digits = {
   clients: 200,
@@ -80,6 +88,13 @@ test.each([
   },
   60_000,
 );
+
+test("hostile clients ruin a mean, and a robust strategy withstands them", async () => {
+  const settings = { ...digits, clients: 10, fraction: 1, rounds: 4, initial: { participant: 9 } };
+  const [mean, median] = [await run({ ...settings, strategy: "mean" }, flipped), await run({ ...settings, strategy: "median" }, flipped)];
+  expect(mean.at(-1)?.accuracy).toBeLessThan(0.4);
+  expect(median.at(-1)?.accuracy).toBeGreaterThan(0.85);
+}, 60_000);
 
 test("FedProx against FedAvg on synthetic(1,1) with 90 % stragglers: who takes their part of the work is above who drops them", async () => {
   const settings = {

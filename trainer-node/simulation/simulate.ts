@@ -10,6 +10,7 @@ import { createAggregation } from "../coordinator/aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "../coordinator/blobs/blob-folder.ts";
 import type { FederationRun } from "../coordinator/deps.ts";
 import { runFederation } from "../coordinator/run-federation.ts";
+import { type Attack, withAttacks } from "./attacks.ts";
 import { createMemoryControl } from "./memory-control.ts";
 import { openClients } from "./open-clients.ts";
 import type { SimulationOptions } from "./options.ts";
@@ -22,6 +23,8 @@ export interface SimulationHooks {
   readonly logger: Logger;
   readonly signal: AbortSignal;
   onRound(round: Round): void;
+  /** Makes some clients hostile. */
+  readonly attack?: Attack | undefined;
 }
 
 /**
@@ -29,7 +32,10 @@ export interface SimulationHooks {
  * Only the participants are threads or Python processes, and the control plane's state is in memory. Updates are on disk until their round is committed, so
  * memory does not grow with the number of clients.
  */
-export async function simulate(options: SimulationOptions, { logger, signal, onRound }: SimulationHooks): Promise<readonly Round[]> {
+export async function simulate(
+  options: SimulationOptions,
+  { logger, signal, onRound, attack }: SimulationHooks,
+): Promise<readonly Round[]> {
   const { settings, clients } = options;
   const folder = mkdtempSync(join(tmpdir(), "tributary-simulation-"));
   const blobs = openBlobFolder({ folder, bytesMax: BLOB_BYTES_MAX, durable: false });
@@ -47,7 +53,7 @@ export async function simulate(options: SimulationOptions, { logger, signal, onR
   });
   const run: FederationRun = {
     deps: {
-      participants: virtual.participants,
+      participants: attack ? withAttacks(virtual.participants, attack, blobs) : virtual.participants,
       aggregation,
       blobs,
       clock,
