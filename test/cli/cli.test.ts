@@ -247,7 +247,7 @@ test("logs and usage: the same sums, one call explained down to its ledger entry
   expect(all.data.filter(({ status }: { status: string }) => status !== "refused")).toHaveLength(listed.meta.total);
   const { out } = await gw(["logs", "explain", listed.data.at(-1).id], { terminal: true });
   expect(settled(out)).toMatch(/^call_x+ {2}\/v1\/chat\/completions, streamed\nstatus +success, HTTP 200\n/);
-  expect(out).toMatch(/output +\d+ at \$2\.00 per million\ncost +\$0\.\d+ \([\d,]+ nano-USD\), price version 1/);
+  expect(out).toMatch(/output +\d+ at \$2\.00 per million: \$0\.\d+\ncost +\$0\.\d+ \([\d,]+ nano-USD\), price version 1/);
   expect(out).toMatch(/ledger +entry \d+, hash [0-9a-f]{64}/);
   expect((await json(["logs", "receipt", listed.data[0].id])).algorithm).toBe("Ed25519");
   expect((await gw("logs explain call_nope")).exit).toBe(6);
