@@ -32,6 +32,15 @@ test("a text that is not a minted key has no key shape", () => {
   }
 });
 
+test("a key that LiteLLM minted has key shape: it may have been imported", () => {
+  expect(["sk-AbCdEfGhIjKlMnOpQrStUv", "sk-Ab_dEfGhIjKlMnOpQrSt-v"].map(hasKeyShape)).toEqual([true, true]);
+  expect(["sk-AbCdEfGhIjKlMnOpQrStUvW", "sk-AbCdEfGhIjKlMnOpQrSt", "sk-AbCdEfGhIjKlMnOpQrSt=="].map(hasKeyShape)).toEqual([
+    false,
+    false,
+    false,
+  ]);
+});
+
 test("bytes that would favor some digits are discarded", () => {
   // Prepare: a source whose first bytes are all above the unbiased range.
   let calls = 0;

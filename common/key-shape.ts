@@ -9,6 +9,7 @@ const RANDOM_DIGITS = 32;
 /** 62^6 is more than 2^32, so every checksum has distinct six digits. */
 const CHECK_DIGITS = 6;
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_DIGITS + CHECK_DIGITS}}$`);
+const IMPORTED_LENGTH = PREFIX.length + 22;
 /** The largest multiple of 62 in a byte; bytes at or above it would bias the first digits. */
 const UNBIASED_BELOW = 248;
 
@@ -23,8 +24,15 @@ export function mintSecret(random: Random): string {
   return body + checksum(body);
 }
 
-/** Whether a text has the format and checksum of a key, so that mistyped and invented keys are rejected without a lookup. */
+/** Keys that LiteLLM mints: 16 random bytes in base64url. They can be imported by their hash, and have no checksum. */
+const IMPORTED_SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z_-]{22}$`);
+
+/**
+ * Whether a text has the format and checksum of a key, or the format of an imported one, so that mistyped and invented keys are rejected
+ * without a lookup.
+ */
 export function hasKeyShape(text: string): boolean {
+  if (text.length === IMPORTED_LENGTH) return IMPORTED_SHAPE.test(text);
   return SHAPE.test(text) && checksum(text.slice(0, -CHECK_DIGITS)) === text.slice(-CHECK_DIGITS);
 }
 

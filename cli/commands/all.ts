@@ -10,6 +10,7 @@ import { registerConfig } from "./config.ts";
 import { registerConform } from "./conform.ts";
 import { registerDoctor } from "./doctor.ts";
 import { registerHelp } from "./help.ts";
+import { registerImport } from "./import.ts";
 import { registerInvitations } from "./invitations.ts";
 import { registerKeys } from "./keys.ts";
 import { registerMcp } from "./mcp.ts";
@@ -37,6 +38,7 @@ const GROUPS = [
   registerMcp,
   registerTrain,
   registerAdmin,
+  registerImport,
   registerApi,
   registerConfig,
   registerDoctor,

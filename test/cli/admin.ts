@@ -1,4 +1,5 @@
-import { existsSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ADMIN_EMAIL, ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 import type { Session } from "./session.ts";
@@ -34,6 +35,36 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await gw(`users delete ${user.id} --yes`)).out).toContain('"deleted": true');
     expect((await gw(`users get ${user.id}`)).exit).toBe(6);
     expect((await json("audit --page-size 1")).data[0].action).toBe("user.delete");
+  });
+
+  test("import litellm: a dry run, then teams and keys; LiteLLM's key works, and a second run finds everything there", async () => {
+    const secret = "sk-AbCdEfGhIjKlMnOpQrStUv";
+    const token = createHash("sha256").update(secret).digest("hex");
+    const dump = {
+      LiteLLM_TeamTable: [{ team_id: "t1", team_alias: "research", max_budget: 100, spend: 40, models: [] }],
+      LiteLLM_VerificationToken: [
+        { token, key_alias: "prod", key_name: "sk-...StUv", spend: 1.25, models: [], team_id: "t1", max_budget: 5 },
+      ],
+    };
+    const file = join(world().session.env["XDG_CONFIG_HOME"] ?? "", "litellm.json");
+    writeFileSync(file, JSON.stringify(dump));
+    const run = async (flags = "") => (await world().session.json(`import litellm ${file} --profile admin${flags}`)).data;
+    const ofLine = ({ what, name, result }: Record<string, string>) => `${what} ${name} ${result}`.trim();
+    expect((await run(" --dry-run")).map(ofLine)).toEqual([
+      "team research would be imported",
+      "key prod would be imported",
+      "note team research",
+    ]);
+    expect((await world().session.json("--profile admin teams list --search research")).data).toEqual([]);
+    expect((await run()).map(ofLine)).toEqual(["team research imported", "key prod imported", "note team research"]);
+    const [team] = (await world().session.json("--profile admin teams list --search research")).data;
+    expect(team.maxBudget).toBe(60_000_000_000);
+    expect((await world().session.json("--profile admin keys list --search prod")).data).toMatchObject([
+      { maskedKey: "sk-...StUv", spend: 1_250_000_000, maxBudget: 5_000_000_000 },
+    ]);
+    const models = await fetch(`${world().session.env["GW_API_URL"]}/v1/models`, { headers: { "x-litellm-api-key": `Bearer ${secret}` } });
+    expect(models.status).toBe(200);
+    expect((await run()).map(ofLine).slice(0, 2)).toEqual(["team research was there", "key prod was there"]);
   });
 
   test("admin: certificates of an installation, in one folder for each role", async () => {

@@ -38,6 +38,22 @@ test("the secret is returned once; the store has only its hash", async () => {
   expect(JSON.stringify([stored, apiKeys], (_name, value) => (typeof value === "bigint" ? Number(value) : value))).not.toContain(key);
 });
 
+test("an admin imports a key that another gateway issued, by its hash and with what it spent; once, and nobody else does", async () => {
+  const secret = "sk-AbCdEfGhIjKlMnOpQrStUv";
+  const request = { name: "old", teamId: platform.team.id, limits: undefined, secretSha256: secretSha256(secret), spend: 1_250_000_000n };
+  await platform.deps.store.transaction("every", async (tx) => {
+    const owner = await tx.get("users", platform.users.owner.id);
+    if (owner) await tx.put("users", { ...owner, role: "admin" });
+  });
+  expect(await outcomeOf(keys().createKey(request, platform.as("member")))).toBe("FORBIDDEN");
+  expect(await works(secret)).toBe(false);
+  const { apiKey, key } = await keys().createKey({ ...request, maskedKey: "sk-...StUv" }, platform.as("owner"));
+  expect([key, apiKey?.maskedKey, apiKey?.spend]).toEqual(["", "sk-...StUv", 1_250_000_000n]);
+  expect(await works(secret)).toBe(true);
+  expect(await outcomeOf(keys().createKey(request, platform.as("owner")))).toBe("ALREADY_EXISTS");
+  expect(await outcomeOf(keys().createKey({ ...request, secretSha256: Buffer.alloc(5) }, platform.as("owner")))).toBe("VALIDATION_ERROR");
+});
+
 test("a member sees keys of their own teams only, a manager all of the organization, a stranger none", async () => {
   await create("owner");
   const seen = async (who: Who) => (await keys().listKeys({ page: undefined }, platform.as(who))).apiKeys.length;

@@ -22,12 +22,13 @@ import { followBudget } from "../../writes/budgets.ts";
 import { appendChange } from "../../writes/feed.ts";
 import { deleteKey, keyFacts } from "../../writes/keys.ts";
 import { notify } from "../../writes/notices.ts";
-import { type Actor, requireActor } from "../actor.ts";
+import { type Actor, requireActor, requireAdmin } from "../actor.ts";
 import { checkContentDays } from "../contents/content-days.ts";
 import type { ControlDeps } from "../deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "../messages.ts";
 import { mayManageKey, requireTeam, teamScopes, visibleTeamIds } from "../teams/access.ts";
 import { write } from "../write.ts";
+import { mintedKey, refuseKnown } from "./minted-key.ts";
 
 const GRACE_SECONDS_MAX = 7 * 24 * 3600;
 const KEYS_PER_TEAM_MAX = 1000;
@@ -63,8 +64,8 @@ const listKeys =
 const createKey =
   (deps: ControlDeps): Handlers["createKey"] =>
   async (request, context) => {
-    const actor = await requireActor(deps, context);
-    const secret = mintSecret(deps.random);
+    const actor = request.secretSha256 ? await requireAdmin(deps, context) : await requireActor(deps, context);
+    const minted = mintedKey(deps, request);
     return write(
       deps,
       context,
@@ -78,9 +79,9 @@ const createKey =
         const key: ApiKey = withLimits(
           {
             id: newId("key", deps),
-            hash: deps.secrets.keyHash(secretSha256(secret)),
+            hash: minted.hash,
             name: request.name,
-            maskedKey: maskKey(secret),
+            maskedKey: minted.maskedKey,
             teamId: team.id,
             organizationId: team.organizationId,
             createdBy: actor.user.id,
@@ -88,16 +89,18 @@ const createKey =
           },
           request.limits,
         );
+        if (request.secretSha256) await refuseKnown(tx, key.hash);
         await tx.insert("keys", key);
+        if (request.secretSha256 && request.spend) await tx.put("keyUses", { id: key.id, spend: request.spend, lastUsedAt: now });
         await followKeyBudget(tx, { before: {}, after: key }, now);
         await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
         await audit({
           action: "key.create",
           target: key.id,
           organizationId: key.organizationId,
-          details: { name: key.name, teamId: team.id, ...contentSettings(key) },
+          details: { name: key.name, teamId: team.id, ...contentSettings(key), ...(request.secretSha256 && { imported: true }) },
         });
-        return { apiKey: await keyMessage(tx, key, now), key: secret };
+        return { apiKey: await keyMessage(tx, key, now), key: minted.secret };
       },
     );
   };

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { guardrailNames, id, instant, name, paging, plainText, search } from "../fields.ts";
+import { guardrailNames, id, instant, name, nanoAmount, paging, plainText, search } from "../fields.ts";
 import { apiKeyRecord, listOf } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
 import { keyContentFields } from "./contents.ts";
@@ -27,7 +27,18 @@ export const listKeysQuery = z.object({
 });
 export const listKeysAnswer = listOf(apiKeyRecord);
 
-export const createKeyBody = z.object({ name, team_id: id, ...limits });
+/** `sha256`, `maskedKey` and `spend` import a key that another gateway issued: for platform admins. `spend` is what it spent there. */
+export const createKeyBody = z.object({
+  name,
+  team_id: id,
+  ...limits,
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits")
+    .optional(),
+  maskedKey: plainText(20).optional(),
+  spend: nanoAmount.optional(),
+});
 export const createdKeyAnswer = z.object({ apiKey: apiKeyRecord, key: z.string() });
 
 // A key's id, its hash or the secret itself, under either name.

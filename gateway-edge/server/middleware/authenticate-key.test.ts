@@ -21,6 +21,8 @@ const rows: Row[] = [
   [[[GW, KEY]], KEY, KEY],
   [[["X-GW-API-KEY", KEY]], KEY, KEY],
   [[["x-api-key", KEY]], KEY, "401"],
+  [[["x-litellm-api-key", KEY]], KEY, "401"],
+  [[["X-LiteLLM-API-Key", `Bearer ${KEY}`]], KEY, "401"],
   [[["api-key", KEY]], KEY, "401"],
   [[["Api-Key", KEY]], KEY, "401"],
   [[[AUTH, `Bearer ${KEY}`]], KEY, "401"],

@@ -5,7 +5,7 @@ import { AppError } from "../../../common/errors.ts";
 import { hasKeyShape, secretSha256 } from "../../../common/key-shape.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 
-/** Which credential headers are accepted: `gateway` accepts all four, `hosted` only x-gw-api-key. */
+/** Which credential headers are accepted: `gateway` accepts all, `hosted` only x-gw-api-key. */
 export type AuthProfile = "gateway" | "hosted";
 
 /** The key of a request, or why there is none. */
@@ -19,7 +19,7 @@ export interface KeyDirectory {
   isMasterKey(sha256: Buffer): boolean;
 }
 
-const CREDENTIAL_HEADERS = ["x-gw-api-key", "authorization", "x-api-key", "api-key"] as const;
+const CREDENTIAL_HEADERS = ["x-gw-api-key", "x-litellm-api-key", "authorization", "x-api-key", "api-key"] as const;
 type CredentialHeader = (typeof CREDENTIAL_HEADERS)[number];
 const CREDENTIAL_HEADER_LENGTHS: ReadonlySet<number> = new Set(CREDENTIAL_HEADERS.map(({ length }) => length));
 
@@ -95,8 +95,8 @@ function rememberLast(hash: Hash): Hash {
 
 /**
  * The only reader of credential headers. No header has precedence, because precedence would allow a caller to smuggle an identity past a
- * proxy in front. Two headers must agree. The exception is a Bearer token that is not a key: it is ignored beside a valid x-gw-api-key,
- * because some clients cannot omit the Authorization header.
+ * proxy in front. Two headers must agree. The exception is a Bearer token that is not a key: it is ignored beside a valid x-gw-api-key
+ * or x-litellm-api-key, because some clients cannot omit the Authorization header.
  */
 export function readKey(
   rawHeaders: readonly string[],
@@ -112,7 +112,7 @@ export function readKey(
     if (given.has(name)) return { type: "repeated", header: name };
     given.set(name, rawHeaders[index + 1] ?? "");
   }
-  const own = given.get("x-gw-api-key");
+  const own = ownKey(given, profile);
   const secret = own ?? (profile === "gateway" ? firstOther(given) : undefined);
   if (secret === undefined || !isKey(secret)) return { type: "refused" };
   // A single header needs no comparison.
@@ -130,10 +130,23 @@ function agreesWith(
   secret: string,
   { header, value, ownGiven, isKey }: { header: CredentialHeader; value: string; ownGiven: boolean; isKey: (text: string) => boolean },
 ): boolean {
+  if (header === "x-litellm-api-key") return withoutScheme(value) === secret;
   if (header !== "authorization") return value === secret;
   const token = bearerToken(value);
   if (token === undefined) return false;
   return token === secret || (ownGiven && !isKey(token));
+}
+
+/** The key in a header that is only for keys. LiteLLM's clients send theirs with or without a scheme. */
+function ownKey(given: ReadonlyMap<CredentialHeader, string>, profile: AuthProfile): string | undefined {
+  const own = given.get("x-gw-api-key");
+  if (own !== undefined || profile !== "gateway") return own;
+  const value = given.get("x-litellm-api-key");
+  return value === undefined ? undefined : withoutScheme(value);
+}
+
+function withoutScheme(value: string): string {
+  return bearerToken(value) ?? value;
 }
 
 /** The token of `Bearer <token>`: one space, no comma, any case of the scheme. Undefined for every other scheme. */

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import type { KeyLimits } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import * as schemas from "../../schemas/platform/keys.ts";
@@ -32,14 +33,14 @@ const createKey = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/api-keys",
-    summary: "Create an API key for a team; the secret is only in this response",
+    summary: "Create an API key for a team; the secret is only in this response. With sha256: import a key of another gateway (admins)",
     tag,
     auth: "user",
     body: schemas.createKeyBody,
     status: 201,
     answer: schemas.createdKeyAnswer,
     handler: async ({ body }, call) => {
-      const request = { name: body.name, teamId: body.team_id, limits: { ...toLimits(body), clear: [] } };
+      const request = { name: body.name, teamId: body.team_id, limits: { ...toLimits(body), clear: [] }, ...importOf(body) };
       const { apiKey, key } = await control.keys.createKey(request, call.write());
       return { apiKey: presentApiKey(sent(apiKey, "apiKey")), key };
     },
@@ -94,6 +95,14 @@ const rotateKey = ({ control }: EdgeDeps) =>
       return { apiKey: presentApiKey(sent(apiKey, "apiKey")), key };
     },
   });
+
+function importOf({ sha256, maskedKey, spend }: z.output<typeof schemas.createKeyBody>) {
+  return {
+    secretSha256: sha256 === undefined ? undefined : Buffer.from(sha256, "hex"),
+    maskedKey,
+    spend: spend === undefined ? undefined : BigInt(spend),
+  };
+}
 
 function referenceOf(body: { token?: string | undefined; apiKey?: string | undefined }): string {
   return body.token ?? sent(body.apiKey, "the key reference");

@@ -1,0 +1,119 @@
+import { type Dump, listOf, readDump } from "./dump.ts";
+import { planImport } from "./litellm-plan.ts";
+
+const TOKEN = "a".repeat(64);
+const NOW = Date.parse("2026-11-16T00:00:00Z");
+
+const SQL = String.raw`--
+COPY public."LiteLLM_BudgetTable" (budget_id, max_budget, tpm_limit, budget_duration) FROM stdin;
+b1	25	1000	30d
+\.
+
+COPY public."LiteLLM_TeamTable" (team_id, team_alias, max_budget, spend, models, rpm_limit, budget_duration, blocked) FROM stdin;
+t1	Research\tlab	100	40.5	{gpt-4o,"claude 4"}	60	\N	f
+\.
+
+COPY public."LiteLLM_VerificationToken" (token, key_name, key_alias, spend, expires, models, team_id, blocked, max_budget, budget_id) FROM stdin;
+${TOKEN}	sk-...a1b2	prod	1.25	2027-01-01 00:00:00	{all-team-models}	t1	\N	\N	b1
+\.
+`;
+const CSV = {
+  LiteLLM_BudgetTable: "budget_id,max_budget,tpm_limit,budget_duration\nb1,25,1000,30d\n",
+  LiteLLM_TeamTable:
+    'team_id,team_alias,max_budget,spend,models,rpm_limit,budget_duration,blocked\nt1,"Research\tlab",100,40.5,"{gpt-4o,""claude 4""}",60,,f\n',
+  LiteLLM_VerificationToken: `token,key_name,key_alias,spend,expires,models,team_id,blocked,max_budget,budget_id\n${TOKEN},sk-...a1b2,prod,1.25,2027-01-01 00:00:00,{all-team-models},t1,,,b1\n`,
+};
+const JSON_ROWS = {
+  LiteLLM_BudgetTable: [{ budget_id: "b1", max_budget: 25, tpm_limit: 1000, budget_duration: "30d" }],
+  LiteLLM_TeamTable: [
+    {
+      team_id: "t1",
+      team_alias: "Research\tlab",
+      max_budget: 100,
+      spend: 40.5,
+      models: ["gpt-4o", "claude 4"],
+      rpm_limit: 60,
+      blocked: false,
+    },
+  ],
+  LiteLLM_VerificationToken: [
+    {
+      token: TOKEN,
+      key_name: "sk-...a1b2",
+      key_alias: "prod",
+      spend: 1.25,
+      expires: "2027-01-01T00:00:00Z",
+      models: ["all-team-models"],
+      team_id: "t1",
+      blocked: null,
+      max_budget: null,
+      budget_id: "b1",
+    },
+  ],
+};
+const FORMS: readonly (readonly [string, { name: string; text: string }[]])[] = [
+  ["a file of pg_dump", [{ name: "dump.sql", text: SQL }]],
+  ["a CSV file for each table", Object.entries(CSV).map(([table, text]) => ({ name: `${table}.csv`, text }))],
+  ["a JSON file", [{ name: "dump.json", text: JSON.stringify(JSON_ROWS) }]],
+  [
+    "lines of JSON for each table",
+    Object.entries(JSON_ROWS).map(([table, rows]) => ({
+      name: `${table}.jsonl`,
+      text: [...rows, ...rows].map((row) => JSON.stringify(row)).join("\n"),
+    })),
+  ],
+];
+
+test.each(FORMS)(
+  "%s: teams with what is left of their budget, keys by hash with the limits of their budget row and their spend",
+  (_form, files) => {
+    const { teams, keys, notes } = planImport(readDump(files), NOW);
+    const limits = { models: ["gpt-4o", "claude 4"], rpm: 60, maxBudget: 59_500_000_000 };
+    expect(teams[0]).toEqual({ from: "t1", name: "Research\tlab", limits });
+    expect(keys[0]).toEqual({
+      team: "t1",
+      name: "prod",
+      sha256: TOKEN,
+      maskedKey: "sk-...a1b2",
+      spend: 1_250_000_000,
+      expiresAt: "2027-01-01T00:00:00.000Z",
+      limits: { tpm: 1000, maxBudget: 25_000_000_000, budgetPeriod: "monthly" },
+    });
+    expect(notes[0]).toEqual({ subject: "team Research\tlab", note: "spent $40.50 of its budget of $100.00; the rest is its budget here" });
+  },
+);
+
+const dump = (tables: Partial<Dump>): Dump => ({
+  LiteLLM_TeamTable: [],
+  LiteLLM_VerificationToken: [],
+  LiteLLM_BudgetTable: [],
+  ...tables,
+});
+
+test("what cannot be carried over is named: blocked and expired keys, odd tokens, missing teams, other periods", () => {
+  const key = (fields: object) => ({ token: TOKEN, key_alias: "k", spend: 0, models: [], ...fields });
+  const plan = planImport(
+    dump({
+      LiteLLM_VerificationToken: [
+        key({ key_alias: "blocked", blocked: true }),
+        key({ key_alias: "old", expires: "2026-01-01T00:00:00Z" }),
+        key({ key_alias: "plain", token: "sk-1234" }),
+        key({ key_alias: "lost", team_id: "gone", max_budget: 1, budget_duration: "3h" }),
+      ],
+    }),
+    NOW,
+  );
+  expect(plan.teams).toEqual([{ from: "", name: "LiteLLM", limits: {} }]);
+  expect(plan.keys).toMatchObject([{ name: "lost", team: "", limits: { maxBudget: 1_000_000_000 } }]);
+  expect(plan.notes.map(({ subject, note }) => `${subject}: ${note}`)).toEqual([
+    "key blocked: is not imported: it is blocked",
+    "key old: is not imported: it has expired",
+    "key plain: is not imported: its token is not a SHA-256",
+    "key lost: its team gone is not in the dump; it joins the team LiteLLM",
+    "key lost: its budget has the period 3h; here it has none",
+  ]);
+});
+
+test("lists of PostgreSQL", () => {
+  expect([listOf("{}"), listOf('{a,"b,c","d\\"e"}'), listOf(["x"]), listOf(null)]).toEqual([[], ["a", "b,c", 'd"e'], ["x"], []]);
+});

@@ -1,0 +1,152 @@
+import { fromUsd } from "../../common/money.ts";
+import { type Dump, listOf, type Row } from "./dump.ts";
+
+/** Limits in the names of the API; amounts in nano-USD. */
+export interface ImportedLimits {
+  readonly models?: readonly string[];
+  readonly rpm?: number;
+  readonly tpm?: number;
+  readonly maxParallelRequests?: number;
+  readonly maxBudget?: number;
+  readonly budgetPeriod?: "daily" | "weekly" | "monthly";
+}
+
+export interface ImportedTeam {
+  /** LiteLLM's id; empty for the team of keys without one. */
+  readonly from: string;
+  readonly name: string;
+  readonly limits: ImportedLimits;
+}
+
+export interface ImportedKey {
+  readonly team: string;
+  readonly name: string;
+  readonly sha256: string;
+  readonly maskedKey: string | undefined;
+  readonly spend: number;
+  readonly expiresAt: string | undefined;
+  readonly limits: ImportedLimits;
+}
+
+/** What an import would do, and what it cannot carry over. */
+export interface ImportPlan {
+  readonly teams: readonly ImportedTeam[];
+  readonly keys: readonly ImportedKey[];
+  readonly notes: readonly { readonly subject: string; readonly note: string }[];
+}
+
+const NO_TEAM: ImportedTeam = { from: "", name: "LiteLLM", limits: {} };
+const NAME_MAX = 100;
+
+export function planImport(dump: Dump, nowMs: number): ImportPlan {
+  const notes: { subject: string; note: string }[] = [];
+  const note = (subject: string, text: string) => notes.push({ subject, note: text });
+  const budgets = new Map(dump.LiteLLM_BudgetTable.map((row) => [String(row["budget_id"]), row]));
+  const teams = dump.LiteLLM_TeamTable.map((row) => teamOf(row, note));
+  const known = new Set(teams.map(({ from }) => from));
+  const keys = dump.LiteLLM_VerificationToken.flatMap((row) => keyOf(row, { budgets, known, nowMs, note }) ?? []);
+  const all = keys.some(({ team }) => team === "") ? [...teams, NO_TEAM] : teams;
+  return { teams: all, keys, notes };
+}
+
+type Note = (subject: string, text: string) => void;
+
+function teamOf(row: Row, note: Note): ImportedTeam {
+  const from = String(row["team_id"]);
+  const name = nameOf(row["team_alias"] ?? from);
+  if (isTrue(row["blocked"])) note(`team ${name}`, "is blocked there; it is imported unblocked");
+  const spent = nanoOf(row["spend"]) ?? 0;
+  const limits = limitsOf(row, (text) => note(`team ${name}`, text));
+  const { maxBudget, budgetPeriod } = limits;
+  if (maxBudget === undefined || budgetPeriod !== undefined || spent === 0) return { from, name, limits };
+  // A budget without a period counts from the import on: what is left of it.
+  note(`team ${name}`, `spent ${usd(spent)} of its budget of ${usd(maxBudget)}; the rest is its budget here`);
+  return { from, name, limits: { ...limits, maxBudget: Math.max(0, maxBudget - spent) } };
+}
+
+interface KeyContext {
+  readonly budgets: ReadonlyMap<string, Row>;
+  readonly known: ReadonlySet<string>;
+  readonly nowMs: number;
+  readonly note: Note;
+}
+
+function keyOf(row: Row, { budgets, known, nowMs, note }: KeyContext): ImportedKey | undefined {
+  const sha256 = String(row["token"]);
+  const name = nameOf(row["key_alias"] ?? row["key_name"] ?? sha256.slice(0, 8));
+  const skip = (why: string) => {
+    note(`key ${name}`, `is not imported: ${why}`);
+    return undefined;
+  };
+  if (!/^[0-9a-f]{64}$/i.test(sha256)) return skip("its token is not a SHA-256");
+  if (isTrue(row["blocked"])) return skip("it is blocked");
+  const expires = row["expires"]
+    ? new Date(
+        String(row["expires"])
+          .replace(" ", "T")
+          .replace(/(:\d\d(\.\d+)?)$/, "$1Z"),
+      )
+    : undefined;
+  if (expires && expires.getTime() <= nowMs) return skip("it has expired");
+  const own = withBudget(row, budgets.get(String(row["budget_id"])));
+  const team = row["team_id"] ? String(row["team_id"]) : "";
+  if (team !== "" && !known.has(team)) note(`key ${name}`, `its team ${team} is not in the dump; it joins the team ${NO_TEAM.name}`);
+  const masked = String(row["key_name"] ?? "");
+  return {
+    team: known.has(team) ? team : "",
+    name,
+    sha256,
+    maskedKey: /^sk-\.\.\..{1,8}$/.test(masked) ? masked : undefined,
+    spend: nanoOf(row["spend"]) ?? 0,
+    expiresAt: expires?.toISOString(),
+    limits: limitsOf(own, (text) => note(`key ${name}`, text)),
+  };
+}
+
+/** A key's own limits, and those of its budget row for what it does not set. */
+function withBudget(row: Row, budget: Row | undefined): Row {
+  return budget ? { ...budget, ...Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) } : row;
+}
+
+/** LiteLLM's names for "no list of its own". */
+const NO_LIST = new Set(["all-team-models", "all-proxy-models", "all-org-models", "no-default-models"]);
+const PERIODS: Readonly<Record<string, "daily" | "weekly" | "monthly">> = {
+  "24h": "daily",
+  "1d": "daily",
+  "7d": "weekly",
+  "1w": "weekly",
+  "30d": "monthly",
+  "1mo": "monthly",
+};
+
+function limitsOf(row: Row, note: (text: string) => void): ImportedLimits {
+  const models = listOf(row["models"]).filter((model) => !NO_LIST.has(model));
+  const maxBudget = nanoOf(row["max_budget"]);
+  const duration = row["budget_duration"];
+  const budgetPeriod = PERIODS[String(duration)];
+  if (duration && !budgetPeriod && maxBudget !== undefined) note(`its budget has the period ${String(duration)}; here it has none`);
+  const limits = {
+    models: models.length > 0 ? models : undefined,
+    rpm: countOf(row["rpm_limit"]),
+    tpm: countOf(row["tpm_limit"]),
+    maxParallelRequests: countOf(row["max_parallel_requests"]),
+    maxBudget,
+    budgetPeriod: maxBudget === undefined ? undefined : budgetPeriod,
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
+}
+
+function nanoOf(value: unknown): number | undefined {
+  if (value === null || value === undefined || value === "") return undefined;
+  const nano = fromUsd(Number(value).toFixed(9));
+  return nano === undefined ? undefined : Number(nano);
+}
+
+function countOf(value: unknown): number | undefined {
+  const count = Number(value);
+  return value === null || value === undefined || !Number.isSafeInteger(count) || count < 1 ? undefined : count;
+}
+
+const isTrue = (value: unknown): boolean => value === true || value === "t" || value === "true";
+const nameOf = (value: unknown): string => String(value).slice(0, NAME_MAX);
+const usd = (nano: number): string => `$${(nano / 1e9).toFixed(2)}`;
