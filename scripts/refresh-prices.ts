@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { configuredPrice } from "../common/model-data/configured-price.ts";
 import { findModelData } from "../common/model-data/model-data.ts";
 import type { ListedEntry, PriceList } from "../common/model-data/second-list.ts";
 import { kindOfPrefix } from "../common/providers/shared/registry.ts";
-import { configuredPrice } from "../control-plane/gateway-config/configured-price.ts";
 
 /**
  * `make prices`: writes the figures of LiteLLM's public price list that the data package lacks, with their date. `LITELLM_PRICES` names a

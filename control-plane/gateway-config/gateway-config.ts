@@ -1,12 +1,5 @@
+import type { ConfiguredPrice } from "../../common/model-data/configured-price.ts";
 import type { Capability, Mode } from "../../common/model-data/model-families.ts";
-import type { Price, PriceUnit } from "../../common/pricing.ts";
-
-/** The price of a deployment, and where it comes from. */
-export interface ConfiguredPrice extends Price {
-  unit: PriceUnit;
-  /** `config`: from the file; `data`: from the public price list. */
-  source: "config" | "data";
-}
 
 /** A deployment of the configuration file. */
 export interface ConfiguredDeployment {

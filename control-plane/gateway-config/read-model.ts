@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { defined } from "../../common/defined.ts";
+import { configuredPrice, isPriceName } from "../../common/model-data/configured-price.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
 import { findSecret } from "../../common/secret-files.ts";
-import { configuredPrice, isPriceName } from "./configured-price.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
 import { LITELLM_PARAMS, MODEL_INFO } from "./known-settings.ts";

@@ -1,5 +1,5 @@
-import { defined } from "../../common/defined.ts";
-import type { PriceTier, TokenPrices } from "../../common/pricing.ts";
+import { defined } from "../defined.ts";
+import type { PriceTier, TokenPrices } from "../pricing.ts";
 import { scaled } from "./scaled-price.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

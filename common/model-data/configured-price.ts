@@ -1,9 +1,16 @@
-import { defined } from "../../common/defined.ts";
-import { FEE_NAMES, FEES, type FeePrices } from "../../common/fees.ts";
-import type { ModelData } from "../../common/model-data/model-data.ts";
+import { defined } from "../defined.ts";
+import { FEE_NAMES, FEES, type FeePrices } from "../fees.ts";
+import type { Price, PriceUnit } from "../pricing.ts";
 import { configuredTiers } from "./configured-tiers.ts";
-import type { ConfiguredPrice } from "./gateway-config.ts";
+import type { ModelData } from "./model-data.ts";
 import { scaled } from "./scaled-price.ts";
+
+/** The price of a deployment, and where it comes from. */
+export interface ConfiguredPrice extends Price {
+  unit: PriceUnit;
+  /** `config`: from the file; `data`: from the public price list. */
+  source: "config" | "data";
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 

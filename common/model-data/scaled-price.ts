@@ -1,4 +1,4 @@
-import { scaleDecimal } from "../../common/model-data/decimal.ts";
+import { scaleDecimal } from "./decimal.ts";
 
 // Prices are int64 nano-USD per million on the wire; a million USD per token does not fit.
 const PRICE_MAX = 2n ** 62n;
