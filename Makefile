@@ -78,7 +78,7 @@ bench-money: generate ## what the journal costs a call, how fast both stores set
 bench-migration: generate ## a million-entry ledger from before slots is migrated: seconds, and the same verify before and after
 	node scripts/bench-migration.ts
 
-bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, and what settlements waited; ROWS=200000
+bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, what settlements waited, and verifications with checkpoints; ROWS=200000
 	node scripts/bench-retention.ts
 
 bench-backups: generate console ## backups of a running platform under load, each restored and verified: BACKUPS=8 RATE=120

@@ -1,6 +1,7 @@
 /**
  * `make bench-retention`: fills the embedded store with usage rows of an old month, archives them while calls are settled, and prints the disk before
- * and after, and what the settlements waited. A backup's copy is without free pages; then as many rows are settled again, into the free pages. Fails unless the ledger verifies. ROWS changes the size.
+ * and after, what the settlements waited, and how long a full verification and one from a checkpoint take. A backup's copy is without free pages; then more
+ * rows are settled, into the free pages. Fails unless both verifications hold. ROWS changes the size.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,15 +11,22 @@ import { silentLogger } from "../common/logger.ts";
 import { openFolderObjects } from "../common/objects/folder-objects.ts";
 import { Parts } from "../control-plane/archive/parts.ts";
 import { UsageArchiver } from "../control-plane/archive/usage-archiver.ts";
+import { checkpointWhenDue } from "../control-plane/jobs/checkpoint-ledger.ts";
 import { purchase, reportedCall, settle } from "../control-plane/proof/ledger-fixture.ts";
+import { Verifications } from "../control-plane/proof/verifications.ts";
 import { checkLedger } from "../control-plane/services/ledger/verify.ts";
 import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
+import { anchorHeads } from "../control-plane/writes/anchors.ts";
 
 const ROWS = Number(process.env["ROWS"] ?? 200_000);
-const BATCH = 1_000;
+const BATCH = 2_000;
+/** What is settled after the archive, to see whether the file grows. */
+const MORE_ROWS = Math.min(ROWS, 200_000);
+/** What is settled after the last checkpoint. */
+const NEWEST_ROWS = Math.ceil(ROWS / 100);
 const ORGANIZATIONS = 10;
 const [AUGUST, NOVEMBER] = [Date.UTC(2026, 7), Date.UTC(2026, 10, 16)];
-const MONTH_MS = 30 * 24 * 3_600_000;
+const DAY_MS = 24 * 3_600_000;
 const CALL_EVERY_MS = 10;
 const never = new AbortController().signal;
 
@@ -27,7 +35,7 @@ const [dataDir, archiveDir, copyDir] = [join(folder, "store"), join(folder, "arc
 const store = openEmbeddedStore(dataDir);
 try {
   await fillOrganizations();
-  await timed(`${ROWS} rows of August settled`, () => fillRows("august", AUGUST));
+  await timed(`${ROWS} rows of August settled`, () => fillRows("august", { count: ROWS, from: AUGUST, days: 30 }));
   printDisk("before");
   const idle = await settledWhile(() => systemClock.sleep(5_000), "idle");
   const parts = new Parts({ objects: openFolderObjects(archiveDir), workFile: join(folder, "part") });
@@ -39,11 +47,19 @@ try {
   console.log(`disk of a backup's copy of the store: ${megabytes(copyDir)} MB`);
   printWaits("without the archive", idle);
   printWaits("during the archive", busy);
-  await timed(`${ROWS} more rows settled`, () => fillRows("november", NOVEMBER));
-  printDisk("with as many new rows");
-  const { ok, entries, usageRows } = await timed("verification", () => checkLedger(store, never));
-  console.log(`ledger: ${ok ? "ok" : "NOT OK"}, ${entries} entries, ${usageRows} rows in the log, ${archiver.figures.rows} archived`);
-  process.exitCode = ok && archiver.figures.rows === ROWS ? 0 : 1;
+  await timed("first checkpoint, with the check of all entries", () => checkpoint(NOVEMBER));
+  await timed(`${MORE_ROWS} more rows settled`, () => fillRows("november", { count: MORE_ROWS, from: NOVEMBER, days: 1 }));
+  printDisk(`with ${MORE_ROWS} new rows`);
+  await timed(`next checkpoint, with the check of ${MORE_ROWS} entries`, () => checkpoint(NOVEMBER + 2 * DAY_MS));
+  await fillRows("newest", { count: NEWEST_ROWS, from: NOVEMBER + 2 * DAY_MS, days: 1 });
+  const fast = await timed(`verification from the checkpoint, ${NEWEST_ROWS} rows later`, () =>
+    checkLedger(store, never, { isFast: true }),
+  );
+  const full = await timed("full verification", () => checkLedger(store, never));
+  const { entries, usageRows } = full;
+  const isOk = full.ok && fast.ok && fast.checkpoint !== undefined && archiver.figures.rows === ROWS;
+  console.log(`ledger: ${isOk ? "ok" : "NOT OK"}, ${entries} entries, ${usageRows} rows in the log, ${archiver.figures.rows} archived`);
+  process.exitCode = isOk ? 0 : 1;
 } finally {
   await store.close();
   rmSync(folder, { recursive: true, force: true });
@@ -59,18 +75,24 @@ async function fillOrganizations(): Promise<void> {
   }
 }
 
-/** Rows of a time, spread over a month, for one organization after the other. */
-async function fillRows(name: string, from: number): Promise<void> {
-  for (let start = 0; start < ROWS; start += BATCH) {
+/** Rows of a time, spread over days, for one organization after the other. */
+async function fillRows(name: string, { count, from, days }: { count: number; from: number; days: number }): Promise<void> {
+  for (let start = 0; start < count; start += BATCH) {
     const organizationId = `org_${(start / BATCH) % ORGANIZATIONS}`;
-    const rows = Array.from({ length: Math.min(BATCH, ROWS - start) }, (_, place) =>
+    const rows = Array.from({ length: Math.min(BATCH, count - start) }, (_, place) =>
       reportedCall(`call_${name}_${start + place}`, 1n, {
         organizationId,
-        createdAt: from + Math.floor(((start + place) / ROWS) * MONTH_MS),
+        createdAt: from + Math.floor(((start + place) / count) * days * DAY_MS),
       }),
     );
     await settle(store, rows, from);
   }
+}
+
+async function checkpoint(at: number): Promise<void> {
+  await anchorHeads(store, () => AUGUST);
+  const config = { ledgerCheckpointHours: 24 };
+  await checkpointWhenDue(at, { store, logger: silentLogger, verifications: new Verifications(), config }, never);
 }
 
 /** Settles a call of each organization in turn while the work runs, and returns what each settlement took, in milliseconds. */

@@ -13,7 +13,7 @@ const SIZES = {
   /** Bounds what is written again after a crash, and how many rows take disk twice. */
   partRows: 100_000,
   /** A settlement of the same slot waits for one such transaction at most. */
-  rowsATransaction: 100,
+  rowsATransaction: 400,
 };
 const PAUSE_MS = 10;
 
