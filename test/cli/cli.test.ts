@@ -251,6 +251,8 @@ test("logs and usage: the same sums, one call explained down to its ledger entry
   expect(out).toMatch(/ledger +entry \d+, hash [0-9a-f]{64}/);
   expect((await json(["logs", "receipt", listed.data[0].id])).algorithm).toBe("Ed25519");
   expect((await gw("logs explain call_nope")).exit).toBe(6);
+  // Prompts are stored only where logContent is on.
+  expect((await gw(["logs", "content", listed.data[0].id])).exit).toBe(6);
   expect((await gw("logs --csv")).out.split("\n")[0]).toMatch(/^id,createdAt,/);
   expect((await gw("logs --status nope")).exit).toBe(2);
 });

@@ -3,7 +3,7 @@ import { PATTERN_REACH } from "../guardrails/guardrail.ts";
 import { maskPii, PII_KINDS } from "../guardrails/pii-patterns.ts";
 
 /** A text without personal data, by the guardrails' patterns, and without credentials of known forms. */
-export function redactedText(text: string): string {
+function redactedText(text: string): string {
   return maskPii(PII_KINDS, redactCredentials(text), (kind) => `[${kind}]`);
 }
 
