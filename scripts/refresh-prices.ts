@@ -56,7 +56,7 @@ function modelOf(key: string, provider: unknown): string | undefined {
 
 function entryOf(fields: Fields): ListedEntry | undefined {
   const mode = MODES[String(fields["mode"])];
-  const price = mode && configuredPrice(fields, {}, undefined);
+  const price = mode && configuredPrice(fields, {}, {});
   // A hosted model at no cost is one whose price the list does not know.
   if (!price || (price.input + price.output === 0n && !price.fees)) return undefined;
   const { source: _source, ...figures } = price;

@@ -36,24 +36,39 @@ function readFile({ name, text }: DumpFile): Tables {
 /** A document, or a line for each row. */
 function readJson(text: string): unknown {
   const trimmed = text.trim();
-  const isLines = trimmed.startsWith("{") && /\}\s*\n\s*\{/.test(trimmed);
+  const isLines = trimmed.startsWith("{") && hasRowPerLine(trimmed);
   return JSON.parse(isLines ? `[${trimmed.split("\n").join(",")}]` : trimmed) as unknown;
+}
+
+/** The first line is a whole JSON object, and another line follows. */
+function hasRowPerLine(text: string): boolean {
+  const end = text.indexOf("\n");
+  if (end < 0) return false;
+  try {
+    JSON.parse(text.slice(0, end));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** COPY public."LiteLLM_TeamTable" (team_id, …) FROM stdin; then rows of tab-separated texts, and `\.` at the end. */
 function readSql(text: string): Tables {
   const tables: Record<string, Row[]> = {};
-  const copies = text.matchAll(/^COPY (?:\w+\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;\n([\s\S]*?)^\\\.$/gm);
-  for (const [, table = "", columns = "", body = ""] of copies) {
-    const names = columns.split(",").map((column) => column.trim().replaceAll('"', ""));
-    tables[table] = body
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => rowOf(names, line.split("\t").map(copyText)));
+  let copied: { names: readonly string[]; rows: Row[] } | undefined;
+  for (const line of text.split("\n")) {
+    if (copied === undefined) {
+      const [, table = "", columns = ""] = COPY.exec(line) ?? [];
+      if (table === "") continue;
+      copied = { names: columns.split(",").map((column) => column.trim().replaceAll('"', "")), rows: [] };
+      tables[table] = copied.rows;
+    } else if (line === "\\.") copied = undefined;
+    else if (line !== "") copied.rows.push(rowOf(copied.names, line.split("\t").map(copyText)));
   }
   return tables;
 }
 
+const COPY = /^COPY (?:\w+\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;$/;
 const ESCAPES: Readonly<Record<string, string>> = { t: "\t", n: "\n", r: "\r", b: "\b", f: "\f", v: "\v" };
 
 function copyText(text: string): string | null {

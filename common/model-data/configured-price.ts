@@ -2,6 +2,7 @@ import { defined } from "../defined.ts";
 import { FEE_NAMES, FEES, type FeePrices } from "../fees.ts";
 import type { Price, PriceUnit } from "../pricing.ts";
 import { configuredTiers } from "./configured-tiers.ts";
+import { withListFees } from "./list-fees.ts";
 import type { ModelData } from "./model-data.ts";
 import { scaled } from "./scaled-price.ts";
 
@@ -27,10 +28,15 @@ const UNITS = [
 
 /**
  * The operator's price for a deployment, else the public list price, else none. litellm_params win over model_info, as in LiteLLM. All
- * prices come from one source: a list price of cached tokens must not be mixed with an operator's input price. If several units have a
+ * prices of tokens come from one source: a list price of cached tokens must not be mixed with an operator's input price. Fees of the provider's
+ * tools that the operator does not set are those of the list. If several units have a
  * price, the first above zero counts, because LiteLLM's list has a token price of zero beside the price of a search.
  */
-export function configuredPrice(params: Fields, info: Fields, data: ModelData | undefined): ConfiguredPrice | undefined {
+export function configuredPrice(
+  params: Fields,
+  info: Fields,
+  { kind, data }: { kind?: string; data?: ModelData | undefined },
+): ConfiguredPrice | undefined {
   const given = { ...info, ...params };
   const priced = UNITS.flatMap(({ unit, input, output, places }): Omit<ConfiguredPrice, "source">[] => {
     const [inputPrice, outputPrice] = [scaled(given[input], places), scaled(given[output], places)];
@@ -41,8 +47,23 @@ export function configuredPrice(params: Fields, info: Fields, data: ModelData | 
     return [{ unit, input: inputPrice ?? 0n, output: outputPrice ?? 0n }];
   });
   const found = priced.find(({ input, output }) => input + output > 0n) ?? priced[0];
-  if (found) return { ...found, source: "config" };
-  return data?.pricing && { ...data.pricing, unit: data.pricing.unit ?? "token", source: "data" };
+  if (found) return { ...(kind === undefined ? found : withListFees(found, kind)), source: "config" };
+  return data && listPrice(data, given);
+}
+
+/** The list price, with the fees that the operator set. */
+function listPrice({ pricing }: ModelData, given: Fields): ConfiguredPrice | undefined {
+  if (!pricing) return undefined;
+  const unit = pricing.unit ?? "token";
+  const set = unit === "token" ? feesOf(given) : {};
+  const fees = pricing.fees || set.fees ? { fees: { ...pricing.fees, ...set.fees } } : {};
+  return { ...pricing, ...set, ...fees, unit, source: "data" };
+}
+
+function feesOf(given: Fields): Pick<Price, "webSearch" | "fees"> {
+  const webSearch = searchPrice(given["search_context_cost_per_query"]);
+  const fees = configuredFees(given);
+  return { ...(webSearch !== undefined && { webSearch }), ...(fees && { fees }) };
 }
 
 function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
@@ -55,24 +76,19 @@ function tokenPrices(given: Fields, prices: { input: bigint; output: bigint }) {
     cacheWriteHour: priceOf("cache_creation_input_token_cost_above_1hr"),
   });
   const tiers = configuredTiers(given, { ...prices, ...classes });
-  const webSearch = searchPrice(given["search_context_cost_per_query"]);
-  const fees = configuredFees(given);
-  return {
-    ...prices,
-    ...classes,
-    ...(webSearch !== undefined && { webSearch }),
-    ...(fees && { fees }),
-    ...(tiers.length > 0 && { tiers }),
-  };
+  return { ...prices, ...classes, ...feesOf(given), ...(tiers.length > 0 && { tiers }) };
 }
 
 /** What else a provider bills beside the tokens; prices by the size of a search context are in LiteLLM's object of them. */
 function configuredFees(given: Fields): FeePrices | undefined {
   const sizes = given["search_context_cost_per_query"];
   const all = { ...given, ...(typeof sizes === "object" ? sizes : {}) };
+  // LiteLLM prices both search tools of OpenAI by one setting.
+  const preview = searchPrice(sizes);
   const fees = FEE_NAMES.flatMap((name) => {
     const { setting, per } = FEES[name];
-    const price = scaled(all[setting], per === 1000 ? THOUSAND_PLACES : TOKEN_PLACES);
+    const price =
+      scaled(all[setting], per === 1000 ? THOUSAND_PLACES : TOKEN_PLACES) ?? (name === "webSearchPreview" ? preview : undefined);
     return price === undefined ? [] : [[name, price]];
   });
   return fees.length > 0 ? Object.fromEntries(fees) : undefined;

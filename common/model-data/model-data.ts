@@ -137,10 +137,10 @@ function baseOf(price: number | TieredPrices): number {
 const HOUR_MS = 3_600_000n;
 
 /** By the token where it is sold so, else by the length of the sound that goes in. */
-function listPrices(list: ModelPrice, fees: Pick<Price, "fees">): Price | undefined {
+function listPrices(list: ModelPrice, fees: Pick<Price, "webSearch" | "fees">): Price | undefined {
   const tokens = tokenPrices(list, baseOf);
   const hour = list["input_audio_hours"] ?? list["audio_hours"];
-  if (tokens) return { ...tokens, ...audioPrices(list), ...searchPrice(list), ...fees };
+  if (tokens) return { ...tokens, ...audioPrices(list), ...fees, ...searchPrice(list) };
   const nanoPerMillionHours = hour === undefined ? undefined : scaleDecimal(baseOf(hour), 15);
   // Rounded up: a fraction of a nano-USD for a million milliseconds is still a price.
   return nanoPerMillionHours === undefined

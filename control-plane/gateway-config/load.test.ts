@@ -81,6 +81,9 @@ describe("the example", () => {
       cachedInput: 120_000_000n,
       cacheWrite: 1_500_000_000n,
       source: "config",
+      // What Anthropic bills for its tools, as the list has it.
+      webSearch: 10_000_000_000_000n,
+      fees: { codeSession: 4_166_666_666_667n },
     });
     expect(embedding).toMatchObject({ type: "embedding", price: { input: 20_000_000n, output: 0n } });
     expect(wildcard?.price).toBeUndefined();
@@ -384,7 +387,7 @@ describe("identity and price of a deployment", () => {
     expect(price(`${own} 0.01`)).toMatchObject({ cacheWriteHour: 6_000_000_000n, webSearch: 10_000_000_000_000n });
     const sizes = "{search_context_size_low: 0.01, search_context_size_high: 0.02}";
     expect(price(`${own} ${sizes}`)).toMatchObject({ webSearch: 20_000_000_000_000n });
-    expect(price("input_cost_per_token: 3e-6")).not.toHaveProperty("webSearch");
+    expect(price("input_cost_per_token: 3e-6")).toMatchObject({ input: 3_000_000_000n, webSearch: 10_000_000_000_000n });
     expect(price("rpm: 1")).toMatchObject({ cacheWriteHour: 6_000_000_000n, webSearch: 10_000_000_000_000n });
   });
 

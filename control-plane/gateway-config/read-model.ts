@@ -72,7 +72,7 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
     context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${keyVariable} is not set`);
   }
   const data = dataOf(provider, info, context.now);
-  const price = configuredPrice(rest, info, data);
+  const price = configuredPrice(rest, info, { kind, data });
   return {
     id: entry.id,
     modelName,

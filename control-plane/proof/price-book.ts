@@ -1,3 +1,4 @@
+import { withListFees } from "../../common/model-data/list-fees.ts";
 import type { Price } from "../../common/pricing.ts";
 import { priceAt } from "../domain/pricing.ts";
 import type { PriceVersion, UsageRow } from "../domain/records.ts";
@@ -55,9 +56,17 @@ export class PriceBook {
   }
 
   #versionsOf(modelId: string): Promise<readonly PriceVersion[]> {
-    const known = this.#versions.get(modelId) ?? collect(this.#reader.scan("prices", { index: "byModel", equals: [modelId] }));
+    const known = this.#versions.get(modelId) ?? this.#readVersions(modelId);
     this.#versions.set(modelId, known);
     return known;
+  }
+
+  /** With the fees that edges bill by where a version has none of its own. */
+  async #readVersions(modelId: string): Promise<readonly PriceVersion[]> {
+    const versions = await collect(this.#reader.scan("prices", { index: "byModel", equals: [modelId] }));
+    const model = await this.#reader.get("models", modelId);
+    const provider = model && (await this.#reader.get("providers", model.providerId));
+    return provider ? versions.map((version) => withListFees(version, provider.kind)) : versions;
   }
 
   #modelId(name: string): Promise<string | undefined> {

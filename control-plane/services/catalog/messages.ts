@@ -1,4 +1,5 @@
 import { FEE_NAMES, type FeePrices } from "../../../common/fees.ts";
+import { withListFees } from "../../../common/model-data/list-fees.ts";
 import { findModelData } from "../../../common/model-data/model-data.ts";
 import { familyOf } from "../../../common/model-data/model-families.ts";
 import { supportedParams } from "../../../common/providers/shared/registry.ts";
@@ -26,7 +27,7 @@ export async function modelMessage(reader: Reader, model: Model, now: number): P
     description: model.description,
     contextWindow: model.contextWindow,
     maxOutputTokens: model.maxOutputTokens,
-    pricing: pricingMessage(priceAt(prices, now)),
+    pricing: pricingMessage(withFees(priceAt(prices, now), kind)),
     capabilities: [...capabilitiesOf(kind, model.inferenceModelId)],
     supportedParams: [...supportedParams(kind, { mode: model.type, model: model.inferenceModelId })],
     status: model.status,
@@ -53,6 +54,10 @@ export async function providerMessage(reader: Reader, provider: Provider): Promi
 
 function capabilitiesOf(kind: string, inferenceModelId: string): readonly string[] {
   return (findModelData({ kind, model: inferenceModelId }) ?? familyOf(inferenceModelId)).capabilities;
+}
+
+function withFees(price: PriceVersion | undefined, kind: string): PriceVersion | undefined {
+  return price && withListFees(price, kind);
 }
 
 export function pricingMessage(price: PriceVersion | undefined): Pricing | undefined {

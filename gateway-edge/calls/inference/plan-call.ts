@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { unpricedFeeText, unpricedText } from "../../../common/model-data/unpriced.ts";
 import type { NanoUsd } from "../../../common/money.ts";
 import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
+import { findKind } from "../../../common/providers/shared/registry.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { affordableOutput, type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
 import { dearestPrices } from "../../credit/pricing/price-tier.ts";
@@ -133,7 +134,9 @@ function refuseUnpricedFees(job: Job<unknown>, { kinds }: AbleGroup): void {
   for (const kind of kinds) {
     const fees = feesAt(kind, job.fees);
     const prices = fees && pricesOf(kind, job);
-    const unpriced = prices && unpricedFee(fees, prices);
+    // A price by the call or by another unit is for all of it.
+    const isOfTokens = (prices?.unit ?? "token") === "token";
+    const unpriced = prices && isOfTokens && !findKind(kind.providerKind)?.isFree && unpricedFee(fees, prices);
     if (unpriced)
       throw new AppError("INVALID_REQUEST", unpricedFeeText(job.model, unpriced), { param: job.fees?.[unpriced] ? "tools" : "model" });
   }
