@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configuredPrice } from "../common/model-data/configured-price.ts";
+import { LITELLM_MODES } from "../common/model-data/litellm-modes.ts";
 import { findModelData } from "../common/model-data/model-data.ts";
 import type { ListedEntry, PriceList } from "../common/model-data/second-list.ts";
 import { kindOfPrefix } from "../common/providers/shared/registry.ts";
@@ -14,20 +15,8 @@ const TARGET = join(import.meta.dirname, "../common/model-data/second-list.json"
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** LiteLLM's modes as ours; others have no operation here. */
-const MODES: Readonly<Record<string, ListedEntry["mode"]>> = {
-  chat: "chat",
-  responses: "chat",
-  realtime: "chat",
-  completion: "completion",
-  embedding: "embedding",
-  image_generation: "image",
-  image_edit: "image",
-  audio_speech: "audio_speech",
-  audio_transcription: "audio_transcription",
-  moderation: "moderation",
-  rerank: "rerank",
-};
+/** Its realtime models are chat models that speak. */
+const MODES: Readonly<Record<string, ListedEntry["mode"]>> = { ...LITELLM_MODES, realtime: "chat" };
 
 async function readList(): Promise<{ list: Readonly<Record<string, Fields>>; date: string }> {
   const file = process.env["LITELLM_PRICES"];

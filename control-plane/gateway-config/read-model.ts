@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { defined } from "../../common/defined.ts";
 import { configuredPrice, isPriceName } from "../../common/model-data/configured-price.ts";
+import { LITELLM_MODES } from "../../common/model-data/litellm-modes.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
 import { findSecret } from "../../common/secret-files.ts";
@@ -197,23 +198,10 @@ function dataOf({ declaration: { kind }, inferenceModelId }: NamedProvider, info
   return byBase ?? findModelData({ kind, model: inferenceModelId, at });
 }
 
-const TYPES: Readonly<Record<string, Mode>> = {
-  chat: "chat",
-  responses: "chat",
-  completion: "completion",
-  embedding: "embedding",
-  image_generation: "image",
-  image_edit: "image",
-  audio_speech: "audio_speech",
-  audio_transcription: "audio_transcription",
-  moderation: "moderation",
-  rerank: "rerank",
-};
-
 function typeOf({ info, provider, modelName, at }: ModelEntry, data: ModelData | undefined, issues: ConfigIssues): Mode {
   const mode = info["mode"];
   if (typeof mode !== "string") return data?.mode ?? familyOf(provider.inferenceModelId).mode;
-  const type = Object.hasOwn(TYPES, mode) ? TYPES[mode] : undefined;
+  const type = Object.hasOwn(LITELLM_MODES, mode) ? LITELLM_MODES[mode] : undefined;
   if (type === undefined) issues.warn(at, `model_info.mode "${mode}" of the model ${modelName} is not supported; chat is used`);
   return type ?? "chat";
 }

@@ -310,7 +310,7 @@ const OPERATION: readonly SecurityItem[] = [
         "entries of transactions at the same time, some of which fail, are one chain without a gap",
       ],
       [
-        "test/contract/operations-admin.test.ts",
+        "test/contract/operations-admin-ledger.test.ts",
         "every kind of write leaves a line that says who, what and in which request",
         "the audit log verifies, and each of its entries has another hash",
       ],

@@ -16,7 +16,7 @@ interface TrainFields {
   readonly client_id?: unknown;
 }
 
-/** `/train` with `config.compress`: the update is compressed after the training, whoever's function it is, and after its clipping and noise. */
+/** `/train` with `config.compress`: the update is compressed after the training, whichever function made it, and after its clipping and noise. */
 export function withCompression(train: Train): Train {
   return async (fields, context) => {
     const given = fields as TrainFields;

@@ -7,7 +7,7 @@ import type { ControlDeps } from "../deps.ts";
 interface MintedKey {
   readonly hash: string;
   readonly maskedKey: string;
-  /** Empty for an imported key, whose secret nobody here knows. */
+  /** Empty for an imported key, whose secret is not known here. */
   readonly secret: string;
 }
 

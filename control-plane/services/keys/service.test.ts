@@ -38,7 +38,7 @@ test("the secret is returned once; the store has only its hash", async () => {
   expect(JSON.stringify([stored, apiKeys], (_name, value) => (typeof value === "bigint" ? Number(value) : value))).not.toContain(key);
 });
 
-test("an admin imports a key that another gateway issued, by its hash and with what it spent; once, and nobody else does", async () => {
+test("an admin imports a key that another gateway issued, by its hash and with what it spent; once, and no other user may", async () => {
   const secret = "sk-AbCdEfGhIjKlMnOpQrStUv";
   const request = { name: "old", teamId: platform.team.id, limits: undefined, secretSha256: secretSha256(secret), spend: 1_250_000_000n };
   await platform.deps.store.transaction("every", async (tx) => {

@@ -24,7 +24,7 @@ import { team } from "./several-planes-contract.ts";
 import { fillSlots } from "./sharding.ts";
 import { type MongoStoreOptions, openMongoStore } from "./store.ts";
 
-// A router is not available to tests. The store is told that its collections are divided, and what it sends is what a router would get.
+// A router is not available to tests. The store is opened as if its collections were divided, and what it sends is what a router would get.
 const hasMongod = process.env["MONGOD"] !== "none";
 const folder = mkdtempSync(join(tmpdir(), "tributary-sharded-"));
 let set: ReplicaSet;

@@ -76,7 +76,7 @@ describe("at a router", () => {
     await expect(refused).rejects.toThrow("min: {slot: MinKey(), _id: MinKey()}, max: {slot: 0, _id: MinKey()}");
   });
 
-  test("an account that may not read the cluster's configuration is told which role it needs", async () => {
+  test("an account that may not read the cluster's configuration gets an error that names the role it needs", async () => {
     await expect(shardCollections(fakeRouter({ refuses: "find" }).database, 256)).rejects.toThrow(/Give it the role clusterMonitor/);
   });
 });
