@@ -5,7 +5,7 @@ import { type Controls, openControls } from "../compute/control-variates.ts";
 import { type RowsData, rowsOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { findTask } from "../compute/tasks/registry.ts";
-import type { Learner } from "../compute/tasks/task.ts";
+import type { Learner, Task } from "../compute/tasks/task.ts";
 import type { Tensor } from "../compute/tensor.ts";
 import { type OperationAnswer, sha256 } from "./answer.ts";
 import { readDataset } from "./dataset.ts";
@@ -17,9 +17,10 @@ import { type ParticipantRequest, parseParticipantRequest } from "./schemas.ts";
 export function train(value: object, context: OperationContext): OperationAnswer {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
+  const task = findTask(body.config.task);
   const { epochs, batch_size: batchSize, lr: learningRate, optimizer, momentum, mu, clip_norm: clipNorm } = body.config;
   const seed = body.config.seed ?? context.seed;
-  const data = readDataset(body.dataset, { split: "train", kind: findTask(body.config.task).rows, labels: "required" }, context.data);
+  const data = readDataset(body.dataset, { split: "train", kind: task.rows, labels: "required" }, context.data);
   const { learner, format, controls: sent } = startingModel(body, data, { ...context, seed });
   context.onProgress(STARTED);
   const before = clipNorm || body.config.scaffold ? learner.tensors() : [];
@@ -34,12 +35,12 @@ export function train(value: object, context: OperationContext): OperationAnswer
   const update = deviation > 0 ? addNoise(clipped, deviation, keyedRandom(context.noiseKey)) : clipped;
   const parameters = encodePieces([...update, ...(control?.change ?? [])], format);
   // Exact metrics of the model without noise would reveal what the noise hides.
-  const figures = deviation > 0 ? { noise_deviation: deviation } : { ...lossBefore, ...scoreOf(learner, data) };
+  const figures = deviation > 0 ? { noise_deviation: deviation } : { ...lossBefore, ...scoreOf(learner, data, task) };
   return {
     parameters,
     state: ownState(control, body.config.scaffold),
     fields: {
-      ...(findTask(body.config.task).sums ? {} : { num_samples: rowsOf(data) }),
+      ...(task.sums ? {} : { num_samples: rowsOf(data) }),
       metrics: { ...figures, duration_ms: context.monotonicMs() - startedMs },
       sha256: sha256(parameters),
       format,
@@ -63,8 +64,9 @@ function givenControls(
   return { server: controls, own: state ? decodeParameters(state).tensors : [] };
 }
 
-/** Metrics of the trained model. */
-function scoreOf(learner: Learner, data: RowsData): object {
+/** Metrics of the trained model. Those of sums would be the figures of this participant alone, which masks are to hide. */
+function scoreOf(learner: Learner, data: RowsData, { sums }: Task): object {
+  if (sums) return {};
   const { metrics, ...score } = learner.score(data);
   return { ...score, ...metrics };
 }

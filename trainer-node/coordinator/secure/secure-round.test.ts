@@ -231,6 +231,22 @@ test("a server's optimizer steps from the unmasked mean as it does from plain up
   expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
 });
 
+test("what a participant sends in the clear beside its masked statistics has no figure of its rows", async () => {
+  const config = { task: "statistics", columns: [0, 1], bounds: [0, 9] };
+  const dataset = [
+    { a: 1, label: 3 },
+    { a: 5, label: 7 },
+  ];
+  const response = await fetch(`${nodes[0]?.url}/v1/secure/sums/p1/train`, { method: "POST", body: JSON.stringify({ dataset, config }) });
+  const { metrics, layout, num_samples: samples } = (await response.json()) as Record<string, object>;
+  expect([response.status, samples, layout]).toEqual([
+    200,
+    undefined,
+    expect.arrayContaining([expect.objectContaining({ name: "count" })]),
+  ]);
+  expect(Object.keys(metrics ?? {})).toEqual(["duration_ms"]);
+});
+
 test("a node tells nothing twice in other words, and helps with nothing that a few could be read from", async () => {
   const { run } = open("fed_words", hidden());
   const place = { round: "fed_words/1", client: "p1" };
