@@ -7,6 +7,7 @@ import { FederationFailed, type FederationRun } from "./deps.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { TrainedUpdate } from "./participants/participants.ts";
 import { trainTask } from "./train-task.ts";
+import { withFittingControls } from "./updates/fitting-controls.ts";
 import { inspectBlob } from "./updates/inspect-blob.ts";
 import { requireReadable, UNSUPPORTED } from "./updates/inspect-update.ts";
 
@@ -21,9 +22,13 @@ export async function withInitialParameters(run: FederationRun): Promise<Federat
   const { initial } = settings;
   if (!initial || federation.headRound > 0) return federation;
   const isAsked = federation.headBlob === "" && "participant" in initial;
-  const headBlob = isAsked ? await askParticipant(run, initial.participant) : federation.headBlob;
-  const problem = await initialProblem(deps.blobs, headBlob, settings);
-  if (problem === undefined) return { ...federation, headBlob, initialBlob: headBlob };
+  const given = isAsked ? await askParticipant(run, initial.participant) : federation.headBlob;
+  const problem = await initialProblem(deps.blobs, given, settings);
+  if (problem === undefined) {
+    const headBlob = await withFittingControls(deps.blobs, given, settings);
+    if (headBlob !== given) await deps.blobs.copied([headBlob], { isReferenced: false }, run.signal);
+    return { ...federation, headBlob, initialBlob: headBlob };
+  }
   throw new FederationFailed(problem.startsWith(UNSUPPORTED) ? UNSUPPORTED : "VALIDATION_ERROR", unusable(problem));
 }
 

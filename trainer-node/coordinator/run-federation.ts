@@ -23,8 +23,8 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);
   let { federation } = run;
-  if (!isRoundOpen && federation.headRound < roundsOf(federation)) {
-    await waitForParticipants(run);
+  if (federation.headRound < roundsOf(federation)) {
+    if (!isRoundOpen) await waitForParticipants(run);
     federation = await withInitialParameters(run);
   }
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;

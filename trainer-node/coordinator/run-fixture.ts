@@ -38,6 +38,8 @@ export interface FixtureOptions {
   readonly participants?: number;
   /** Of every participant; all where absent. */
   readonly capabilities?: readonly Capability[];
+  /** Whether another coordinator began the round. */
+  readonly isRoundOpen?: boolean;
 }
 
 export interface RunFixture {
@@ -54,7 +56,8 @@ export function openRunFixture(): RunFixture {
   const folder = mkdtempSync(join(tmpdir(), "tributary-run-"));
   const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
   const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
-  const run: RunFixture["run"] = async (given, script, { initial, participants: count = 2, capabilities = CAPABILITIES } = {}) => {
+  const run: RunFixture["run"] = async (given, script, options = {}) => {
+    const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false } = options;
     const asked: FixtureRun["asked"] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
@@ -82,7 +85,7 @@ export function openRunFixture(): RunFixture {
     const deps = { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: count };
     const { signal } = new AbortController();
     const begun = { deps, control: memory.control, settings, members, signal, federation: memory.federation };
-    const problem = await runFederation(begun, { isRoundOpen: false }).then(
+    const problem = await runFederation(begun, { isRoundOpen }).then(
       () => undefined,
       (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),
     );

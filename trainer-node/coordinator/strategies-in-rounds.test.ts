@@ -81,6 +81,42 @@ describe("SCAFFOLD", () => {
     });
     expect(asked).toEqual([]);
   });
+
+  const given = { strategy: "scaffold", rounds: 40, initial: { blob: "a".repeat(64) } };
+  const lastOf = ({ records }: { records: readonly { result: string }[] }): Values => numbersIn(records.at(-1)?.result ?? "");
+
+  test.each([
+    ["a plain model", { w: 3 }],
+    ["the model of an earlier federation, whose control variate is not the mean of these participants'", { w: 3, "control:w": 5 }],
+  ])("starts from %s, and reaches the optimum", async (_name, initial) => {
+    const run = await fixture.run(given, { train: train(true) }, { participants: 3, initial: packed(initial) });
+    expect([run.problem, run.rounds[0]?.participants.map(({ reason }) => reason)]).toEqual([undefined, ["", "", ""]]);
+    expect(numbersIn(run.records[0]?.base ?? "")).toEqual({ w: 3, "control:w": 0 });
+    expect(Math.abs((lastOf(run)["w"] ?? Number.NaN) - OPTIMUM)).toBeLessThan(0.02);
+  });
+
+  test("starts from what one participant trained, and reaches the optimum", async () => {
+    const run = await fixture.run({ ...given, initial: { participant: 0 } }, { train: train(true) }, { participants: 3 });
+    expect(run.problem).toBeUndefined();
+    expect(Math.abs((lastOf(run)["w"] ?? Number.NaN) - OPTIMUM)).toBeLessThan(0.02);
+  });
+
+  test.each([
+    ["at its begin", false],
+    ["at a coordinator that takes it over in round 1", true],
+  ])("a federation of another strategy starts from its model without the control variates, %s", async (_name, isRoundOpen) => {
+    const settings = { ...given, strategy: "fedavg", rounds: 1 };
+    const run = await fixture.run(settings, { train: train(false) }, { initial: packed({ w: 3, "control:w": 5 }), isRoundOpen });
+    expect(run.rounds[0]?.participants.map(({ state, reason }) => [state, reason])).toEqual(new Array(2).fill(["accepted", ""]));
+    expect([numbersIn(run.records[0]?.base ?? ""), Object.keys(lastOf(run))]).toEqual([{ w: 3 }, ["w"]]);
+  });
+
+  test("a participant that declares control variates and sends none is refused, also if it answers first", async () => {
+    const first = (id: string, task: { parameters: string }) => (id === "p1" ? { model: packed({ w: 1 }) } : train(true)(id, task));
+    const { problem, rounds } = await fixture.run({ strategy: "scaffold", minResults: 2 }, { train: first }, { participants: 3 });
+    expect([problem, rounds[0]?.participants.map(({ state }) => state)]).toEqual([undefined, ["failed", "accepted", "accepted"]]);
+    expect(rounds[0]?.participants[0]?.reason).toContain('MISSING_CONTROLS: it must send a tensor "control:w"');
+  });
 });
 
 describe("q-FedAvg", () => {

@@ -9,6 +9,7 @@ import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { ParticipantTask, TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
+import { requireControls } from "./fitting-controls.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout, requireMetrics, requireReadable, requireSamples } from "./inspect-update.ts";
 import { createProgressReports } from "./report-progress.ts";
@@ -147,6 +148,7 @@ async function requireFitting(
 ): Promise<void> {
   const found = layout ?? (await inspectBlob(deps.blobs, blob));
   requireReadable(found, settings);
+  requireControls(found, settings);
   requireLayout(found, layouts.expected);
   layouts.expected ??= found;
 }
