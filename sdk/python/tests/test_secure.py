@@ -153,6 +153,26 @@ def test_a_step_has_one_answer_and_nothing_is_answered_that_few_updates_could_be
     assert summed.masked("p1").body["code"] == "ROUND_CLOSED"
 
 
+@pytest.mark.parametrize("others", [("ghost1", "ghost2"), ("p2", "ghost1"), ("p3",)])
+def test_only_a_sum_of_the_participants_that_it_masked_with_is_helped(summed: Sum, others: tuple[str, ...]) -> None:
+    """With invented participants in the sum, those that are real would all count as dropped out, and the sum would be one update."""
+    shares = {client: summed.share(client).body["shares"] for client in CLIENTS}
+    assert summed.masked("p1", ("p1", "p2")).status == 200
+    received = {sender: shares[sender]["p1"] for sender in CLIENTS}
+    refused = summed.ask("p1", "help", {"in_sum": ["p1", *others], "shares": received})
+    assert (refused.status, refused.body["code"]) == (422, "VALIDATION_ERROR")
+    assert f'"{min(set(others) - {"p2"})}" is not a partner' in refused.body["error"]
+    helped = summed.ask("p1", "help", {"in_sum": ["p1", "p2"], "shares": received}).body
+    assert (set(helped["own_masks"]), set(helped["pair_secrets"])) == ({"p1", "p2"}, {"p3"})
+
+
+def test_without_a_masked_step_only_a_sum_of_the_participants_of_the_shares_step_is_helped(summed: Sum) -> None:
+    shares = {client: summed.share(client).body["shares"] for client in CLIENTS}
+    asked = {"shares": {sender: shares[sender]["p3"] for sender in CLIENTS}}
+    assert summed.ask("p3", "help", {**asked, "in_sum": ["p1", "ghost"]}).status == 422
+    assert summed.ask("p3", "help", {**asked, "in_sum": ["p1", "p2"]}).status == 200
+
+
 def test_updates_beyond_the_range_and_tensors_of_integers_are_refused_by_name(serve: Any, summed: Sum) -> None:
     served = serve(train=lambda parameters, dataset: model([1, 2], dtype="I32"))
     refused = served.send("/v1/secure/r/p1/train", {"dataset": [1]})

@@ -32,6 +32,8 @@ class HiddenUpdate:
     answer: dict[str, Any]
     """What the train step answers: fields that may be sent unmasked, the layout and the introduction."""
     group: Group | None = None
+    partners: frozenset[str] | None = None
+    """The participants whose masks the masked step was asked to apply: only a sum of these may be unmasked."""
     asked: dict[str, str] = field(default_factory=dict)
     """The request of each step. A second answer to a different request would reveal what the masks hide."""
     lock: threading.Lock = field(default_factory=threading.Lock)

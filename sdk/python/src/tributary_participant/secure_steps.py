@@ -82,6 +82,7 @@ def _send_masked(held: HiddenUpdate, body: Mapping[str, Any]) -> bytes:
     if len(partners) != len(set(named)) or len(partners) < group.threshold:
         raise _invalid("partners", f"must name at least {group.threshold} participants of everybody of the shares step, each once")
     held.refuse_changed_request("masked", [named, factor, limit])
+    held.partners = frozenset(named)
     if held.update is None:
         message = "This participant has answered help for this round already, so its update is gone."
         raise ParticipantError("ROUND_CLOSED", message)
@@ -97,8 +98,10 @@ def _help(held: HiddenUpdate, body: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise _invalid("shares", "must be an object")
     received = {id: _bytes_of(sealed, f"shares.{id}", _SEALED_CHARACTERS_MAX) for id, sealed in given.items()}
-    options = {"everybody": group.everybody, "received": received, "in_sum": in_sum, "threshold": group.threshold}
-    own_masks, pair_secrets = _refusing(lambda: help_for(held.secrets, **options))
+    # A participant that sent nothing masked may still help the others, with whom it shared its secrets.
+    partners = held.partners if held.partners is not None else {person.id for person in group.everybody}
+    options: dict[str, Any] = {"everybody": group.everybody, "partners": partners, "received": received, "threshold": group.threshold}
+    own_masks, pair_secrets = _refusing(lambda: help_for(held.secrets, in_sum=in_sum, **options))
     # Only an answered request is recorded: a refused one revealed nothing.
     held.refuse_changed_request("help", sorted(in_sum))
     held.update = None

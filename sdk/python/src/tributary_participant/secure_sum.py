@@ -86,9 +86,19 @@ def masked_words(words: Any, own: RoundSecrets, partners: Sequence[Introduction]
 
 
 def help_for(
-    own: RoundSecrets, *, everybody: Sequence[Introduction], received: Mapping[str, bytes], in_sum: Collection[str], threshold: int
+    own: RoundSecrets,
+    *,
+    everybody: Sequence[Introduction],
+    partners: Collection[str],
+    received: Mapping[str, bytes],
+    in_sum: Collection[str],
+    threshold: int,
 ) -> tuple[dict[str, Share], dict[str, Share]]:
     """A share of the own mask of every participant in the sum, and a share of the pair key of every one that dropped out."""
+    # Invented ids would count toward the threshold, and the real participants as dropped out.
+    unknown = sorted(set(in_sum) - set(partners))
+    if unknown:
+        raise ValueError(f'"{unknown[0]}" is not a partner of this participant in the masked step, so no sum with it is unmasked')
     # A sum of few updates would reveal too much about each.
     if len(set(in_sum)) < threshold:
         raise ValueError(f"a sum of {len(in_sum)} participants is below the threshold of {threshold}")
