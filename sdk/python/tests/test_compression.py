@@ -10,7 +10,7 @@ import pytest
 
 from tributary_participant import TrainResult
 from tributary_participant import compression as compressing
-from tributary_participant.compression import compress_update
+from tributary_participant.compression import Residuals, compress_update
 from tributary_participant.safetensors import Tensor, dump, load
 
 numpy = pytest.importorskip("numpy")
@@ -60,6 +60,36 @@ def test_what_was_lost_is_sent_with_the_next_update(serve: Any) -> None:
     assert sent("fed_1/1") == first
     rounds = [sent(f"fed_1/{number}") for number in range(2, 12)]
     assert {index for found in rounds for index in found} == {0, 1}
+
+
+def test_another_organization_gets_nothing_of_what_was_not_sent(serve: Any) -> None:
+    changes = iter([(0.1, 1.0, 0.05, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)])
+    participant = serve(train=lambda parameters, dataset: trained(*next(changes)))
+    config = {"compress": {"method": "top_k", "share": 0.25}}
+
+    def sent(round_id: str, tenant: str) -> list[float]:
+        body = {"parameters": text(BASE), "config": config, "round_id": round_id, "client_id": "p1"}
+        reply = participant.send("/train", body, headers={"x-gw-tenant": tenant})
+        return load(base64.b64decode(reply.body["parameters"]))["w#value"].values()
+
+    assert sent("fed_1/1", "org_1") == pytest.approx([1.0])
+    assert sent("fed_1/2", "org_2") == [0.0]
+    assert sent("fed_1/2", "org_1") == pytest.approx([0.1])
+
+
+def test_residuals_have_a_limit_in_bytes_and_the_least_recently_used_go_first() -> None:
+    residuals = Residuals(bytes_max=50_000)
+    kept = lambda client: len(residuals.before(("org", "fed", client), "fed/2"))  # noqa: E731
+
+    def keep(client: str, numbers: int) -> None:
+        residuals.keep(("org", "fed", client), "fed/1", {}, {"w": numpy.zeros(numbers, "f4")})
+
+    for client in ("p1", "p2", "p3", "p1", "p4"):
+        keep(client, 4000)
+    assert [kept(client) for client in ("p1", "p2", "p3", "p4")] == [1, 0, 0, 1]
+    # One that is too large alone costs no other client anything, and an older one of its client would be added twice.
+    keep("p4", 20_000)
+    assert [kept(client) for client in ("p1", "p4")] == [1, 0]
 
 
 def test_without_parameters_to_start_from_the_whole_model_is_sent(serve: Any) -> None:

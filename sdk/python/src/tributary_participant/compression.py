@@ -24,9 +24,11 @@ from .safetensors import Tensor, dump, load
 _METHODS = ("float16", "int8", "top_k")
 _FLOATS = ("F64", "F32", "F16", "BF16")
 _TOP_K_SHARE = 0.05
-_CLIENTS_MAX = 100
+# What an entry costs beside its numbers and its texts.
+_ENTRY_BYTES = 1024
 
 _Values = dict[str, Any]
+_Place = tuple[str, str, str]
 
 
 def can_compress() -> bool:
@@ -34,13 +36,18 @@ def can_compress() -> bool:
 
 
 class Residuals:
-    """What the compressed updates of clients have not sent yet. A round that is asked again gets what it got the first time."""
+    """What the compressed updates of clients have not sent yet. A round that is asked again gets what it got the first time.
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], tuple[str, _Values, _Values]] = OrderedDict()
+    Limited in bytes; those that were not used for the longest time go first, which costs their clients some precision once.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._kept: OrderedDict[_Place, tuple[str, _Values, _Values]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def compressing(self, operation: str, call: CallInput, work: Callable[[], Any]) -> Callable[[], Any]:
+    def compressing(self, operation: str, call: CallInput, work: Callable[[], Any], *, tenant: str) -> Callable[[], Any]:
         """The work, with its result compressed if the config asks for it and there are parameters that the update starts from."""
         asked = call.context.config.get("compress") if operation == "train" else None
         if asked is None:
@@ -51,41 +58,55 @@ class Residuals:
             return work
         # A function may write into its arguments.
         start = bytes(base)
-        round_id, client_id = call.context.round_id, call.context.client_id
+        round_id = str(call.context.round_id)
+        place = _place(tenant, call.context.round_id, call.context.client_id)
 
         def compressed() -> Any:
-            result = work()
-            return self._compress(result, start, method=method, share=share, place=_place(round_id, client_id), round_id=str(round_id))
+            return self._compress(work(), start, method=method, share=share, place=place, round_id=round_id)
 
         return compressed
 
-    def _compress(
-        self, returned: Any, base: bytes, *, method: str, share: float, place: tuple[str, str] | None, round_id: str
-    ) -> Any:
+    def _compress(self, returned: Any, base: bytes, *, method: str, share: float, place: _Place | None, round_id: str) -> Any:
         result = returned if isinstance(returned, TrainResult) else TrainResult(returned)
         if not isinstance(result.parameters, (bytes, bytearray, memoryview)):
             # The answer reports this mistake of the function.
             return result
-        owed = self._before(place, round_id)
+        owed = {} if place is None else self.before(place, round_id)
         parameters, left = compress_update(result.parameters, base, owed, method=method, share=share)
-        self._keep(place, round_id, owed, left)
+        if place is not None:
+            self.keep(place, round_id, owed, left)
         return TrainResult(parameters, num_samples=result.num_samples, metrics=result.metrics)
 
-    def _before(self, place: tuple[str, str] | None, round_id: str) -> _Values:
+    def before(self, place: _Place, round_id: str) -> _Values:
+        """What the client owes at the start of the round."""
         with self._lock:
-            kept = None if place is None else self._kept.get(place)
+            kept = self._kept.get(place)
         if kept is None:
             return {}
         return kept[1] if kept[0] == round_id else kept[2]
 
-    def _keep(self, place: tuple[str, str] | None, round_id: str, before: _Values, after: _Values) -> None:
-        if place is None:
-            return
+    def keep(self, place: _Place, round_id: str, before: _Values, after: _Values) -> None:
+        entry = (round_id, before, after)
         with self._lock:
-            self._kept[place] = (round_id, before, after)
-            self._kept.move_to_end(place)
-            while len(self._kept) > _CLIENTS_MAX:
-                self._kept.popitem(last=False)
+            self._forget(place)
+            # One that is too large alone must not cost all others.
+            if _bytes_of(place, entry) > self._bytes_max:
+                return
+            self._kept[place] = entry
+            self._bytes += _bytes_of(place, entry)
+            while self._bytes > self._bytes_max:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, place: _Place) -> None:
+        entry = self._kept.pop(place, None)
+        if entry is not None:
+            self._bytes -= _bytes_of(place, entry)
+
+
+def _bytes_of(place: _Place, entry: tuple[str, _Values, _Values]) -> int:
+    round_id, before, after = entry
+    texts = sum(map(len, (*place, round_id, *before, *after)))
+    return _ENTRY_BYTES + 4 * texts + sum(values.nbytes for values in (*before.values(), *after.values()))
 
 
 def compress_update(
@@ -170,11 +191,11 @@ def _settings(asked: Any) -> tuple[str, float]:
     return method, float(share)
 
 
-def _place(round_id: Any, client_id: Any) -> tuple[str, str] | None:
-    """A client of a federation: the last part of a round's id is its number."""
+def _place(tenant: str, round_id: Any, client_id: Any) -> _Place | None:
+    """A client of an organization's federation: the last part of a round's id is its number."""
     if not isinstance(round_id, str) or not isinstance(client_id, str):
         return None
-    return round_id.rpartition("/")[0], client_id
+    return tenant, round_id.rpartition("/")[0], client_id
 
 
 def _invalid(what: str) -> ParticipantError:

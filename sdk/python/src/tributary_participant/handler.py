@@ -187,7 +187,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         node = self.server.node
         sums = node.secure_sums()
         round, client = secure_place_of(self.path)
-        place = json.dumps([self.headers.get("x-gw-tenant", ""), round, client])
+        place = json.dumps([self._tenant(), round, client])
         reservation = Reservation(node.budget)
         try:
             if step == "train":
@@ -219,6 +219,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             return read_octets(body, operation=name, config=self.headers.get("x-train-config"))
         return parse_object(body)
 
+    def _tenant(self) -> str:
+        return str(self.headers.get("x-gw-tenant", ""))
+
     def _caller(self, *, is_kept: bool) -> Caller:
         """A caller with an Idempotency-Key may disconnect and repeat the call, so its work continues without it."""
         progress = Progress()
@@ -231,7 +234,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             is_gone = fraction is not None and not self._send_progress(fraction)
             return not is_kept and (is_gone or self._has_left())
 
-        return Caller(self._request_id, progress, has_left)
+        return Caller(self._request_id, progress, has_left, tenant=self._tenant())
 
     def _send_progress(self, fraction: float) -> bool:
         """An interim response; the answer follows on the same connection. False if the client is gone."""

@@ -24,6 +24,8 @@ _PROGRESS_SECONDS = 1.0
 _UPLOAD_SECONDS = 600.0
 _HEAD_BYTES_MAX = 8192
 _RESULTS_MAX = 4
+# The organization of the gateway's tasks. No header of a call can have this value.
+_TENANT = "\njoined"
 _logger = logging.getLogger("tributary_participant")
 
 
@@ -140,7 +142,7 @@ class Joining:
                 self._send_progress(task_id, token, fraction)
             return False
 
-        return Caller(task_id, progress, has_left)
+        return Caller(task_id, progress, has_left, tenant=_TENANT)
 
     def _send_progress(self, task_id: str, token: str, fraction: float) -> None:
         try:

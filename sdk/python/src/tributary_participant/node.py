@@ -42,6 +42,8 @@ class Caller:
     request_id: str
     progress: Progress
     has_left: Callable[[], bool]
+    tenant: str = ""
+    """The caller's organization: what is stored for one is not for another."""
 
 
 class Node:
@@ -53,7 +55,7 @@ class Node:
         self.stored_calls = StoredCalls(settings.bytes_budget // 4)
         self._secure_sums = SecureSums(settings.bytes_budget // 4)
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
-        self._residuals = Residuals()
+        self._residuals = Residuals(settings.bytes_budget // 4)
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._devices = Devices(settings.devices, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
@@ -91,7 +93,8 @@ class Node:
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
         # What is wrong with the config is found before anything is taken; the device is known only then.
         device: str | None = None
-        function_call = self._residuals.compressing(operation, call, _bounded_call(operation, function, call, lambda: device))
+        bounded = _bounded_call(operation, function, call, lambda: device)
+        function_call = self._residuals.compressing(operation, call, bounded, tenant=caller.tenant)
         device = self._devices.take(limits.wait) if operation in _ON_DEVICES else None
         try:
             self._slots.take(limits.wait)
