@@ -77,6 +77,37 @@ test.each([
   expect(() => expandUpdate(base, hostile as Tensor[], "top_k")).toThrow(message);
 });
 
+describe("numbers that are not finite", () => {
+  const tensor = (dtype: "f32" | "f64", values: number[]): Tensor[] => [
+    { name: "w", dtype, shape: [values.length], data: dtype === "f32" ? Float32Array.from(values) : Float64Array.from(values) },
+  ];
+  const base = tensor("f32", [0, 0]);
+
+  test.each(METHODS.flatMap(({ method }) => [Number.NaN, Number.POSITIVE_INFINITY].map((value) => ({ method, value }))))(
+    "$value in an update is refused before $method",
+    ({ method, value }) => {
+      const refused = () => compressUpdate({ base, after: tensor("f32", [1, value]), residual: [] }, { method });
+      expect(refused).toThrow(expect.objectContaining({ kind: "NON_FINITE", details: { tensor: "w" } }));
+      expect(refused).toThrow('the change of tensor "w" has a NaN or infinity, so it cannot be compressed');
+    },
+  );
+
+  test.each([
+    { method: "float16", value: 1e5 },
+    { method: "int8", value: 1e42 },
+    { method: "top_k", value: 1e42 },
+  ] as const)("a change of $value is more than $method can represent", ({ method, value }) => {
+    const given = { base: tensor("f64", [0, 0]), after: tensor("f64", [1, value]), residual: [] };
+    expect(() => compressUpdate(given, { method })).toThrow(`the change of tensor "w" has a number that ${method} cannot represent`);
+  });
+
+  test("a residual that is not finite is not added", () => {
+    const after = tensor("f32", [1, 2]);
+    const made = compressUpdate({ base, after, residual: tensor("f32", [Number.NaN, 0]) }, { method: "float16" });
+    expect(dataOf(expandUpdate(base, made.tensors, "float16"))).toEqual(Float32Array.of(1, 2));
+  });
+});
+
 test("of equal numbers the first are sent", () => {
   const tensor = (values: number[]): Tensor[] => [{ name: "w", dtype: "f64", shape: [4], data: Float64Array.from(values) }];
   const { tensors } = compressUpdate(

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Compression, CompressionMethod } from "../../common/training/compression-settings.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { type FloatTensor, isFloat, sameShape, type Tensor, tensorBytes } from "../compute/tensor.ts";
+import { type FloatTensor, firstNonFinite, isFloat, sameShape, type Tensor, tensorBytes } from "../compute/tensor.ts";
 
 /** The tensor that describes compressed parameters: JSON with the method and the digest of what they expand to. */
 const DESCRIPTION = "#compression";
@@ -96,7 +96,7 @@ export interface CompressedUpdate {
 
 /**
  * Compresses the change from the base, with the residual of the last update. Tensors of integers are sent whole. Throws InputProblem if the
- * parameters have other tensors than the base.
+ * parameters have other tensors than the base, or the change is not finite.
  */
 export function compressUpdate(
   { base, after, residual }: { base: readonly Tensor[]; after: readonly Tensor[]; residual: readonly Tensor[] },
@@ -115,18 +115,26 @@ export function compressUpdate(
       expanded.push(tensor);
       continue;
     }
-    const before = lost.get(name);
-    const owed = before && sameShape(before.shape, shape) ? before.data : undefined;
-    const change = Float64Array.from(tensor.data, (value, index) => value - (start.data[index] as number) + (owed?.[index] ?? 0));
+    const change = changeOf(tensor, start, lost.get(name));
     const packed = PACKINGS[method].pack(change, { name, share });
     // Read back as a receiver reads it.
     const sent = unpacked(method, new Map(packed.map((part) => [part.name, part])), start);
+    // Then the residual is finite, too: no number that is not sent, and no rounding, is larger than what is sent.
+    if (firstNonFinite(sent) >= 0) throw nonFinite(name, `has a number that ${method} cannot represent; use another method`);
     parts.push(...packed);
     expanded.push(moved(start, sent));
     left.push({ name, dtype: "f32", shape, data: Float32Array.from(change, (value, index) => value - (sent[index] as number)) });
   }
   const text = new TextEncoder().encode(JSON.stringify({ method, sha256: contentDigest(expanded) }));
   return { tensors: [{ name: DESCRIPTION, dtype: "u8", shape: [text.length], data: text }, ...parts], residual: left };
+}
+
+/** A number that is not finite would stay in the client's residual, and in all its updates, for ever. */
+function changeOf({ name, shape, data }: FloatTensor, start: FloatTensor, before: FloatTensor | undefined): Float64Array {
+  const owed = before && sameShape(before.shape, shape) && firstNonFinite(before.data) < 0 ? before.data : undefined;
+  const change = Float64Array.from(data, (value, index) => value - (start.data[index] as number) + (owed?.[index] ?? 0));
+  if (firstNonFinite(change) >= 0) throw nonFinite(name, "has a NaN or infinity, so it cannot be compressed");
+  return change;
 }
 
 /** The parameters that a compressed update stands for. Throws InputProblem if it is damaged, or not of the method that was asked for. */
@@ -190,4 +198,6 @@ function matching(base: readonly Tensor[], after: readonly Tensor[]): Map<string
   return starts;
 }
 
+const nonFinite = (tensor: string, what: string): InputProblem =>
+  new InputProblem("NON_FINITE", `the change of tensor "${tensor}" ${what}`, { tensor });
 const refusal = (message: string): InputProblem => new InputProblem("VALIDATION_ERROR", message);

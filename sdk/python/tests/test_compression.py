@@ -11,6 +11,7 @@ import pytest
 from tributary_participant import TrainResult
 from tributary_participant import compression as compressing
 from tributary_participant.compression import Residuals, compress_update
+from tributary_participant.errors import ParticipantError
 from tributary_participant.safetensors import Tensor, dump, load
 
 numpy = pytest.importorskip("numpy")
@@ -60,6 +61,31 @@ def test_what_was_lost_is_sent_with_the_next_update(serve: Any) -> None:
     assert sent("fed_1/1") == first
     rounds = [sent(f"fed_1/{number}") for number in range(2, 12)]
     assert {index for found in rounds for index in found} == {0, 1}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("method", ["float16", "int8", "top_k"])
+def test_an_update_that_is_not_finite_is_refused_and_the_next_one_is_sent(serve: Any, method: str, value: float) -> None:
+    changes = iter([(0.0, 0.0, value, 0.0), (0.5, 0.0, 0.0, 0.0)])
+    participant = serve(train=lambda parameters, dataset: trained(*next(changes)))
+    asked = {"parameters": text(BASE), "config": {"compress": {"method": method, "share": 0.25}}, "client_id": "p1"}
+    refused = participant.send("/train", {**asked, "round_id": "fed_1/1"})
+    assert (refused.status, refused.body["code"], refused.body["details"]) == (422, "NON_FINITE", {"tensor": "w"})
+    assert 'the change of tensor "w" has a NaN or infinity' in refused.body["error"]
+    assert participant.send("/train", {**asked, "round_id": "fed_1/2"}).status == 200
+
+
+@pytest.mark.parametrize(("method", "value"), [("float16", 1e5), ("int8", 1e42), ("top_k", 1e42)])
+def test_a_change_that_the_method_cannot_represent_is_refused(method: str, value: float) -> None:
+    base, after = (dump({"w": Tensor.of([1.0, last], dtype="F64")}) for last in (0.0, value))
+    with pytest.raises(ParticipantError, match=f"a number that {method} cannot represent"):
+        compress_update(after, base, {}, method=method)
+
+
+def test_what_is_owed_is_not_added_if_it_is_not_finite() -> None:
+    owed = {"w": numpy.array([numpy.nan, 0, 0, 0], "f4")}
+    _, left = compress_update(trained(0.5, 0, 0, 0), BASE, owed, method="float16")
+    assert left["w"].tolist() == [0, 0, 0, 0]
 
 
 def test_another_organization_gets_nothing_of_what_was_not_sent(serve: Any) -> None:

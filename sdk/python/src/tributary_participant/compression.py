@@ -113,6 +113,8 @@ def compress_update(
     trained: bytes | bytearray | memoryview, base: bytes, owed: Mapping[str, Any], *, method: str, share: float = _TOP_K_SHARE
 ) -> tuple[bytes, _Values]:
     """The compressed parameters, and what they lose of each tensor. Tensors of integers are sent whole."""
+    import numpy
+
     vectors = float_vectors()
     after, starts = load(trained), load(base)
     _require_same(after, starts)
@@ -124,10 +126,12 @@ def compress_update(
             parts[f"{name}#whole"] = expanded[name] = tensor
             continue
         start = vectors.unpack(tensor.dtype, starts[name].data)
-        change = vectors.unpack(tensor.dtype, tensor.data) - start
-        if name in owed and len(owed[name]) == len(change):
-            change = change + owed[name]
-        packed, sent = _pack(change, method=method, share=share)
+        change = _change_of(name, vectors.unpack(tensor.dtype, tensor.data), start, owed.get(name))
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            packed, sent = _pack(change, method=method, share=share)
+        # Then what is left is finite, too: no number that is not sent, and no rounding, is larger than what is sent.
+        if not vectors.is_finite(sent):
+            raise _non_finite(name, f"has a number that {method} cannot represent; use another method")
         parts |= {f"{name}#{part}": value for part, value in packed.items()}
         expanded[name] = Tensor(tensor.dtype, tensor.shape, vectors.pack(tensor.dtype, start + sent))
         left[name] = (change - sent).astype("f4")
@@ -135,13 +139,25 @@ def compress_update(
     return dump({"#compression": Tensor("U8", (len(text),), text), **parts}), left
 
 
+def _change_of(name: str, after: Any, start: Any, owed: Any) -> Any:
+    """A number that is not finite would stay in what the client owes, and in all its updates, for ever."""
+    import numpy
+
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        change = after - start
+    if owed is not None and len(owed) == len(change) and numpy.isfinite(owed).all():
+        change = change + owed
+    if not numpy.isfinite(change).all():
+        raise _non_finite(name, "has a NaN or infinity, so it cannot be compressed")
+    return change
+
+
 def _pack(change: Any, *, method: str, share: float) -> tuple[dict[str, Tensor], Any]:
-    """The tensors of one change, and the change that a receiver reads from them."""
+    """The tensors of one change, and the change that a receiver reads from them: not finite if the method cannot represent it."""
     import numpy
 
     if method == "float16":
-        with numpy.errstate(over="ignore"):
-            half = change.astype("<f2")
+        half = change.astype("<f2")
         return {"float16": _tensor("F16", half)}, half.astype("f8")
     if method == "int8":
         scale = numpy.float32(numpy.abs(change).max(initial=0.0) / 127)
@@ -196,6 +212,10 @@ def _place(tenant: str, round_id: Any, client_id: Any) -> _Place | None:
     if not isinstance(round_id, str) or not isinstance(client_id, str):
         return None
     return tenant, round_id.rpartition("/")[0], client_id
+
+
+def _non_finite(tensor: str, what: str) -> ParticipantError:
+    return ParticipantError("NON_FINITE", f'the change of tensor "{tensor}" {what}', details={"tensor": tensor})
 
 
 def _invalid(what: str) -> ParticipantError:
