@@ -43,6 +43,13 @@ test("a part of a release without the hash in its name is read, and belongs to i
   expect(await parts.list(SERIES)).not.toContain(key);
 });
 
+test("a row may have the line separators of Unicode and any other characters", async () => {
+  const parts = partsOf("separators");
+  const ids = ["a\u2028b", "c\u2029d", "e\rf\ng\u0085", "é€😀".repeat(50_000), ""];
+  const key = await parts.write("usage/2026-08/org_2", { after: [], rows: rowsOf(...ids) });
+  expect(await idsIn(parts, key)).toEqual(ids);
+});
+
 test("an archive has one place, and a bucket needs its keys", () => {
   const problemOf = (environment: Record<string, string>) => {
     try {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
@@ -69,8 +68,7 @@ export class Parts {
   async *read<Row>(key: string): AsyncGenerator<Row> {
     const text = createGunzip();
     const read = pipeline(await this.#open(key), text);
-    const lines = createInterface({ input: text, crlfDelay: Number.POSITIVE_INFINITY });
-    for await (const line of lines) yield JSON.parse(line) as Row;
+    for await (const line of splitLines(text)) yield JSON.parse(line) as Row;
     await read;
   }
 
@@ -99,6 +97,20 @@ const numberOf = (key: string): number => Number(PART.exec(key)?.[1] ?? 0);
 
 async function* linesOf(rows: AsyncIterable<object>): AsyncIterable<string> {
   for await (const row of rows) yield `${toJson(row)}\n`;
+}
+
+/** The lines of a text. `node:readline` also ends lines at U+2028 and U+2029, which JSON has within its strings. */
+async function* splitLines(text: Readable): AsyncGenerator<string> {
+  let begun = "";
+  for await (const chunk of text.setEncoding("utf8")) {
+    const [first = "", ...others] = String(chunk).split("\n");
+    begun += first;
+    for (const other of others) {
+      yield begun;
+      begun = other;
+    }
+  }
+  if (begun !== "") yield begun;
 }
 
 async function textOf(content: Readable): Promise<string> {
