@@ -1,6 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { openFolderObjects } from "../../common/objects/folder-objects.ts";
 import { readControlConfig } from "../config.ts";
@@ -48,6 +51,37 @@ test("a row may have the line separators of Unicode and any other characters", a
   const ids = ["a\u2028b", "c\u2029d", "e\rf\ng\u0085", "é€😀".repeat(50_000), ""];
   const key = await parts.write("usage/2026-08/org_2", { after: [], rows: rowsOf(...ids) });
   expect(await idsIn(parts, key)).toEqual(ids);
+});
+
+/** Parts whose content is a stream. */
+function partsFrom(content: Readable): Parts {
+  const objects = { ...openFolderObjects(archive), open: async () => content };
+  return new Parts({ objects, workFile: join(folder, "streamed") });
+}
+
+/** Compressed rows of random ids, so that a reader waits for more of them after the first chunk. */
+const manyRows = () => gzipSync(Array.from({ length: 20_000 }, () => `${JSON.stringify({ id: randomUUID() })}\n`).join(""));
+
+// A rejection that nobody handles ends the process that runs this test, as it would end the control plane.
+test("a storage that fails within a part, while nobody waits for its next row, fails the next read and nothing else", async () => {
+  const content = new Readable({ read() {} });
+  content.push(manyRows().subarray(0, 100_000));
+  const rows = partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz");
+  expect((await rows.next()).value?.id).toHaveLength(36);
+  content.destroy(new Error("the connection was lost"));
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  await expect(Array.fromAsync(rows)).rejects.toThrow("the connection was lost");
+});
+
+test("a part whose reader leaves early is closed", async () => {
+  const bytes = manyRows();
+  const content = new Readable({ read: () => content.push(bytes.subarray(0, 100_000)) });
+  for await (const { id } of partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz")) {
+    expect(id).toHaveLength(36);
+    break;
+  }
+  expect(content.destroyed).toBe(true);
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
 });
 
 test("an archive has one place, and a bucket needs its keys", () => {

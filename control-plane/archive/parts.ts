@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
+import { ignore } from "../../common/ignore.ts";
 import { toJson } from "../../common/json.ts";
 import type { ObjectStore } from "../../common/objects/object-store.ts";
 import { writeHashed } from "../../common/write-hashed.ts";
@@ -66,10 +67,17 @@ export class Parts {
 
   /** The rows of a part. */
   async *read<Row>(key: string): AsyncGenerator<Row> {
+    const content = await this.#open(key);
     const text = createGunzip();
-    const read = pipeline(await this.#open(key), text);
-    for await (const line of splitLines(text)) yield JSON.parse(line) as Row;
-    await read;
+    const read = pipeline(content, text);
+    void ignore(read, "it also fails the text, and is awaited at its end");
+    try {
+      for await (const line of splitLines(text)) yield JSON.parse(line) as Row;
+      await read;
+    } finally {
+      content.destroy();
+      text.destroy();
+    }
   }
 
   async #open(key: string): Promise<Readable> {
