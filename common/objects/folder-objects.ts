@@ -1,13 +1,11 @@
 import { createReadStream } from "node:fs";
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { orElse } from "../ignore.ts";
 import { uniqueName } from "../random.ts";
 import { syncFolder } from "../sync-folder.ts";
 import { type ListedObject, type ObjectStore, requireKey } from "./object-store.ts";
 
 const PARTIAL = ".partial-";
-const NOT_THERE = "there is no such object";
 
 /** Objects as files of a folder, which all processes that share it mount. */
 export function openFolderObjects(folder: string): ObjectStore {
@@ -27,15 +25,25 @@ export function openFolderObjects(folder: string): ObjectStore {
         await rm(partial, { force: true });
       }
     },
-    size: async (key) => (await orElse(stat(pathOf(key)), undefined, NOT_THERE))?.size,
+    size: async (key) => (await unlessGone(stat(pathOf(key))))?.size,
     open: async (key) => {
       const path = pathOf(key);
-      const found = await orElse(stat(path), undefined, NOT_THERE);
+      const found = await unlessGone(stat(path));
       return found && createReadStream(path);
     },
     list: (prefix) => walk(folder, prefix),
     remove: (key) => rm(pathOf(key), { force: true }),
   };
+}
+
+/** The value; undefined if the file or folder does not exist. What cannot be read is not taken for missing: archives would be written twice. */
+async function unlessGone<Value>(found: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await found;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw thrown;
+  }
 }
 
 async function flush(path: string): Promise<void> {
@@ -59,12 +67,12 @@ async function syncNames(path: string, firstMade: string | undefined): Promise<v
 /** A prefix ends in a slash or within a name, as in a bucket. */
 async function* walk(folder: string, prefix: string): AsyncGenerator<ListedObject> {
   const within = prefix.slice(0, prefix.lastIndexOf("/") + 1);
-  const entries = await orElse(readdir(join(folder, within), { recursive: true, withFileTypes: true }), [], NOT_THERE);
-  for (const entry of entries) {
+  const entries = await unlessGone(readdir(join(folder, within), { recursive: true, withFileTypes: true }));
+  for (const entry of entries ?? []) {
     const path = join(entry.parentPath, entry.name);
     const key = path.slice(join(folder, "/").length);
     if (!entry.isFile() || entry.name.startsWith(PARTIAL) || !key.startsWith(prefix)) continue;
-    const found = await orElse(stat(path), undefined, "it was removed meanwhile");
+    const found = await unlessGone(stat(path));
     if (found) yield { key, modifiedMs: found.mtimeMs };
   }
 }

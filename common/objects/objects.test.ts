@@ -30,6 +30,15 @@ const s3 = (more: Partial<S3Options> = {}) => {
 objectStoreContract("a folder", () => openFolderObjects(folder), { largeBytes: 11 * MB });
 objectStoreContract("S3", () => s3(), { largeBytes: 11 * MB });
 
+test("a folder that cannot be read is an error, not an empty one", async () => {
+  const path = join(folder, "a-file");
+  writeFileSync(path, "");
+  const broken = openFolderObjects(path);
+  await expect(broken.size("blobs/one")).rejects.toThrow("ENOTDIR");
+  await expect(broken.open("blobs/one")).rejects.toThrow("ENOTDIR");
+  await expect(Array.fromAsync(broken.list("blobs/"))).rejects.toThrow("ENOTDIR");
+});
+
 test("the S3 server refuses a wrong secret key, and the error says so", async () => {
   const forged = s3({ keys: { ...server.keys, secretAccessKey: "another" } });
   await expect(forged.open("blobs/one")).rejects.toThrow(/reading blobs\/one: the S3 server answered 403: .*SignatureDoesNotMatch/s);
