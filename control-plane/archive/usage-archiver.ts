@@ -137,17 +137,20 @@ async function removeArchived(
 }
 
 function emptyArchive(organizationId: string): UsageArchive {
-  return { id: organizationId, organizationId, before: 0, rows: 0, charged: 0, cost: 0n };
+  return { id: organizationId, organizationId, before: 0, rows: 0, charged: 0, cost: 0n, lastSeq: 0 };
 }
 
 function addRows(archive: UsageArchive, { rows, before }: { rows: readonly UsageRow[]; before: number }): UsageArchive {
   const charged = rows.filter(({ ledgerSeq }) => ledgerSeq !== undefined);
+  const { lastSeq } = archive;
+  const newest = charged.reduce((last, { ledgerSeq = 0 }) => Math.max(last, ledgerSeq), lastSeq ?? 0);
   return {
     ...archive,
     before: Math.max(archive.before, before),
     rows: archive.rows + rows.length,
     charged: archive.charged + charged.length,
     cost: charged.reduce((sum, { cost }) => sum + cost, archive.cost),
+    ...(lastSeq === undefined ? {} : { lastSeq: newest }),
   };
 }
 

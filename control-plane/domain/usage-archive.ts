@@ -9,6 +9,8 @@ export interface UsageArchive {
   /** Archived rows that a ledger entry charges, and the sum of their costs: as many entries have no row in the log. */
   charged: number;
   cost: bigint;
+  /** The largest number of an entry that charges an archived row, 0 if there is none. Absent in records that began without it, which may have larger ones. */
+  lastSeq?: number;
 }
 
 /** The beginning of the UTC month of a time. */

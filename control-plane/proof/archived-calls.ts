@@ -10,7 +10,7 @@ type Tally = Pick<UsageArchive, "charged" | "cost"> & { readonly seq: number };
 /**
  * Entries whose calls are no longer in the log. An organization's archive record counts them: as many entries, with the same sum, must be without
  * a row. Rows may be archived during the check, so that the count must be between that of its begin and that of its end. A check of the newest entries
- * only finds a part of them.
+ * only finds a part of them. Entries after the last archived one always have a row.
  */
 export class ArchivedCalls {
   readonly #store: Reader;
@@ -30,10 +30,10 @@ export class ArchivedCalls {
     return new ArchivedCalls(store, new Map(archives.map((archive) => [archive.id, archive])), hasAllEntries);
   }
 
-  /** Counts an entry without a row; false if nothing of its organization is archived. */
+  /** Counts an entry without a row; false if its row cannot be archived, because no row of an entry so new is. */
   async admits({ id, organizationId, amount }: LedgerEntry): Promise<boolean> {
-    const archive = this.#atBegin.get(organizationId) ?? (await this.#store.get("usageArchives", organizationId));
-    if (!archive) return false;
+    const isCovered = reaches(this.#atBegin.get(organizationId), id) || reaches(await this.#store.get("usageArchives", organizationId), id);
+    if (!isCovered) return false;
     const { charged, cost, seq } = this.#tallies.get(organizationId) ?? { charged: 0, cost: 0n, seq: id };
     this.#tallies.set(organizationId, { charged: charged + 1, cost: cost + amount, seq });
     return true;
@@ -51,6 +51,10 @@ export class ArchivedCalls {
     }
     return undefined;
   }
+}
+
+function reaches(archive: UsageArchive | undefined, seq: number): boolean {
+  return archive !== undefined && seq <= (archive.lastSeq ?? Number.POSITIVE_INFINITY);
 }
 
 const NOTHING = { charged: 0, cost: 0n };
