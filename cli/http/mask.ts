@@ -1,4 +1,6 @@
-const SECRET_HEADERS = new Set(["authorization", "x-gw-api-key", "x-api-key", "api-key"]);
+import { CREDENTIAL_HEADERS } from "../../common/credential-headers.ts";
+
+const SECRET_HEADERS: ReadonlySet<string> = new Set(CREDENTIAL_HEADERS);
 const SECRET_FIELDS = new Set(["password", "currentPassword", "newPassword", "token", "apiKey", "key", "secret", "otp"]);
 
 export function maskedHeader(name: string, value: string): string {

@@ -1,10 +1,18 @@
-import { headersBack } from "./proxied-headers.ts";
+import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
+import { headersBack, headersTo } from "./proxied-headers.ts";
 import { UPSTREAM_ROWS } from "./upstreams.ts";
 
 const row = UPSTREAM_ROWS.find(({ kind }) => kind === "gemini");
 if (!row) throw new Error("gemini has no pass-through");
 const upstream = { row, root: new URL("https://provider.example/deep/base") };
 const back = (headers: Record<string, string>, status = 200) => headersBack({ status, headers }, upstream);
+
+test("no header that can hold a key of the gateway reaches a provider", () => {
+  const given = Object.fromEntries([...CREDENTIAL_HEADERS, "x-litellm-api-key"].map((name) => [name, "sk-customers-key"]));
+  const sent = headersTo({ ...upstream, apiKey: "up-gemini", deployments: [] }, { ...given, "x-other": "kept" });
+  expect(sent).toMatchObject({ "x-other": "kept", "x-goog-api-key": "up-gemini" });
+  expect(Object.values(sent)).not.toContain("sk-customers-key");
+});
 
 test("nothing that a provider says to browsers is passed on", () => {
   const told = {

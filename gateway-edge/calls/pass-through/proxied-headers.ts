@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 import type { UpstreamResponse } from "../../upstream/providers/provider.ts";
 import { CONNECTION_HEADERS } from "../../upstream/transports/connection-headers.ts";
 import { isInert } from "../sandboxed-answer.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** Headers about the client and its way to the gateway; a provider does not need them. */
-const OURS = "authorization x-api-key api-key x-goog-api-key cookie host content-length accept-encoding forwarded via origin referer".split(
-  " ",
-);
+const OURS = [
+  ...CREDENTIAL_HEADERS,
+  ..."x-goog-api-key cookie host content-length accept-encoding forwarded via origin referer".split(" "),
+];
 const OURS_BY_PREFIX = /^(x-gw-|x-forwarded-|x-real-ip|cf-|sec-|proxy-)/;
 /** Headers that clients of providers' APIs read. Other headers of a provider (cookies, browser policies, its edge) are not forwarded. */
 const BACK =

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Response } from "express";
+import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 import { AppError } from "../../../common/errors.ts";
 import { hasKeyShape, secretSha256 } from "../../../common/key-shape.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -19,7 +20,6 @@ export interface KeyDirectory {
   isMasterKey(sha256: Buffer): boolean;
 }
 
-const CREDENTIAL_HEADERS = ["x-gw-api-key", "x-litellm-api-key", "authorization", "x-api-key", "api-key"] as const;
 type CredentialHeader = (typeof CREDENTIAL_HEADERS)[number];
 const CREDENTIAL_HEADER_LENGTHS: ReadonlySet<number> = new Set(CREDENTIAL_HEADERS.map(({ length }) => length));
 

@@ -1,7 +1,8 @@
 import type { RequestHandler } from "express";
+import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 
 const CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-const ALLOWED_HEADERS = "authorization, content-type, idempotency-key, x-request-id, x-gw-api-key, x-litellm-api-key, x-api-key, api-key";
+const ALLOWED_HEADERS = ["content-type", "idempotency-key", "x-request-id", ...CREDENTIAL_HEADERS].join(", ");
 const EXPOSED_HEADERS = "x-request-id, x-gw-call-id, idempotent-replayed, retry-after, content-disposition";
 
 /** Security headers of every response except inference. A page that needs more sets its own policy later. */

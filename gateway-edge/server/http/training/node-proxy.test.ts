@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import express from "express";
 import { systemClock } from "../../../../common/clock.ts";
+import { CREDENTIAL_HEADERS } from "../../../../common/credential-headers.ts";
 import type { AppError } from "../../../../common/errors.ts";
 import { systemRandom } from "../../../../common/random.ts";
 import { SIGNATURE_HEADERS, signatureOf } from "../../../../common/training/call-signature.ts";
@@ -84,6 +85,15 @@ test("a shared node receives the tenant and the forwarded prefix; the caller's o
     headers: { "x-gw-tenant": "org_caller", "x-forwarded-prefix": "/training/nodes/node_shared" },
   });
   expect(call?.headers["x-gw-api-key"]).toBeUndefined();
+});
+
+test("no header that can hold a key of the gateway reaches a node", async () => {
+  const [secret] = Object.values(KEY);
+  const valueIn = (name: string) => (name === "authorization" ? `Bearer ${secret}` : String(secret));
+  const names = [...CREDENTIAL_HEADERS, "x-litellm-api-key"];
+  const call = await through("node_1", Object.fromEntries(names.map((name) => [name, valueIn(name)])));
+  expect(call?.url).toBe("/v1/jobs/j?x=1");
+  expect(JSON.stringify(call?.headers)).not.toContain(secret);
 });
 
 test("the node gets the request id of the answer: the caller's own, or the one that the edge made", async () => {

@@ -1,6 +1,7 @@
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import { Router } from "express";
 import { isPlaceRefused } from "../../../../common/checked-lookup.ts";
+import { CREDENTIAL_HEADERS } from "../../../../common/credential-headers.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { createGuard, type Guard, guardedAgents, OPERATOR_GUARD } from "../../../../common/outbound.ts";
 import { sandboxAnswer } from "../../../calls/sandboxed-answer.ts";
@@ -16,10 +17,7 @@ const LOOK_MS = 5000;
 const WORK_MS_MAX = 3_600_000;
 /** Headers that are not forwarded: credentials must not reach a tenant's node, and the caller must not set the proxy's own headers. */
 const STRIPPED_HEADERS = [
-  "authorization",
-  "x-gw-api-key",
-  "x-api-key",
-  "api-key",
+  ...CREDENTIAL_HEADERS,
   "cookie",
   "x-forwarded-for",
   "x-forwarded-host",
