@@ -114,6 +114,26 @@ test("what cannot be carried over is named: blocked and expired keys, odd tokens
   ]);
 });
 
+const expiring = (expires: unknown) =>
+  planImport(dump({ LiteLLM_VerificationToken: [{ token: TOKEN, key_alias: "k", models: [], expires }] }), NOW);
+
+test.each([
+  ["2027-01-01 02:00:00", "2027-01-01T02:00:00.000Z"],
+  ["2027-01-01 02:00:00.123", "2027-01-01T02:00:00.123Z"],
+  ["2027-01-01T02:00:00Z", "2027-01-01T02:00:00.000Z"],
+  ["2027-01-01T02:00:00+00:00", "2027-01-01T02:00:00.000Z"],
+  ["2027-01-01 02:00:00.5-03:30", "2027-01-01T05:30:00.500Z"],
+  ["2027-01-01 02:00:00+02", "2027-01-01T00:00:00.000Z"],
+  ["2027-01-01", "2027-01-01T00:00:00.000Z"],
+])("an expiry of %s is %s", (expires, at) => {
+  expect(expiring(expires).keys).toMatchObject([{ expiresAt: at }]);
+});
+
+test.each(["soon", "2027-13-01 00:00:00", "infinity"])("a key whose expiry cannot be read is left out: %s", (expires) => {
+  const { keys, notes } = expiring(expires);
+  expect([keys, notes]).toEqual([[], [{ subject: "key k", note: `is not imported: its expiry ${expires} is not a date` }]]);
+});
+
 test("lists of PostgreSQL", () => {
   expect([listOf("{}"), listOf('{a,"b,c","d\\"e"}'), listOf(["x"]), listOf(null)]).toEqual([[], ["a", "b,c", 'd"e'], ["x"], []]);
 });

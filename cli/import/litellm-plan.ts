@@ -80,13 +80,8 @@ function keyOf(row: Row, { budgets, known, nowMs, note }: KeyContext): ImportedK
   };
   if (!/^[0-9a-f]{64}$/i.test(sha256)) return skip("its token is not a SHA-256");
   if (isTrue(row["blocked"])) return skip("it is blocked");
-  const expires = row["expires"]
-    ? new Date(
-        String(row["expires"])
-          .replace(" ", "T")
-          .replace(/(:\d\d(\.\d+)?)$/, "$1Z"),
-      )
-    : undefined;
+  const expires = row["expires"] ? dateOf(String(row["expires"])) : undefined;
+  if (expires && Number.isNaN(expires.getTime())) return skip(`its expiry ${String(row["expires"])} is not a date`);
   if (expires && expires.getTime() <= nowMs) return skip("it has expired");
   const own = withBudget(row, budgets.get(String(row["budget_id"])));
   const team = row["team_id"] ? String(row["team_id"]) : "";
@@ -101,6 +96,12 @@ function keyOf(row: Row, { budgets, known, nowMs, note }: KeyContext): ImportedK
     expiresAt: expires?.toISOString(),
     limits: limitsOf(own, (text) => note(`key ${name}`, text)),
   };
+}
+
+/** Of PostgreSQL or JSON. A time without an offset is UTC, as LiteLLM stores it; PostgreSQL writes offsets of whole hours without minutes. */
+function dateOf(text: string): Date {
+  const iso = text.replace(" ", "T").replace(/(T.*[+-]\d\d)$/, "$1:00");
+  return new Date(/T[\d:.]+$/.test(iso) ? `${iso}Z` : iso);
 }
 
 /** A key's own limits, and those of its budget row for what it does not set. */
