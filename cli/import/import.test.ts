@@ -114,6 +114,41 @@ test("what cannot be carried over is named: blocked and expired keys, odd tokens
   ]);
 });
 
+test("no right grows: what is closed there is left out, keys of closed teams too; a name for all models is no list", () => {
+  const key = (key_alias: string, fields: object) => ({ token: TOKEN, key_alias, models: [], ...fields });
+  const plan = planImport(
+    dump({
+      LiteLLM_TeamTable: [
+        { team_id: "t1", team_alias: "closed", blocked: true, models: [] },
+        { team_id: "t2", team_alias: "none", models: ["no-default-models"] },
+        { team_id: "t3", team_alias: "open", models: ["gpt-4o", "all-proxy-models"] },
+      ],
+      LiteLLM_VerificationToken: [
+        key("of-closed", { team_id: "t1" }),
+        key("of-none", { team_id: "t2", models: ["gpt-4o"] }),
+        key("without", { team_id: "t3", models: ["no-default-models"] }),
+        key("both", { team_id: "t3", models: ["no-default-models", "all-team-models"] }),
+        key("all", { team_id: "t3", models: ["gpt-4o", "all-team-models"] }),
+        key("listed", { team_id: "t3", models: ["all-MiniLM-L6-v2"] }),
+      ],
+    }),
+    NOW,
+  );
+  expect(plan.teams).toEqual([{ from: "t3", name: "open", limits: {} }]);
+  expect(plan.keys.map(({ name, team, limits }) => [name, team, limits])).toEqual([
+    ["all", "t3", {}],
+    ["listed", "t3", { models: ["all-MiniLM-L6-v2"] }],
+  ]);
+  expect(plan.notes.map(({ subject, note }) => `${subject}: ${note}`)).toEqual([
+    "team closed: is not imported: it is blocked",
+    "team none: is not imported: it may call no model (no-default-models)",
+    "key of-closed: is not imported: its team is blocked",
+    "key of-none: is not imported: its team may call no model (no-default-models)",
+    "key without: is not imported: it may call no model (no-default-models)",
+    "key both: is not imported: it may call no model (no-default-models)",
+  ]);
+});
+
 const expiring = (expires: unknown) =>
   planImport(dump({ LiteLLM_VerificationToken: [{ token: TOKEN, key_alias: "k", models: [], expires }] }), NOW);
 

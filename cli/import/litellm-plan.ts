@@ -37,24 +37,37 @@ export interface ImportPlan {
 
 const NO_TEAM: ImportedTeam = { from: "", name: "LiteLLM", limits: {} };
 const NAME_MAX = 100;
+/** LiteLLM's name for an empty list: their empty list means all models. */
+const NO_MODELS = "no-default-models";
 
 export function planImport(dump: Dump, nowMs: number): ImportPlan {
   const notes: { subject: string; note: string }[] = [];
   const note = (subject: string, text: string) => notes.push({ subject, note: text });
   const budgets = new Map(dump.LiteLLM_BudgetTable.map((row) => [String(row["budget_id"]), row]));
-  const teams = dump.LiteLLM_TeamTable.map((row) => teamOf(row, note));
+  const closed = new Map(dump.LiteLLM_TeamTable.map((row) => [String(row["team_id"]), whyClosed(row)]));
+  const teams = dump.LiteLLM_TeamTable.flatMap((row) => teamOf(row, note) ?? []);
   const known = new Set(teams.map(({ from }) => from));
-  const keys = dump.LiteLLM_VerificationToken.flatMap((row) => keyOf(row, { budgets, known, nowMs, note }) ?? []);
+  const keys = dump.LiteLLM_VerificationToken.flatMap((row) => keyOf(row, { budgets, known, closed, nowMs, note }) ?? []);
   const all = keys.some(({ team }) => team === "") ? [...teams, NO_TEAM] : teams;
   return { teams: all, keys, notes };
 }
 
 type Note = (subject: string, text: string) => void;
 
-function teamOf(row: Row, note: Note): ImportedTeam {
+/** Why a team or key may make no calls; undefined: it may. */
+function whyClosed(row: Row): string | undefined {
+  if (isTrue(row["blocked"])) return "is blocked";
+  return listOf(row["models"]).includes(NO_MODELS) ? `may call no model (${NO_MODELS})` : undefined;
+}
+
+function teamOf(row: Row, note: Note): ImportedTeam | undefined {
   const from = String(row["team_id"]);
   const name = nameOf(row["team_alias"] ?? from);
-  if (isTrue(row["blocked"])) note(`team ${name}`, "is blocked there; it is imported unblocked");
+  const why = whyClosed(row);
+  if (why !== undefined) {
+    note(`team ${name}`, `is not imported: it ${why}`);
+    return undefined;
+  }
   const spent = nanoOf(row["spend"]) ?? 0;
   const limits = limitsOf(row, (text) => note(`team ${name}`, text));
   const { maxBudget, budgetPeriod } = limits;
@@ -67,24 +80,23 @@ function teamOf(row: Row, note: Note): ImportedTeam {
 interface KeyContext {
   readonly budgets: ReadonlyMap<string, Row>;
   readonly known: ReadonlySet<string>;
+  /** Why the teams of the dump may make no calls. */
+  readonly closed: ReadonlyMap<string, string | undefined>;
   readonly nowMs: number;
   readonly note: Note;
 }
 
-function keyOf(row: Row, { budgets, known, nowMs, note }: KeyContext): ImportedKey | undefined {
+function keyOf(row: Row, context: KeyContext): ImportedKey | undefined {
+  const { budgets, known, note } = context;
   const sha256 = String(row["token"]);
   const name = nameOf(row["key_alias"] ?? row["key_name"] ?? sha256.slice(0, 8));
-  const skip = (why: string) => {
+  const why = whyLeftOut(row, context);
+  if (why !== undefined) {
     note(`key ${name}`, `is not imported: ${why}`);
     return undefined;
-  };
-  if (!/^[0-9a-f]{64}$/i.test(sha256)) return skip("its token is not a SHA-256");
-  if (isTrue(row["blocked"])) return skip("it is blocked");
-  const expires = row["expires"] ? dateOf(String(row["expires"])) : undefined;
-  if (expires && Number.isNaN(expires.getTime())) return skip(`its expiry ${String(row["expires"])} is not a date`);
-  if (expires && expires.getTime() <= nowMs) return skip("it has expired");
+  }
+  const team = teamIdOf(row);
   const own = withBudget(row, budgets.get(String(row["budget_id"])));
-  const team = row["team_id"] ? String(row["team_id"]) : "";
   if (team !== "" && !known.has(team)) note(`key ${name}`, `its team ${team} is not in the dump; it joins the team ${NO_TEAM.name}`);
   const masked = String(row["key_name"] ?? "");
   return {
@@ -93,10 +105,24 @@ function keyOf(row: Row, { budgets, known, nowMs, note }: KeyContext): ImportedK
     sha256,
     maskedKey: /^sk-\.\.\..{1,8}$/.test(masked) ? masked : undefined,
     spend: nanoOf(row["spend"]) ?? 0,
-    expiresAt: expires?.toISOString(),
+    expiresAt: expiryOf(row)?.toISOString(),
     limits: limitsOf(own, (text) => note(`key ${name}`, text)),
   };
 }
+
+/** Why a key is not imported; undefined: it is. */
+function whyLeftOut(row: Row, { closed, nowMs }: KeyContext): string | undefined {
+  if (!/^[0-9a-f]{64}$/i.test(String(row["token"]))) return "its token is not a SHA-256";
+  const [why, whyTeam] = [whyClosed(row), closed.get(teamIdOf(row))];
+  if (why !== undefined) return `it ${why}`;
+  if (whyTeam !== undefined) return `its team ${whyTeam}`;
+  const expiresMs = expiryOf(row)?.getTime() ?? Number.POSITIVE_INFINITY;
+  if (Number.isNaN(expiresMs)) return `its expiry ${String(row["expires"])} is not a date`;
+  return expiresMs <= nowMs ? "it has expired" : undefined;
+}
+
+const teamIdOf = (row: Row): string => (row["team_id"] ? String(row["team_id"]) : "");
+const expiryOf = (row: Row): Date | undefined => (row["expires"] ? dateOf(String(row["expires"])) : undefined);
 
 /** Of PostgreSQL or JSON. A time without an offset is UTC, as LiteLLM stores it; PostgreSQL writes offsets of whole hours without minutes. */
 function dateOf(text: string): Date {
@@ -109,8 +135,8 @@ function withBudget(row: Row, budget: Row | undefined): Row {
   return budget ? { ...budget, ...Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) } : row;
 }
 
-/** LiteLLM's names for "no list of its own". */
-const NO_LIST = new Set(["all-team-models", "all-proxy-models", "all-org-models", "no-default-models"]);
+/** LiteLLM's names for "no list of its own". Beside one of them, other names of a list say nothing. */
+const ALL_MODELS: ReadonlySet<string> = new Set(["all-team-models", "all-proxy-models", "all-org-models"]);
 const PERIODS: Readonly<Record<string, "daily" | "weekly" | "monthly">> = {
   "24h": "daily",
   "1d": "daily",
@@ -121,13 +147,13 @@ const PERIODS: Readonly<Record<string, "daily" | "weekly" | "monthly">> = {
 };
 
 function limitsOf(row: Row, note: (text: string) => void): ImportedLimits {
-  const models = listOf(row["models"]).filter((model) => !NO_LIST.has(model));
+  const models = listOf(row["models"]);
   const maxBudget = nanoOf(row["max_budget"]);
   const duration = row["budget_duration"];
   const budgetPeriod = PERIODS[String(duration)];
   if (duration && !budgetPeriod && maxBudget !== undefined) note(`its budget has the period ${String(duration)}; here it has none`);
   const limits = {
-    models: models.length > 0 ? models : undefined,
+    models: models.length === 0 || models.some((model) => ALL_MODELS.has(model)) ? undefined : models,
     rpm: countOf(row["rpm_limit"]),
     tpm: countOf(row["tpm_limit"]),
     maxParallelRequests: countOf(row["max_parallel_requests"]),
