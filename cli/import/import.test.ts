@@ -69,7 +69,7 @@ test.each(FORMS)(
   (_form, files) => {
     const { teams, keys, notes } = planImport(readDump(files), NOW);
     const limits = { models: ["gpt-4o", "claude 4"], rpm: 60, maxBudget: 59_500_000_000 };
-    expect(teams[0]).toEqual({ from: "t1", name: "Research\tlab", limits });
+    expect(teams[0]).toEqual({ from: "t1", name: "Research lab", limits });
     expect(keys[0]).toEqual({
       team: "t1",
       name: "prod",
@@ -79,7 +79,7 @@ test.each(FORMS)(
       expiresAt: "2027-01-01T00:00:00.000Z",
       limits: { tpm: 1000, maxBudget: 25_000_000_000, budgetPeriod: "monthly" },
     });
-    expect(notes[0]).toEqual({ subject: "team Research\tlab", note: "spent $40.50 of its budget of $100.00; the rest is its budget here" });
+    expect(notes[0]).toEqual({ subject: "team Research lab", note: "spent $40.50 of its budget of $100.00; the rest is its budget here" });
   },
 );
 
@@ -147,6 +147,38 @@ test("no right grows: what is closed there is left out, keys of closed teams too
     "key without: is not imported: it may call no model (no-default-models)",
     "key both: is not imported: it may call no model (no-default-models)",
   ]);
+});
+
+test("names are such as the platform takes: printable, not empty, not too long, and teams differ in them", () => {
+  const [long, cut] = ["x".repeat(120), `${"x".repeat(99)}\u{1F600}`];
+  const row = (team_id: string, team_alias: unknown) => ({ team_id, team_alias, models: [] });
+  const plan = planImport(
+    dump({
+      LiteLLM_TeamTable: [
+        row("t1", " a\nb "),
+        row("t2", "\t "),
+        row("t3", long),
+        row("t4", "Same"),
+        row("t5", "same"),
+        row("t6", "litellm"),
+      ],
+      LiteLLM_VerificationToken: [
+        { token: TOKEN, key_alias: cut, models: [] },
+        { token: TOKEN, key_alias: " ", key_name: "sk-...abcd", models: [] },
+        { token: TOKEN, models: [] },
+      ],
+    }),
+    NOW,
+  );
+  const names = ["a b", "t2", "x".repeat(100), "Same (t4)", "same (t5)", "litellm (t6)", "LiteLLM"];
+  expect(plan.teams.map(({ name }) => name)).toEqual(names);
+  expect(plan.keys.map(({ name }) => name)).toEqual(["x".repeat(99), "sk-...abcd", "aaaaaaaa"]);
+  expect(plan.notes).toEqual(
+    ["Same (t4)", "same (t5)", "litellm (t6)"].map((name) => ({
+      subject: `team ${name}`,
+      note: "another team has the same alias, so its id is in its name here",
+    })),
+  );
 });
 
 const expiring = (expires: unknown) =>

@@ -44,8 +44,12 @@ export function planImport(dump: Dump, nowMs: number): ImportPlan {
   const notes: { subject: string; note: string }[] = [];
   const note = (subject: string, text: string) => notes.push({ subject, note: text });
   const budgets = new Map(dump.LiteLLM_BudgetTable.map((row) => [String(row["budget_id"]), row]));
-  const closed = new Map(dump.LiteLLM_TeamTable.map((row) => [String(row["team_id"]), whyClosed(row)]));
-  const teams = dump.LiteLLM_TeamTable.flatMap((row) => teamOf(row, note) ?? []);
+  const rows = new Map(dump.LiteLLM_TeamTable.map((row) => [String(row["team_id"]), row]));
+  const teams = withOwnNames(
+    [...rows.values()].flatMap((row) => teamOf(row, note) ?? []),
+    note,
+  );
+  const closed = new Map([...rows].map(([id, row]) => [id, whyClosed(row)]));
   const known = new Set(teams.map(({ from }) => from));
   const keys = dump.LiteLLM_VerificationToken.flatMap((row) => keyOf(row, { budgets, known, closed, nowMs, note }) ?? []);
   const all = keys.some(({ team }) => team === "") ? [...teams, NO_TEAM] : teams;
@@ -62,7 +66,7 @@ function whyClosed(row: Row): string | undefined {
 
 function teamOf(row: Row, note: Note): ImportedTeam | undefined {
   const from = String(row["team_id"]);
-  const name = nameOf(row["team_alias"] ?? from);
+  const name = nameOf(row["team_alias"], from);
   const why = whyClosed(row);
   if (why !== undefined) {
     note(`team ${name}`, `is not imported: it ${why}`);
@@ -77,6 +81,28 @@ function teamOf(row: Row, note: Note): ImportedTeam | undefined {
   return { from, name, limits: { ...limits, maxBudget: Math.max(0, maxBudget - spent) } };
 }
 
+/** Names of teams differ here in more than their case, so teams with the same alias also have their id in it. */
+function withOwnNames(teams: readonly ImportedTeam[], note: Note): ImportedTeam[] {
+  const counts = new Map([[NO_TEAM.name.toLowerCase(), 1]]);
+  for (const { name } of teams) counts.set(name.toLowerCase(), (counts.get(name.toLowerCase()) ?? 0) + 1);
+  return teams.map((team) => {
+    if (counts.get(team.name.toLowerCase()) === 1) return team;
+    const id = ` (${printable(team.from)})`.slice(-NAME_MAX / 2);
+    const name = printable(team.name.slice(0, NAME_MAX - id.length)) + id;
+    note(`team ${name}`, "another team has the same alias, so its id is in its name here");
+    return { ...team, name };
+  });
+}
+
+/** The first of these that is a name. */
+function nameOf(...given: readonly unknown[]): string {
+  const texts = given.map((value) => (value === null || value === undefined ? "" : printable(printable(String(value)).slice(0, NAME_MAX))));
+  return texts.find((text) => text !== "") ?? "unnamed";
+}
+
+/** Without control characters and halves of characters, which the platform refuses in names. */
+const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]+/gu, " ").trim();
+
 interface KeyContext {
   readonly budgets: ReadonlyMap<string, Row>;
   readonly known: ReadonlySet<string>;
@@ -89,7 +115,7 @@ interface KeyContext {
 function keyOf(row: Row, context: KeyContext): ImportedKey | undefined {
   const { budgets, known, note } = context;
   const sha256 = String(row["token"]);
-  const name = nameOf(row["key_alias"] ?? row["key_name"] ?? sha256.slice(0, 8));
+  const name = nameOf(row["key_alias"], row["key_name"], sha256.slice(0, 8));
   const why = whyLeftOut(row, context);
   if (why !== undefined) {
     note(`key ${name}`, `is not imported: ${why}`);
@@ -175,5 +201,4 @@ function countOf(value: unknown): number | undefined {
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === "t" || value === "true";
-const nameOf = (value: unknown): string => String(value).slice(0, NAME_MAX);
 const usd = (nano: number): string => `$${(nano / 1e9).toFixed(2)}`;
