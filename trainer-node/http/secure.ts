@@ -138,6 +138,7 @@ function sendMasked({ pool }: TrainerDeps): Step {
         `body.partners must name at least ${threshold} participants of body.everybody of the shares step, each once.`,
       );
     refuseChangedRequest(held, "masked", JSON.stringify(request));
+    held.partners = partners;
     if (!held.update) throw new TrainerError("ROUND_CLOSED", "This node has answered help for this round already, so its update is gone.");
     const fixed = fixedPointFor({ clients: everybody.length, limit: request.range });
     const work = { step: "mask", update: held.update, factor: request.factor, fixed, secrets: held.secrets, partners } as const;
@@ -148,7 +149,8 @@ function sendMasked({ pool }: TrainerDeps): Step {
 
 function help(held: HiddenUpdate, body: unknown, response: Response): void {
   const request = parseWith(helpRequest, body, "body");
-  const { everybody, threshold } = requireGroup(held);
+  const { everybody: known, threshold } = requireGroup(held);
+  const { partners: everybody = known } = held;
   const received = new Map(Object.entries(request.shares).map(([from, sealed]) => [from, fromBase64(sealed)]));
   const answer = refusing(() => helpFor(held.secrets, { everybody, received, inSum: request.in_sum, threshold }));
   // Only an answered request is recorded: a refused one revealed nothing.

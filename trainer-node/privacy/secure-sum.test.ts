@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { encodeParameters } from "../codec/parameters.ts";
 import { addWords, fixedPointFor, fromWords, toWords } from "../compute/privacy/fixed-point.ts";
 import { agreedKey, maskKeysOf } from "./mask-keys.ts";
 import { helpFor, introduction, maskedWords, newSecrets, type RoundSecrets, removeMasks, sharesFor, type Unmasking } from "./secure-sum.ts";
+import { doSecureWork } from "./secure-work.ts";
 
 const IDS = ["anna", "bo", "chen", "dina", "emil"];
 const [LENGTH, THRESHOLD] = [20_000, 3];
@@ -68,6 +70,18 @@ test("below the threshold no participant helps, and without enough help there is
   const round = prepare();
   expect(() => round.finish(["anna", "bo"])).toThrow("below the threshold of 3");
   expect(() => round.finish(IDS, ["anna", "bo"])).toThrow("fewer than the threshold of 3");
+});
+
+test("invented participants do not count for the threshold: no participant helps with a sum that names them", () => {
+  const round = prepare();
+  expect(() => round.help(round.secrets[0] as RoundSecrets, ["anna", "nobody1", "nobody2"])).toThrow("nobody1 is not a partner");
+});
+
+test("an update beyond the limit is refused by its tensor, without its number or where that is", () => {
+  const [anna] = prepare().secrets as [RoundSecrets];
+  const update = encodeParameters([{ name: "w", dtype: "f64", shape: [2], data: Float64Array.of(0.5, 77.25) }], "safetensors");
+  const mask = () => doSecureWork({ step: "mask", update, factor: 1, fixed, secrets: anna, partners: [] }, () => new Uint8Array());
+  expect(mask).toThrow(/^tensor "w" has a number beyond 1, the limit of secure aggregation$/);
 });
 
 test("a participant never reveals both secrets of one other", () => {

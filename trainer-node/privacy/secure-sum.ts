@@ -83,7 +83,7 @@ export interface Help {
   readonly pairSecrets: ReadonlyMap<string, Share>;
 }
 
-/** The help of one participant. `received` has the sealed shares that others sent to it, by sender. */
+/** The help of one participant. `everybody` are those whose masks are in its vector; `received` has the sealed shares that they sent to it, by sender. */
 export function helpFor(
   secrets: RoundSecrets,
   {
@@ -93,6 +93,10 @@ export function helpFor(
     threshold,
   }: { everybody: readonly Introduction[]; received: ReadonlyMap<string, Uint8Array>; inSum: readonly string[]; threshold: number },
 ): Help {
+  // Ids without a vector would make the sum look larger than it is.
+  const stranger = inSum.find((id) => !everybody.some((partner) => partner.id === id));
+  if (stranger !== undefined)
+    throw new RangeError(`${stranger} is not a partner of this participant in the round, so it is not in the sum`);
   // A sum of few vectors would reveal too much about each.
   if (new Set(inSum).size < threshold) throw new RangeError(`a sum of ${inSum.length} participants is below the threshold of ${threshold}`);
   const ownMasks = new Map<string, Share>();

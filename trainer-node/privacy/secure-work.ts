@@ -52,11 +52,9 @@ function maskUpdate({ update, factor, fixed, secrets, partners }: Extract<Secure
   for (const { data, name } of tensors) {
     for (let index = 0; index < data.length; index++) {
       const value = data[index] as number;
+      // The refusal goes to the coordinator, from which the numbers are hidden.
       if (!(Math.abs(value) <= fixed.limit))
-        throw new InputProblem(
-          "NON_FINITE",
-          `tensor "${name}" has ${value} at ${index}: the limit of secure aggregation is ${fixed.limit}`,
-        );
+        throw new InputProblem("NON_FINITE", `tensor "${name}" has a number beyond ${fixed.limit}, the limit of secure aggregation`);
       values[at++] = value * factor;
     }
   }

@@ -12,6 +12,8 @@ export interface HiddenUpdate {
   /** Fields of the training's answer that may be sent unmasked. */
   readonly fields: Readonly<Record<string, unknown>>;
   group?: { readonly everybody: readonly Introduction[]; readonly threshold: number; readonly shares: Readonly<Record<string, string>> };
+  /** The participants whose masks are in what this node sent. */
+  partners?: readonly Introduction[];
   /** The request of each step. A second answer to a different request would reveal what the masks hide. */
   readonly asked: Map<string, string>;
 }

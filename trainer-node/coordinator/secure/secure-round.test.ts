@@ -280,6 +280,8 @@ test("a node tells nothing twice in other words, and helps with nothing that a f
   await expect(participants.help(node, { ...place, client: "p9" }, { inSum: ["p1"], shares: mine }, run.signal)).rejects.toThrow(
     "nothing of that round",
   );
+  const invented = { inSum: ["p1", "p8", "p9"], shares: mine };
+  await expect(participants.help(node, place, invented, run.signal)).rejects.toThrow("p8 is not a partner");
   // Once it has helped it has nothing to tell any more.
   const received = await Promise.all(
     run.members.slice(0, 3).map(async (member) => {
