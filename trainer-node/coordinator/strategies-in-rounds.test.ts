@@ -143,6 +143,17 @@ describe("q-FedAvg", () => {
     expect(rounds[0]?.participants.map(({ state }) => state)).toEqual(["accepted", "failed"]);
     expect(rounds[0]?.participants[1]?.reason).toContain("no number loss_before, which qfedavg needs");
   });
+
+  test.each([
+    ["negative", -1],
+    ["so large that its power is not finite", 1e300],
+  ])("a loss that is %s is that participant's failure, and not the round's", async (_name, loss) => {
+    const train = (id: string) => ({ model: model(1), metrics: { loss_before: id === "p1" ? 1 : loss } });
+    const settings = { strategy: { name: "qfedavg", q: 2 }, minResults: 1 };
+    const { problem, rounds } = await fixture.run(settings, { train }, { initial: model(0) });
+    expect([problem, rounds[0]?.participants.map(({ state }) => state)]).toEqual([undefined, ["accepted", "failed"]]);
+    expect(rounds[0]?.participants[1]?.reason).toMatch(/^BAD_METRIC: its loss_before/);
+  });
 });
 
 describe("FLTrust", () => {

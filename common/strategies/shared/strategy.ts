@@ -30,6 +30,8 @@ export interface Strategy {
   readonly formats: "readable" | "any";
   /** Metrics of the training that every update must come with. */
   readonly metrics?: readonly string[];
+  /** What is wrong with the metrics of an update, which are all there. Such an update is refused, because it would fail the round. */
+  readonly metricProblem?: (given: GivenStrategy, metrics: Metrics) => string | undefined;
   /** Why it does not work with the noise of `dp`; absent where it does. */
   readonly withoutNoise?: string;
   /** Participants get the sum of their own changes of control variates beside the parameters. */

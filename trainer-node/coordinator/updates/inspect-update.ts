@@ -90,11 +90,14 @@ export function requireSamples(
   throw new ParticipantProblem(`TOO_MANY_SAMPLES: it declares ${samples} samples, which is above ${limit}`, { again: false });
 }
 
-/** Refuses an update without a metric that the strategy computes with. */
-export function requireMetrics(metrics: Metrics | undefined, { strategy }: Pick<FederationSettings, "strategy">): void {
-  const missing = strategyNamed(strategy.name).metrics?.find((name) => metrics?.[name] === undefined);
-  if (missing === undefined) return;
-  throw new ParticipantProblem(`MISSING_METRIC: its metrics have no number ${missing}, which ${strategy.name} needs`, { again: false });
+/** Refuses an update without a metric that the strategy computes with, or with one that it cannot compute with. */
+export function requireMetrics(metrics: Metrics = {}, { strategy }: Pick<FederationSettings, "strategy">): void {
+  const { metrics: needed, metricProblem } = strategyNamed(strategy.name);
+  const missing = needed?.find((name) => metrics[name] === undefined);
+  if (missing !== undefined)
+    throw new ParticipantProblem(`MISSING_METRIC: its metrics have no number ${missing}, which ${strategy.name} needs`, { again: false });
+  const problem = metricProblem?.(strategy, metrics);
+  if (problem !== undefined) throw new ParticipantProblem(`BAD_METRIC: its ${problem}`, { again: false });
 }
 
 /** Refuses an update whose layout differs from the expected one. */
