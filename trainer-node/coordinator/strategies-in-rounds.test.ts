@@ -210,4 +210,16 @@ describe("FLTrust", () => {
     const worths = Object.fromEntries((rounds[0]?.participants ?? []).map((one) => [one.participantId, one.contribution]));
     expect(worths).toMatchObject({ p1: 0, p2: expect.closeTo(0.951, 2), p3: 0, p4: 0, p5: 0 });
   });
+
+  test("a round of the root and one other is rewarded by samples, because there is no round without the other", async () => {
+    const settings = {
+      strategy: { name: "fltrust", root_participant: 0 },
+      initial: { blob: "a".repeat(64) },
+      rewards: { by: "leave_one_out" },
+    };
+    const evaluate = () => ({ accuracy: 0.5, loss: undefined, samples: 1, metrics: { accuracy: 0.5 } });
+    const two = () => ({ model: model(1, 1), samples: 5 });
+    const { problem, rounds } = await fixture.run(settings, { train: two, evaluate }, { initial: model(0, 0) });
+    expect([problem, rounds[0]?.participants.map(({ contribution }) => contribution)]).toEqual([undefined, [5, 5]]);
+  });
 });

@@ -2,6 +2,7 @@ import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
 import { rootOf } from "../../../common/training/root-settings.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { TrainerError } from "../../errors.ts";
 import type { FederationRun } from "../deps.ts";
 import { evaluateModel } from "../evaluate-model.ts";
 import type { CombinedRound } from "../privacy/privacy-mode.ts";
@@ -43,8 +44,15 @@ async function measureOf(
   const worths = new Map<string, number>();
   const root = rootOf(run.settings.strategy);
   // There is no round without the root, which is not part of the result either.
-  for (const { participantId } of accepted.filter(({ participantId: id }) => id !== root))
-    worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
+  const others = accepted.filter(({ participantId: id }) => id !== root);
+  try {
+    for (const { participantId } of others)
+      worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
+  } catch (thrown) {
+    // The round had as many updates as its strategy needs, so there is no model without one of them.
+    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return bySamples;
+    throw thrown;
+  }
   return ({ participantId }) => worths.get(participantId) ?? 0;
 }
 
