@@ -34,7 +34,7 @@ export async function evaluateModel(given: Evaluator, model: string, name: strin
   return { accuracy, loss: hasLoss ? loss : undefined, evaluations };
 }
 
-/** Sums over participants need their number, which parameters alone do not show. */
+/** Sums over participants need the number that they were divided by, which parameters alone do not show. */
 function withClients(run: Evaluator, clients: number): Evaluator {
   const { settings } = run;
   return { ...run, settings: { ...settings, task: { ...settings.task, config: { clients, ...settings.task.config } } } };

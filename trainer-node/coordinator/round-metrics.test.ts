@@ -54,6 +54,20 @@ test("metrics of training are not recorded with central noise, which they would 
   expect([problem, rounds[0]?.participants.map(({ metrics }) => metrics)]).toEqual([undefined, [{}, {}]]);
 });
 
+test("an evaluation knows the number that sums were divided by, which is the expected one where participants are sampled", async () => {
+  const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+  const told: unknown[] = [];
+  const evaluate = (_id: string, { config }: { config: Readonly<Record<string, unknown>> }) => {
+    told.push(config["clients"]);
+    return evaluation(1);
+  };
+  const settings = { fraction: 0.5, minResults: 1, initial: { blob: "a".repeat(64) } };
+  const script = { train: () => ({ model: model(1) }), evaluate };
+  await fixture.run({ ...settings, dp }, script, { initial: model(0), participants: 3 });
+  await fixture.run(settings, script, { initial: model(0), participants: 3 });
+  expect(told).toEqual([1.5, 2]);
+});
+
 test("a participant that declares more samples than maxSamples is refused by name; the others make the round", async () => {
   const samples: Record<string, number> = { p1: 10, p2: 1e15, p3: 10 };
   const train = (id: string) => ({ model: model(id === "p2" ? 666 : 1), samples: samples[id] });

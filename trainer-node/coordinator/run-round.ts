@@ -67,7 +67,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   // The threads that aggregate do not know the owner of what they write.
   await Promise.all([combined.record.result, combined.stateBlob].map((blob) => blobs.made(blob)));
   const [evaluation] = await Promise.all([
-    evaluateModel(run, combined.record.result, `${federation.id}/${round}`, accepted.length),
+    evaluateModel(run, combined.record.result, `${federation.id}/${round}`, combined.divisor ?? accepted.length),
     control.setPhase(round, "evaluating"),
   ]);
   const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation.accuracy });

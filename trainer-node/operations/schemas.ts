@@ -79,8 +79,8 @@ const settings = z.object({
   columns: z.array(z.int().min(0)).min(1).max(10_000).optional(),
   bins: z.int().min(1).max(1000).optional(),
   rows_max: z.number().positive().optional(),
-  /** Number of updates whose mean the parameters are; from the coordinator. */
-  clients: z.int().min(1).optional(),
+  /** What the sum of the updates was divided by to make the parameters; from the coordinator. */
+  clients: z.number().positive().optional(),
 });
 const config = settings
   .refine(isNoiseBounded, NOISE_NEEDS_BOUND)

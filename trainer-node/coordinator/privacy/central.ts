@@ -20,6 +20,7 @@ interface NoisedResult {
   readonly result: string;
   readonly stateBlob: string;
   readonly deviation: number;
+  readonly divisor?: number;
   readonly figures: ReadonlyMap<string, ClientFigures>;
 }
 
@@ -41,7 +42,7 @@ export const central: PrivacyMode = {
       result: noised.result,
       made: "noised" as const,
     };
-    return { record, stateBlob: noised.stateBlob, figures: noised.figures };
+    return { record, stateBlob: noised.stateBlob, divisor: noised.divisor, figures: noised.figures };
   },
   combineSum: async (run, round, { updates, mean, secure }) => {
     const strategy = appliedStrategy(run, [], round);
@@ -73,7 +74,7 @@ async function noisedMean(run: FederationRun, updates: readonly WeightedUpdate[]
   const head = sampling && base !== "" ? await deps.blobs.read(base) : undefined;
   const mean = sampling ? rebaseUpdate({ update: parameters, base: head, head, factor: updates.length / clients }) : parameters;
   const stepped = await stepFrom(run, { mean: withNoise(run, mean, deviation), strategy });
-  return { ...stepped, deviation, figures };
+  return { ...stepped, deviation, divisor: clients, figures };
 }
 
 /**

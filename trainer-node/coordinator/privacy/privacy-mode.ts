@@ -24,6 +24,8 @@ export interface CombinedRound {
   readonly record: RoundRecord;
   /** The blob of the strategy's state for the next round; "" for none. */
   readonly stateBlob: string;
+  /** What the sum of the updates was divided by, if not by their number. */
+  readonly divisor?: number | undefined;
   /** Reports by participant. */
   readonly figures: ReadonlyMap<string, ClientFigures>;
 }
