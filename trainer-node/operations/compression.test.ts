@@ -108,6 +108,27 @@ describe("numbers that are not finite", () => {
   });
 });
 
+// The same digests are in sdk/python/tests/test_compression.py, of the same numbers.
+test.each([
+  { method: "float16", sha256: "5ec896941535d24e634a853ed391cf5836f89d83e3de5b1a0c4bdc0811f07fde" },
+  { method: "int8", sha256: "6bf0da08e19714255fbb04d3af258347bfb488ef4c22b9674093fb299b528bda" },
+  { method: "top_k", sha256: "a70bf8124539ef60a9bf3d84ea434efd67bbaa378e392430895ce83b4efeb7f0" },
+] as const)("parameters of float16 expand to the numbers that a Python participant gets: $method", ({ method, sha256 }) => {
+  const count = 100_000;
+  let last = 7;
+  const drawn = Array.from({ length: 2 * count }, () => {
+    last = (Math.imul(last, 1_664_525) + 1_013_904_223) >>> 0;
+    return last;
+  });
+  const start = Float32Array.from(drawn.slice(0, count), (value) => 1 + (value >>> 22) * 2 ** -10);
+  const owed = Float32Array.from(drawn.slice(count), (value) => ((value >>> 8) - 2 ** 23) * 2 ** -33);
+  const base: Tensor[] = [{ name: "w", dtype: "f16", shape: [count], data: start }];
+  const residual: Tensor[] = [{ name: "w", dtype: "f32", shape: [count], data: owed }];
+  const { tensors } = compressUpdate({ base, after: base, residual }, { method, share: 0.5 });
+  const described = tensors.find(({ name }) => name === "#compression")?.data as Uint8Array;
+  expect(JSON.parse(new TextDecoder().decode(described))).toEqual({ method, sha256 });
+});
+
 test("of equal numbers the first are sent", () => {
   const tensor = (values: number[]): Tensor[] => [{ name: "w", dtype: "f64", shape: [4], data: Float64Array.from(values) }];
   const { tensors } = compressUpdate(

@@ -168,7 +168,10 @@ function unpacked(method: CompressionMethod, parts: ReadonlyMap<string, Tensor>,
   return change;
 }
 
-/** Sums in float64, rounded once to the type of the base, which every platform does the same way. */
+/**
+ * Sums in float64, rounded to the type of the base; those of float16 and bfloat16 first to float32, which they are in memory. Python
+ * participants do the same.
+ */
 function moved(start: FloatTensor, change: ArrayLike<number>): FloatTensor {
   return { ...start, data: start.data.map((value, index) => value + (change[index] as number)) };
 }

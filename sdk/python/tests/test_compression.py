@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from typing import Any
 
@@ -42,6 +43,34 @@ def test_float16_int8_and_the_largest_numbers() -> None:
         assert load(parameters)["steps#whole"].values() == [4]
         described = json.loads(bytes(load(parameters)["#compression"].data))
         assert set(described) == {"method", "sha256"}
+
+
+# The same digests are in trainer-node/operations/compression.test.ts, of the same numbers.
+@pytest.mark.parametrize(
+    ("method", "sha256"),
+    [
+        ("float16", "5ec896941535d24e634a853ed391cf5836f89d83e3de5b1a0c4bdc0811f07fde"),
+        ("int8", "6bf0da08e19714255fbb04d3af258347bfb488ef4c22b9674093fb299b528bda"),
+        ("top_k", "a70bf8124539ef60a9bf3d84ea434efd67bbaa378e392430895ce83b4efeb7f0"),
+    ],
+)
+def test_parameters_of_float16_expand_to_the_numbers_that_the_trainer_node_gets(method: str, sha256: str) -> None:
+    drawn = [7]
+    while len(drawn) <= 200_000:
+        drawn.append((drawn[-1] * 1_664_525 + 1_013_904_223) % 2**32)
+    start = 1 + (numpy.array(drawn[1:100_001]) >> 22) * 2.0**-10
+    owed = {"w": (((numpy.array(drawn[100_001:]) >> 8) - 2**23) * 2.0**-33).astype("f4")}
+    base = dump({"w": Tensor("F16", (100_000,), start.astype("<f2").tobytes())})
+    sent, _ = compress_update(base, base, owed, method=method, share=0.5)
+    assert json.loads(bytes(load(sent)["#compression"].data))["sha256"] == sha256
+
+
+def test_parameters_of_float16_are_rounded_by_way_of_float32() -> None:
+    """Just above the middle of 1 and its next float16, float32 is the middle, whose even neighbor is 1."""
+    base = dump({"w": Tensor.of([1.0], dtype="F16")})
+    sent, _ = compress_update(base, base, {"w": numpy.array([2.0**-11 + 2.0**-34], "f4")}, method="top_k", share=1)
+    expected = hashlib.sha256(b"w\nf16\n1\n" + bytes(Tensor.of([1.0], dtype="F16").data)).hexdigest()
+    assert json.loads(bytes(load(sent)["#compression"].data))["sha256"] == expected
 
 
 def test_what_was_lost_is_sent_with_the_next_update(serve: Any) -> None:

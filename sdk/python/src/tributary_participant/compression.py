@@ -133,7 +133,7 @@ def compress_update(
         if not vectors.is_finite(sent):
             raise _non_finite(name, f"has a number that {method} cannot represent; use another method")
         parts |= {f"{name}#{part}": value for part, value in packed.items()}
-        expanded[name] = Tensor(tensor.dtype, tensor.shape, vectors.pack(tensor.dtype, start + sent))
+        expanded[name] = Tensor(tensor.dtype, tensor.shape, vectors.pack(tensor.dtype, _moved(tensor.dtype, start, sent)))
         left[name] = (change - sent).astype("f4")
     text = json.dumps({"method": method, "sha256": _content_digest(expanded)}).encode()
     return dump({"#compression": Tensor("U8", (len(text),), text), **parts}), left
@@ -150,6 +150,11 @@ def _change_of(name: str, after: Any, start: Any, owed: Any) -> Any:
     if not numpy.isfinite(change).all():
         raise _non_finite(name, "has a NaN or infinity, so it cannot be compressed")
     return change
+
+
+def _moved(dtype: str, start: Any, sent: Any) -> Any:
+    """Sums in float64. The trainer node has halves in float32, so it rounds them to float32 first, and the digest needs the same numbers."""
+    return (start + sent).astype("f4") if dtype == "F16" else start + sent
 
 
 def _pack(change: Any, *, method: str, share: float) -> tuple[dict[str, Tensor], Any]:
