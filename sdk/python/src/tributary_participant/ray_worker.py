@@ -18,6 +18,7 @@ from .worker import load_functions, private_answers, read_frame, run_request, st
 
 # Calls that an actor gets at once, where many wait: a call of Ray costs about a millisecond.
 _BATCH_MAX = 16
+_ERROR_CHARACTERS_MAX = 500
 _Request = dict[str, Any]
 
 
@@ -36,6 +37,8 @@ class _Clients:
             answer = run_request(self._node, request, parameters)
         except ParticipantError as problem:
             return {"error": problem.message}, None
+        except Exception as problem:
+            return {"error": _shown(problem)}, None
         return {"fields": answer.fields}, None if answer.parameters is None else bytes(answer.parameters)
 
 
@@ -71,19 +74,21 @@ class _Driver:
             ray.kill(actor)
 
     def _serve(self) -> None:
-        actor = self._start()
+        actor = None
         while True:
-            batch = self._next()
-            answers = self._ask(actor, batch)
-            if answers is None:
-                actor = self._start()
-                # One of them ended its process. Alone, each shows whether it was the one.
-                for request in batch:
-                    alone = self._ask(actor, [request])
-                    actor = actor if alone is not None else self._start()
-                    self._answer([request], alone or [({"error": "its function ended its process"}, None)])
-            else:
-                self._answer(batch, answers)
+            actor = self._serve_batch(actor, self._next())
+
+    def _serve_batch(self, actor: Any, batch: list[_Request]) -> Any:
+        """Answers every request of the batch. Returns the actor for the next one: None if a new one has to be started."""
+        actor, answers = self._ask(actor, batch)
+        if answers is not None:
+            self._answer(batch, answers)
+            return actor
+        # One of them ended its process. Alone, each shows whether it was the one.
+        for request in batch:
+            actor, alone = self._ask(actor, [request])
+            self._answer([request], alone or [({"error": "its function ended its process"}, None)])
+        return actor
 
     def _next(self) -> list[_Request]:
         """Requests for the same parameters. The more wait, the more an actor gets, so that none is left with much at the end of a round."""
@@ -100,8 +105,19 @@ class _Driver:
             batch.append(request)
         return batch
 
-    def _ask(self, actor: Any, batch: list[_Request]) -> list[Any] | None:
-        """None if the actor's process has ended."""
+    def _ask(self, actor: Any, batch: list[_Request]) -> tuple[Any, list[Any] | None]:
+        """The actor and its answers; twice None if its process has ended. Any other error is the answer of every request."""
+        import ray
+
+        try:
+            actor = actor or self._start()
+            return actor, self._run(actor, batch)
+        except ray.exceptions.RayActorError:
+            return None, None
+        except Exception as problem:
+            return actor, [({"error": _shown(problem)}, None)] * len(batch)
+
+    def _run(self, actor: Any, batch: list[_Request]) -> list[Any]:
         import ray
 
         with self._lock:
@@ -109,8 +125,6 @@ class _Driver:
             self._running |= {request["id"]: actor for request in live}
         try:
             found = ray.get(actor.run.remote(live, self._stored(batch[0].get("file"))))
-        except ray.exceptions.RayActorError:
-            return None
         finally:
             with self._lock:
                 for request in live:
@@ -140,6 +154,10 @@ class _Driver:
         import ray
 
         return ray.remote(num_cpus=1)(_Clients).remote(self._path)
+
+
+def _shown(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}"[:_ERROR_CHARACTERS_MAX]
 
 
 def main(path: str, *, actors: int, address: str | None) -> None:
