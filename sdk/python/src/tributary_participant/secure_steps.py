@@ -126,10 +126,9 @@ def _values_of(update: bytes, limit: float) -> Any:
     parts = []
     for name, dtype, _, data in _floats_of(update):
         values = vectors.unpack(dtype, data)
-        beyond = ~(numpy.abs(values) <= limit)
-        if beyond.any():
-            at = int(beyond.argmax())
-            message = f'tensor "{name}" has {values[at]} at {at}: the limit of secure aggregation is {limit:g}'
+        if not (numpy.abs(values) <= limit).all():
+            # Neither the number nor its place: the update may leave only under its masks.
+            message = f'tensor "{name}" has a number beyond the limit of secure aggregation, {limit:g}'
             raise ParticipantError("NON_FINITE", message, details={"tensor": name})
         parts.append(values)
     return numpy.concatenate([numpy.zeros(0), *parts])
