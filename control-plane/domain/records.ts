@@ -155,10 +155,11 @@ export interface ApiKey extends RateLimits, Budget, ContentSetting {
 export interface KeyUse {
   /** The key's id. */
   id: string;
-  /** Of the key; absent in records that no call was added to since releases that did not write it. */
+  /** Of the key; of the last call, if it is the master key. Absent in records of older releases, until a call is added. */
   organizationId?: string;
   spend: bigint;
-  lastUsedAt: number;
+  /** Absent until the first call: an imported key comes with what it spent elsewhere. */
+  lastUsedAt?: number;
 }
 
 /** An upstream account of the catalog: provider kind, address and credential. */

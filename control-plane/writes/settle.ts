@@ -168,9 +168,9 @@ async function addToRollups(tx: Transaction, rows: readonly UsageRow[]): Promise
 async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<void> {
   const uses = new Map<string, KeyUse>();
   for (const row of rows) {
-    const use = uses.get(row.apiKeyId) ?? { id: row.apiKeyId, organizationId: row.organizationId, spend: 0n, lastUsedAt: 0 };
+    const use = uses.get(row.apiKeyId) ?? { id: row.apiKeyId, organizationId: row.organizationId, spend: 0n };
     use.spend += row.cost;
-    use.lastUsedAt = Math.max(use.lastUsedAt, row.createdAt);
+    use.lastUsedAt = Math.max(use.lastUsedAt ?? 0, row.createdAt);
     uses.set(row.apiKeyId, use);
   }
   const ids = [...uses.keys()];
@@ -181,7 +181,7 @@ async function addToKeys(tx: Transaction, rows: readonly UsageRow[]): Promise<vo
     await tx.put("keyUses", {
       ...use,
       spend: (before?.spend ?? 0n) + use.spend,
-      lastUsedAt: Math.max(before?.lastUsedAt ?? 0, use.lastUsedAt),
+      lastUsedAt: Math.max(before?.lastUsedAt ?? 0, use.lastUsedAt ?? 0),
     });
   }
 }

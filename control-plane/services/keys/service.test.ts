@@ -49,6 +49,9 @@ test("an admin imports a key that another gateway issued, by its hash and with w
   expect(await works(secret)).toBe(false);
   const { apiKey, key } = await keys().createKey({ ...request, maskedKey: "sk-...StUv" }, platform.as("owner"));
   expect([key, apiKey?.maskedKey, apiKey?.spend]).toEqual(["", "sk-...StUv", 1_250_000_000n]);
+  expect(apiKey?.lastUsedAt).toBeUndefined();
+  const use = { id: apiKey?.id, organizationId: platform.team.organizationId, spend: 1_250_000_000n };
+  expect(await platform.deps.store.get("keyUses", apiKey?.id ?? "")).toEqual(use);
   expect(await works(secret)).toBe(true);
   expect(await outcomeOf(keys().createKey(request, platform.as("owner")))).toBe("ALREADY_EXISTS");
   expect(await outcomeOf(keys().createKey({ ...request, secretSha256: Buffer.alloc(5) }, platform.as("owner")))).toBe("VALIDATION_ERROR");

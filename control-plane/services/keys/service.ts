@@ -91,7 +91,9 @@ const createKey =
         );
         if (request.secretSha256) await refuseKnown(tx, key.hash);
         await tx.insert("keys", key);
-        if (request.secretSha256 && request.spend) await tx.put("keyUses", { id: key.id, spend: request.spend, lastUsedAt: now });
+        if (request.secretSha256 && request.spend) {
+          await tx.put("keyUses", { id: key.id, organizationId: key.organizationId, spend: request.spend });
+        }
         await followKeyBudget(tx, { before: {}, after: key }, now);
         await notify(tx, { organizationId: key.organizationId, type: "key.created", data: { apiKey: keyFacts(key) } }, now);
         await audit({
