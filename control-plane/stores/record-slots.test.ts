@@ -45,6 +45,8 @@ test("records of no organization are shared ones where their collection has slot
 
 test("what a settlement writes without an order of its own is in the slot of its organization", () => {
   expect(slots("keyUses", [{ id: "key_1", organizationId: "org_1" }, { id: "key_2" }])).toEqual([own("org_1"), SHARED_SLOT]);
+  // ADMIN_EMAIL decides whose the master key is.
+  expect(slots("keyUses", [{ id: "key_master", organizationId: "org_1" }])).toEqual([SHARED_SLOT]);
   expect(slots("budgetUses", [{ id: "organization:org_1" }, { id: "team:t", organizationId: "org_2" }, { id: "model:m" }])).toEqual([
     own("org_1"),
     own("org_2"),

@@ -1,5 +1,6 @@
 import { laneOf } from "../../common/feed-place.ts";
 import { slotOf } from "../../common/slots.ts";
+import { MASTER_KEY_ID } from "../domain/master-key.ts";
 import type { CollectionName, IndexValue, Records } from "./collections.ts";
 import { slotOfLane } from "./feed-lanes.ts";
 import { ofOrganization, ruleOf, type Scope, scopeOf, slotOfScope } from "./scopes.ts";
@@ -55,6 +56,10 @@ function slotOfBudget({ id, organizationId }: OfOrganization & { id: string }, s
   return organization === undefined ? SHARED_SLOT : slotOf(organization, slots);
 }
 
+function slotOfKeyUse(use: OfOrganization & { id: string }, slots: number): number {
+  return use.organizationId === undefined || use.id === MASTER_KEY_ID ? SHARED_SLOT : slotOf(use.organizationId, slots);
+}
+
 /** The collections whose records have a slot. Records of all others belong to no organization, or are written together with such records. */
 const RULES: { readonly [Name in CollectionName]?: SlotRule } = {
   organizations: byScopeOfId("organizations"),
@@ -72,7 +77,7 @@ const RULES: { readonly [Name in CollectionName]?: SlotRule } = {
   leases: { ...byOrganization, ofId: slotOfLease },
   webhooks: byOrganization,
   mcpServers: byOrganization,
-  keyUses: { ...byOrganization, readsById: "own-or-shared" },
+  keyUses: { ofRecord: slotOfKeyUse, readsById: "own-or-shared" },
   paidWork: { ...byOrganization, readsById: "own-or-shared" },
   budgetUses: { ofRecord: slotOfBudget, readsById: "own-or-shared" },
   callContents: byOrganization,

@@ -1,6 +1,7 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Budget } from "../../domain/budget-records.ts";
 import { contentSettingOf } from "../../domain/call-contents.ts";
+import { MASTER_KEY_ID } from "../../domain/master-key.ts";
 import { higher } from "../../domain/permissions.ts";
 import { hasLimit } from "../../domain/rate-limits.ts";
 import type { ApiKey, RateLimits, Team } from "../../domain/records.ts";
@@ -9,8 +10,6 @@ import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 import { optionalDate } from "../messages.ts";
-
-const MASTER_KEY_ID = "key_master";
 
 /** The caller of an API key's hash; undefined if the key is unknown, removed, disabled or expired. */
 export async function callerOfHash(deps: ControlDeps, hash: string): Promise<Caller | undefined> {
