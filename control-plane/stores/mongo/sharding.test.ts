@@ -53,6 +53,15 @@ test("a collection of a later release gets the ranges that the others have; when
   ]);
 });
 
+test("ranges that a start was killed among are sent again, all of them", () => {
+  const whole = shardingCommands(layout(), 256);
+  const first = { min: { slot: lowest, _id: lowest }, max: from(0), zone: "tributary-b" };
+  expect(shardingCommands(layout({ ranges: [first] }), 256)).toEqual(whole);
+  const divided = new Map([["ledger", KEY]]);
+  const left = whole.filter(({ updateZoneKeyRange, shardCollection }) => (updateZoneKeyRange ?? shardCollection) !== "tributary.ledger");
+  expect(shardingCommands(layout({ divided, ranges: [first] }), 256)).toEqual(left);
+});
+
 test("a collection that is divided by another key is refused", () => {
   const divided = new Map([["ledger", { _id: "hashed" }]]);
   expect(() => shardingCommands(layout({ divided }), 256)).toThrow(/tributary\.ledger is sharded by \{"_id":"hashed"\}; it must be/);

@@ -14,7 +14,7 @@ export interface ClusterLayout {
   readonly shards: readonly string[];
   /** The keys of the collections that are divided, by name. */
   readonly divided: ReadonlyMap<string, Document>;
-  /** The ranges of slots of the first divided collection, which those of all others repeat; empty: there is none. */
+  /** The ranges of slots of the order documents. Once these are divided, the ranges are whole, and all other collections repeat them. */
   readonly ranges: readonly SlotRange[];
 }
 
@@ -54,13 +54,15 @@ export function shardingCommands(layout: ClusterLayout, slots: number): Document
   const names = undivided(layout);
   if (names.length === 0) return [];
   const { database, shards } = layout;
-  const ranges = layout.ranges.length > 0 ? layout.ranges : rangesOf(layout, slots);
+  // A start that was killed before the division may have sent some of the ranges only.
+  const isPattern = layout.divided.has(ORDER_COLLECTION) && layout.ranges.length > 0;
+  const ranges = isPattern ? layout.ranges : rangesOf(layout, slots);
   // Ranges come before the division, which then puts the chunks of an empty collection where they belong.
   const ofCollection = (name: string): Document[] => [
     ...ranges.map(({ min, max, zone }) => ({ updateZoneKeyRange: `${database}.${name}`, min, max, zone })),
     { shardCollection: `${database}.${name}`, key: KEY },
   ];
-  const zones = layout.ranges.length > 0 ? [] : shards.map((shard) => ({ addShardToZone: shard, zone: zoneOf(shard) }));
+  const zones = isPattern ? [] : shards.map((shard) => ({ addShardToZone: shard, zone: zoneOf(shard) }));
   return [{ enableSharding: database }, ...zones, ...names.flatMap(ofCollection)];
 }
 
