@@ -23,7 +23,7 @@ export interface Store extends Reader {
   /** The rows of the planes that share the store; undefined for a store of one process. */
   readonly ownership: OwnershipRows | undefined;
   /**
-   * How many slots one transaction may name: 1 where slots are on different machines, so that no transaction is committed by two of them.
+   * How many slots one transaction may name: 1 where slots are on different machines, so that no transaction is committed by the shards of two slots.
    * A transaction of more is refused, except one of the scope `every`.
    */
   readonly slotsPerTransaction: number;
