@@ -104,6 +104,16 @@ test.each<[string, Setting, Setting, boolean, number]>([
   expect((await stored()).map(({ expiresAt }) => expiresAt)).toEqual(isStored ? [NOW + days * DAY_MS] : []);
 });
 
+test("content is kept no longer than the rows of usage, without which nobody can read it", async () => {
+  await setOrganization({ logContent: true, logContentDays: 60 });
+  const deps = { ...platform.deps, config: { ...platform.deps.config, usageKeptDays: 7 } };
+  platform = { ...platform, deps };
+  await store();
+  expect((await stored()).map(({ expiresAt }) => expiresAt)).toEqual([NOW + 7 * DAY_MS]);
+  await platform.advance(7 * DAY_MS);
+  expect(await whyNot()).toMatch(/^NOT_FOUND .*removed after USAGE_KEPT_DAYS, which is 7\./);
+});
+
 test("edges receive each change, and null gives the decision back to the organization", async () => {
   const changes = async () => (await collect(platform.deps.store.scan("feed"))).map(({ kind, subject }) => `${kind} ${subject}`);
   await setOrganization({ logContent: true });

@@ -59,7 +59,14 @@ async function recordOf(deps: ControlDeps, given: CallContent): Promise<CallCont
   const bytes = Content.encode(content).finish();
   if (bytes.length > CONTENT_BYTES_MAX) return undefined;
   const now = createdAt.getTime();
-  return { id: callId, organizationId, createdAt: now, expiresAt: contentExpiry(now, days), sealedContent: deps.secrets.seal(bytes) };
+  const expiresAt = contentExpiry(now, retentionOf(deps, days).days);
+  return { id: callId, organizationId, createdAt: now, expiresAt, sealedContent: deps.secrets.seal(bytes) };
+}
+
+/** How long contents are kept, and which setting says so. Who may read a content is decided by the row of its call, so it is kept no longer than rows. */
+function retentionOf({ config: { usageKeptDays } }: Pick<ControlDeps, "config">, days: number): { setting: string; days: number } {
+  const isShorter = usageKeptDays !== undefined && usageKeptDays < days;
+  return isShorter ? { setting: "USAGE_KEPT_DAYS", days: usageKeptDays } : { setting: "logContentDays", days };
 }
 
 /** Owners and admins of the organization or the team read all contents; other members read those of the keys that they created. */
@@ -70,12 +77,13 @@ async function requireReader(reader: Reader, actor: Actor, row: UsageRow): Promi
   throw new AppError("FORBIDDEN", "Only owners and admins, and the creator of the key, may read the prompt and the answer of a call.");
 }
 
-async function missing({ store, clock }: ControlDeps, { organizationId, apiKeyId, createdAt }: UsageRow): Promise<AppError> {
-  const [organization, key] = await Promise.all([store.get("organizations", organizationId), store.get("keys", apiKeyId)]);
+async function missing(deps: ControlDeps, { organizationId, apiKeyId, createdAt }: UsageRow): Promise<AppError> {
+  const [organization, key] = await Promise.all([deps.store.get("organizations", organizationId), deps.store.get("keys", apiKeyId)]);
   const { isStored, days } = contentSettingOf(organization, key);
+  const kept = retentionOf(deps, days);
   const why = () => {
     if (!isStored) return "logContent is off for its organization and its key.";
-    if (contentExpiry(createdAt, days) <= clock.now()) return `They were removed after logContentDays, which is ${days}.`;
+    if (contentExpiry(createdAt, kept.days) <= deps.clock.now()) return `They were removed after ${kept.setting}, which is ${kept.days}.`;
     return "The call was made before logContent was on, its operation has none, they are on their way, or they were dropped under load.";
   };
   return new AppError("NOT_FOUND", `No prompt and answer of this call are stored. ${why()}`);
