@@ -205,4 +205,7 @@ test("a restored log that went another way keeps its entries until it is archive
   expect((await checkAudit(store, never)).fault).toBeUndefined();
   const { entries } = await archived();
   for (const index of [500, 504]) expect(entries.some(({ actorId }) => actorId === index)).toBe(true);
+  // The first part is of the other log from entry 11 on, so that of its groups of 4 two are removed; the rest is in a part of its own.
+  const notes = (await logOf()).filter(({ action }) => action === ARCHIVE_ACTION);
+  expect(notes.map(({ details }) => details)).toEqual(['{"to":8}', '{"to":15}']);
 });

@@ -87,10 +87,11 @@ export class AuditArchiver {
   async #removeEntries(part: string, { now, signal }: { now: number; signal: AbortSignal }): Promise<number> {
     const { store, clock, parts } = this.#deps;
     await parts.check(part);
-    const to = await lastSeq(parts.read<AuditEntry>(part));
+    const to = await this.#lastSame(part, signal);
     let removed = 0;
     for await (const batch of batchesOf(parts.read<AuditEntry>(part), this.#sizes.entriesATransaction)) {
       signal.throwIfAborted();
+      if ((batch.at(-1)?.id ?? 0) > to) break;
       const note = removed === 0 ? { part, to, at: now } : undefined;
       const count = await store.transaction("audit", (tx) => removeArchived(tx, batch, note));
       if (count === "different") break;
@@ -98,6 +99,19 @@ export class AuditArchiver {
       if (count > 0) await pause(clock, PAUSE_MS, signal);
     }
     return removed;
+  }
+
+  /** The last entry that can be removed by a part: up to it, the log has the part's entries as they were archived. */
+  async #lastSame(part: string, signal: AbortSignal): Promise<number> {
+    const { store, parts } = this.#deps;
+    let { seq } = (await store.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED;
+    for await (const batch of batchesOf(parts.read<AuditEntry>(part), this.#sizes.entriesATransaction)) {
+      signal.throwIfAborted();
+      const same = await sameAfter(store, seq, batch);
+      if (same === "different") break;
+      seq = same.at(-1)?.id ?? seq;
+    }
+    return seq;
   }
 }
 
@@ -107,10 +121,15 @@ async function firstEntry(reader: Reader): Promise<AuditEntry | undefined> {
 
 const isOf = ({ at }: AuditEntry, { month, due }: { month: string; due: number }): boolean => at < due && monthName(at) === month;
 
-async function lastSeq(entries: AsyncIterable<AuditEntry>): Promise<number> {
-  let last = 0;
-  for await (const { id } of entries) last = id;
-  return last;
+/** The entries of a batch after a number, if the log has them as they were archived, and goes on with them there. */
+async function sameAfter(reader: Reader, seq: number, batch: readonly AuditEntry[]): Promise<readonly AuditEntry[] | "different"> {
+  const rest = batch.filter(({ id }) => id > seq);
+  if (rest.length === 0) return rest;
+  const found = await reader.getMany(
+    "audit",
+    rest.map(({ id }) => id),
+  );
+  return rest[0]?.id === seq + 1 && rest.every((entry, place) => isSame(entry, found[place])) ? rest : "different";
 }
 
 /**
@@ -123,13 +142,11 @@ async function removeArchived(
   note: { part: string; to: number; at: number } | undefined,
 ): Promise<number | "different"> {
   const begin: AuditArchive = (await tx.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED;
-  const rest = batch.filter(({ id }) => id > begin.seq);
+  const rest = await sameAfter(tx, begin.seq, batch);
+  if (rest === "different") return rest;
   const last = rest.at(-1);
   if (!last) return 0;
-  const ids = rest.map(({ id }) => id);
-  const found = await tx.getMany("audit", ids);
-  if (ids[0] !== begin.seq + 1 || rest.some((entry, place) => !isSame(entry, found[place]))) return "different";
-  for (const id of ids) await tx.remove("audit", id);
+  for (const { id } of rest) await tx.remove("audit", id);
   const chained = begin.chained + rest.filter(({ hash }) => hash !== undefined).length;
   const hash = last.hash === undefined ? {} : { hash: last.hash };
   await tx.put("auditArchives", { id: AUDIT_ARCHIVE, seq: last.id, chained, ...hash });
