@@ -21,7 +21,7 @@ const TOOL_FEES: readonly ToolFee[] = [
   { tools: /^image_generation$/, fee: "generatedImage", most: 4 },
 ];
 
-/** Anthropic bills no code execution for requests that offer one of these. */
+/** Anthropic bills no code execution for requests that offer one of these, which run code themselves. */
 const FREE_CODE = /^web_(search|fetch)_(202[6-9]|20[3-9])/;
 
 /** The most that the tools of a request can cause of each fee; undefined: none. */
@@ -29,9 +29,11 @@ export function toolFeesOf({ tools, max_tool_calls: limit }: Fields): FeeCounts 
   if (tools === undefined) return undefined;
   let fees: Partial<Record<FeeAmount, number>> | undefined;
   const all = asList(tools).map(asFields);
+  const isCodeFree = all.some(({ type }) => FREE_CODE.test(String(type)));
+  if (isCodeFree) fees = { codeSession: 0 };
   for (const tool of all) {
     const type = asText(tool["type"]);
-    const found = type === undefined || type === "function" ? undefined : feeOf(tool, all);
+    const found = type === undefined || type === "function" ? undefined : feeOf(tool, isCodeFree);
     if (!found) continue;
     fees ??= {};
     const most = found.most ?? countOf(tool["max_uses"]) ?? countOf(limit) ?? USES_USUAL;
@@ -40,13 +42,12 @@ export function toolFeesOf({ tools, max_tool_calls: limit }: Fields): FeeCounts 
   return fees;
 }
 
-function feeOf({ type, environment }: Fields, all: readonly Fields[]): ToolFee | undefined {
+function feeOf({ type, environment }: Fields, isCodeFree: boolean): ToolFee | undefined {
   // A shell in a container of the provider's is billed like its code interpreter.
   if (type === "shell")
     return /^container/.test(String(asFields(environment)["type"])) ? { tools: /./, fee: "codeSession", most: 1 } : undefined;
-  const found = TOOL_FEES.find(({ tools }) => tools.test(String(type)));
-  const isFree = /^code_execution_/.test(String(type)) && all.some((tool) => FREE_CODE.test(String(tool["type"])));
-  return found && isFree ? { ...found, most: 0 } : found;
+  if (isCodeFree && /^code_execution_/.test(String(type))) return undefined;
+  return TOOL_FEES.find(({ tools }) => tools.test(String(type)));
 }
 
 function countOf(value: unknown): number | undefined {
