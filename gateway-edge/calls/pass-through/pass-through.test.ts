@@ -309,18 +309,30 @@ describe("who may", () => {
 
   test("no tools that the provider bills beside the tokens, but for admins", async () => {
     const { post, seen } = await open(json({}));
+    const elsewhere = "Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key.";
     const calls = [
-      ["/openai/v1/responses", { model: "openai-x", tools: [{ type: "web_search" }] }],
-      ["/anthropic/v1/messages", { model: "anthropic-x", tools: [{ type: "code_execution_20250825", name: "code_execution" }] }],
-      ["/gemini/models/gemini-x:generateContent", { tools: [{ google_search: {} }] }],
+      ["/openai/v1/responses", { model: "openai-x", tools: [{ type: "web_search" }] }, "web searches", elsewhere],
+      ["/openai/v1/responses", { model: "openai-x", tools: { type: "file_search" } }, "file searches", elsewhere],
+      ["/openai/v1/chat/completions", { model: "openai-x", search_parameters: { mode: "on" } }, "web searches", elsewhere],
+      [
+        "/anthropic/v1/messages",
+        { model: "anthropic-x", tools: [{ type: "code_execution_20250825" }] },
+        "code execution sessions",
+        elsewhere,
+      ],
+      ["/gemini/models/gemini-x:generateContent", { tools: [{ google_search: {} }] }, "the tool google_search", "Use the master key."],
+      ["/gemini/models/gemini-x:generateContent", { tools: { googleMaps: {} } }, "the tool googleMaps", "Use the master key."],
+      ["/openai/v1/chat/completions", { model: "gpt-4o-search-preview" }, "web searches of the preview tool", elsewhere],
+      ["/openai/v1/chat/completions", { model: "gpt-5-search-api" }, "web searches", elsewhere],
     ] as const;
-    for (const [path, body] of calls) {
+    for (const [path, body, what, advice] of calls) {
       const refused = await post(path, body);
-      expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("beside the tokens")]);
+      const message = `The provider bills ${what} beside the tokens, and calls that pass through are billed by tokens only. ${advice}`;
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { message } }]);
       expect((await post(path, body, { key: MASTER_KEY })).status).toBe(200);
     }
     expect((await post("/openai/v1/responses", { model: "openai-x", tools: [{ type: "function", name: "f" }] })).status).toBe(200);
-    expect(seen).toHaveLength(4);
+    expect(seen).toHaveLength(calls.length + 1);
   });
 
   test("not with guardrails: they could not read the call", async () => {

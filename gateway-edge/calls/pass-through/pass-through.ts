@@ -120,12 +120,14 @@ function accountIsShared(method: string): AppError {
 }
 
 /** A call that passes through is billed by the tokens of a model with a price, and by nothing else. */
-function refuseUnpriced({ prices, paidTool }: PricedCall): void {
+function refuseUnpriced({ prices, beside }: PricedCall): void {
   const unknown = "The price of this call is not known: the request names no model with a price.";
   if (!prices) throw new AppError("INVALID_REQUEST", unknown, { param: "model" });
-  if (paidTool === undefined) return;
-  const message = `The provider bills ${paidTool} beside the tokens, and calls that pass through are billed by tokens only. Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key.`;
-  throw new AppError("INVALID_REQUEST", message, { param: "tools" });
+  if (beside === undefined) return;
+  const { what, param, isBilledElsewhere } = beside;
+  const advice = isBilledElsewhere ? "Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key." : "Use the master key.";
+  const message = `The provider bills ${what} beside the tokens, and calls that pass through are billed by tokens only. ${advice}`;
+  throw new AppError("INVALID_REQUEST", message, { param });
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, { isOpen }: Access): void {

@@ -1,7 +1,9 @@
+import { FEES, type FeeAmount, type FeeCounts } from "../../../common/fees.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { Deployment as DeploymentMessage } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
-import { toolFeesOf } from "../inference/jobs/tool-fees.ts";
+import { feesAt } from "../inference/deployment-fees.ts";
+import { chatFeesOf } from "../inference/jobs/tool-fees.ts";
 import { listedModel } from "../inference/listed-model.ts";
 import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
 import { roughCounter } from "../tokens/tokens.ts";
@@ -17,8 +19,17 @@ export interface PricedCall {
   readonly inputTokens: number;
   readonly worstCase: bigint;
   readonly stream: boolean;
-  /** A tool that the provider bills beside the tokens. */
-  readonly paidTool: string | undefined;
+  /** What the provider bills beside the tokens; undefined: nothing. */
+  readonly beside: BilledBeside | undefined;
+}
+
+export interface BilledBeside {
+  /** As people read it. */
+  readonly what: string;
+  /** The field of the request that causes it; undefined: one of a single provider's. */
+  readonly param: "tools" | "model" | undefined;
+  /** Whether calls that do not pass through are billed for it. */
+  readonly isBilledElsewhere: boolean;
 }
 
 const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
@@ -45,19 +56,39 @@ export function priceCall(upstream: Upstream, { path, body, isFree }: { path: st
     inputTokens,
     worstCase,
     stream: fields["stream"] === true,
-    paidTool: paidToolIn(fields),
+    beside: googleToolIn(fields) ?? feeIn(fields) ?? (named && feeOfModel(named, model)),
   };
 }
 
 /** Google's tools have no type: each is a field. */
 const GOOGLE_TOOLS = /^google_?(search|maps)/i;
 
-function paidToolIn(fields: Json): string | undefined {
-  const tools = Array.isArray(fields["tools"])
-    ? fields["tools"].filter((tool): tool is Json => typeof tool === "object" && tool !== null)
-    : [];
-  const google = tools.flatMap((tool) => Object.keys(tool)).find((name) => GOOGLE_TOOLS.test(name));
-  return google ?? Object.entries(toolFeesOf({ tools }) ?? {}).find(([, most = 0]) => most > 0)?.[0];
+function googleToolIn({ tools }: Json): BilledBeside | undefined {
+  const name = toolsIn(tools)
+    .flatMap((tool) => Object.keys(tool))
+    .find((each) => GOOGLE_TOOLS.test(each));
+  return name === undefined ? undefined : { what: `the tool ${name}`, param: "tools", isBilledElsewhere: false };
+}
+
+function feeIn(fields: Json): BilledBeside | undefined {
+  const { search_parameters, plugins, guardrailConfig } = fields;
+  const fees = chatFeesOf({ tools: toolsIn(fields["tools"]), search_parameters, plugins, guardrailConfig });
+  return besideOf(fees, fields["tools"] === undefined ? undefined : "tools");
+}
+
+/** Models of which every call causes a fee, such as those that always search. The provider gets the name that the client sent. */
+function feeOfModel(named: Deployment, model = named.inferenceModelId): BilledBeside | undefined {
+  return besideOf(feesAt(named, undefined) ?? feesAt(unconfigured(named.providerKind, model), undefined), "model");
+}
+
+function besideOf(fees: FeeCounts | undefined, param: BilledBeside["param"]): BilledBeside | undefined {
+  const name = (Object.keys(fees ?? {}) as FeeAmount[]).find((each) => (fees?.[each] ?? 0) > 0);
+  return name && { what: name === "search" ? "web searches" : FEES[name].what, param, isBilledElsewhere: true };
+}
+
+/** Google also takes a single tool that is not in a list. */
+function toolsIn(tools: unknown): readonly Json[] {
+  return (Array.isArray(tools) ? tools : [tools]).filter((tool): tool is Json => typeof tool === "object" && tool !== null);
 }
 
 function unconfigured(providerKind: string, inferenceModelId: string): Deployment {
