@@ -35,9 +35,9 @@ export interface SpanSink {
 
 export const QUEUE_MAX = 8192;
 export const BATCH_MAX = 512;
-/** Texts of callers in the queue, and in a batch: receivers take a few megabytes at once. */
+/** Texts of callers in the queue, and in a batch, whose texts are redacted and encoded in one turn of the process. */
 export const QUEUE_CONTENT_BYTES_MAX = 32 * 1024 * 1024;
-export const BATCH_CONTENT_BYTES_MAX = 2 * 1024 * 1024;
+export const BATCH_CONTENT_BYTES_MAX = 128 * 1024;
 const GATHER_MS = 1000;
 const ATTEMPTS_MAX = 6;
 const BACK_OFF_MS = 1000;
@@ -73,7 +73,7 @@ export class SpanExporter implements SpanSink {
     }
     this.#queue.push(this.#withinRoom(span));
     this.#running ??= this.#run();
-    if (this.#queue.length >= BATCH_MAX) this.#endGathering();
+    if (this.#hasBatch()) this.#endGathering();
   }
 
   /** Sends what is queued, for at most `milliseconds`; afterwards spans are dropped. */
@@ -88,10 +88,15 @@ export class SpanExporter implements SpanSink {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      if (this.#queue.length < BATCH_MAX && !this.#isFlushing) await this.#gather();
+      // Also without gathering, nothing is encoded in the turn of the caller that adds a span.
+      await (this.#hasBatch() || this.#isFlushing ? undefined : this.#gather());
       await this.#bring(this.#nextBatch());
     }
     this.#running = undefined;
+  }
+
+  #hasBatch(): boolean {
+    return this.#queue.length >= BATCH_MAX || this.#contentBytes >= BATCH_CONTENT_BYTES_MAX;
   }
 
   /** A span whose texts have no room is exported without them. */

@@ -142,6 +142,16 @@ test("texts of callers have their own bounds in the queue and in a batch; a span
   expect(sent.slice(5).map((batch) => batch.map(({ content }) => content !== undefined))).toEqual([[true, true], [true]]);
 });
 
+test("texts go out in small batches, because each is redacted in one turn, and these follow each other without a pause", async () => {
+  const { exporter, sent, clock } = start(() => ({ type: "taken", rejected: 0 }));
+  for (let index = 0; index < 10; index++) exporter.add({ ...span("text"), content: { bytes: 50_000, attributes: () => ({}) } });
+  expect(sent).toEqual([]);
+  await clock.advance(0);
+  expect(sent.map((batch) => batch.length)).toEqual([2, 2, 2, 2]);
+  await clock.advance(1000);
+  expect(sent.map((batch) => batch.length)).toEqual([2, 2, 2, 2, 2]);
+});
+
 test("a span's texts are attributes of its export", () => {
   const content = { bytes: 1, attributes: () => ({ "gen_ai.input.messages": "[1]" }) };
   const body = encodeExport([{ ...span("one"), content }], { resource: {}, version: "1" });
