@@ -58,7 +58,7 @@ const storedChat = (more: object = {}) =>
 
 test("nothing is stored or traced until the organization asks for it; then prompts and answers are, sealed and redacted", async () => {
   const before = await chat(system, tenant.key, BEFORE);
-  expect((await contentOf(before)).body.error).toMatchObject({ code: "NOT_FOUND", message: expect.stringContaining("logContent is off") });
+  expect((await contentOf(before)).body).toMatchObject({ code: "NOT_FOUND", error: expect.stringContaining("logContent is off") });
   expect((await set({ logContent: true, logContentDays: 7 })).body.organization).toMatchObject({ logContent: true, logContentDays: 7 });
 
   for (const stream of [false, true]) {
@@ -85,7 +85,7 @@ test("nothing is stored or traced until the organization asks for it; then promp
 test("each read is in the audit log, and another organization finds no such call", async () => {
   const { one } = await storedChat();
   const other = await newTenant(system);
-  expect((await contentOf(one, other)).body.error).toMatchObject({ code: "NOT_FOUND", message: "The log has no such call." });
+  expect((await contentOf(one, other)).body).toMatchObject({ code: "NOT_FOUND", error: "The log has no such call." });
   const { body } = await call(system.url, "GET", "/api/gw/organizations/audit?pageSize=100", { token: tenant.token });
   const lines = body.data as { action: string; target: string; actorId: number }[];
   expect(lines).toEqual(
