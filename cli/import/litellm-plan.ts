@@ -36,6 +36,8 @@ export interface ImportPlan {
 }
 
 const NO_TEAM: ImportedTeam = { from: "", name: "LiteLLM", limits: {} };
+/** A day without a time ends in digits after a hyphen, too. */
+const DAY_LENGTH = "2026-11-16".length;
 const NAME_MAX = 100;
 /** LiteLLM's name for an empty list: their empty list means all models. */
 const NO_MODELS = "no-default-models";
@@ -152,7 +154,7 @@ const expiryOf = (row: Row): Date | undefined => (row["expires"] ? dateOf(String
 
 /** Of PostgreSQL or JSON. A time without an offset is UTC, as LiteLLM stores it; PostgreSQL writes offsets of whole hours without minutes. */
 function dateOf(text: string): Date {
-  const iso = text.replace(" ", "T").replace(/(T.*[+-]\d\d)$/, "$1:00");
+  const iso = text.replace(" ", "T").replace(/(\d[+-]\d\d)$/, (end) => (text.length > DAY_LENGTH ? `${end}:00` : end));
   return new Date(/T[\d:.]+$/.test(iso) ? `${iso}Z` : iso);
 }
 

@@ -7,6 +7,7 @@ import { Settler } from "../../control-plane/credit/settler.ts";
 import { organizationAccount } from "../../control-plane/domain/ledger.ts";
 import { creditHandlers } from "../../control-plane/services/access/credit.ts";
 import type { ControlDeps } from "../../control-plane/services/deps.ts";
+import { allSlots } from "../../control-plane/slots/slots.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { post } from "../../control-plane/writes/ledger.ts";
 import { finalOf, intentOf, progressOf, servedOf } from "../../gateway-edge/credit/journal/journal-fixture.ts";
@@ -72,8 +73,9 @@ function countedAccess(store: Store, rpcs: { lease: number; settle: number }): L
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
   const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
   const leases = new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
+  const slots = allSlots({ count: store.slots, self: { id: "bench", address: "" } });
   // The credit handlers need only these parts of the control plane.
-  const handlers = creditHandlers({ reservations, settler, leases } as unknown as ControlDeps);
+  const handlers = creditHandlers({ slots, reservations, settler, leases } as unknown as ControlDeps);
   type Context = Parameters<typeof handlers.lease>[1];
   return {
     lease: (request) => {
