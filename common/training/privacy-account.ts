@@ -32,11 +32,16 @@ export function epsilonOfRho(rho: number, delta: number): number {
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
+/** Below this the account of sampling takes seconds to minutes, and epsilon is in the hundreds with it or without. */
+const SAMPLED_NOISE_MIN = 0.2;
+
 /**
  * The epsilon of so many rounds of one federation. Without sampling, every participant counts as selected in every round. With few
- * participants, the sampling hides too little of who took part, and the same epsilon is the smaller one.
+ * participants or little noise, the sampling hides too little of who took part, and the same epsilon counts as without it.
  */
 export function epsilonAfter(dp: { noiseMultiplier: number; delta: number }, rounds: number, sampling?: ClientSampling): number {
   const whole = epsilonOfRho(rounds * rhoOfRound(dp), dp.delta);
-  return sampling && rounds > 0 ? Math.min(whole, sampledEpsilon(dp, { rounds, sampling })) : whole;
+  return sampling && rounds > 0 && dp.noiseMultiplier >= SAMPLED_NOISE_MIN
+    ? Math.min(whole, sampledEpsilon(dp, { rounds, sampling }))
+    : whole;
 }
