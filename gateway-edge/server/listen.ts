@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Express } from "express";
+import { systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
@@ -14,6 +15,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
+/** For a client that still sends what is refused, to read the refusal. */
+const LINGER_MS = 1000;
 /** Connections that wait to be accepted. With 511, as Node has it, thousands that come at once wait for seconds until they are sent again. */
 const BACKLOG = 8192;
 
@@ -82,11 +85,15 @@ function refuse(response: ServerResponse, message: string): void {
 
 /** Answers bytes that are not valid HTTP; there is no request, only a socket. */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  if (error.code === "ECONNRESET") return void socket.destroy();
+  // More of what was refused: it is read until the connection is closed, because a reset would reach the client before the refusal does.
+  if (socket.writableEnded) return;
+  if (!socket.writable) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP."];
   const body = errorText(message);
   const headers = { ...PLAIN_HEADERS, "content-length": Buffer.byteLength(body), connection: "close" };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  systemClock.after(LINGER_MS, () => socket.destroy());
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join("")}\r\n${body}`);
 }
 
