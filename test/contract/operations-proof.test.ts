@@ -64,10 +64,16 @@ describe("receipts", () => {
         entryHash: expect.stringMatching(/^[0-9a-f]{64}$/),
         createdAt: log.createdAt,
       },
+      lines: [
+        { name: "input", title: "input", amount: log.usage.input, price: 1_000_000_000, costUsd: expect.any(String) },
+        { name: "output", title: "output", amount: log.usage.output, price: 2_000_000_000, costUsd: expect.any(String) },
+      ],
       signature: expect.any(String),
       keyId: expect.any(String),
       algorithm: "Ed25519",
     });
+    const sum = answer.body.lines.reduce((total: number, { costUsd }: { costUsd: string }) => total + Number(costUsd), 0);
+    expect(sum).toBeCloseTo(Number(log.costUsd), 9);
     const { input, output } = answer.body.receipt.prices;
     expect(Math.ceil((log.usage.input * input + log.usage.output * output) / 1_000_000)).toBe(log.cost);
     const keys = await ask("GET", KEYS_PATH);
