@@ -8,10 +8,11 @@ import type { CallToCount } from "./counted-calls.ts";
 import type { RateSubject } from "./rate-limiter.ts";
 
 /** Whose limits and budgets a call meets. */
-interface CallOwners {
+export interface CallOwners {
   readonly keyId: string;
   readonly teamId: string;
   readonly organizationId: string;
+  /** The creator of the key; undefined for keys without one. */
   readonly userId?: number | undefined;
   /** The requested model group. */
   readonly model: string;

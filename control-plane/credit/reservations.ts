@@ -9,20 +9,14 @@ import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
-import { budgetNames, type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
+import { budgetNames, type CallOwners, type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
 import { RateLimiter, type RatePermit, type RateSubject } from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
+import { add, WithheldCredit } from "./withheld-credit.ts";
 
 /** A call that asks for credit. */
-export interface ReserveInput {
+export interface ReserveInput extends CallOwners {
   callId: string;
-  keyId: string;
-  teamId: string;
-  organizationId: string;
-  /** The creator of the key; undefined for keys without one. */
-  userId?: number | undefined;
-  /** The requested model group. */
-  model: string;
   worstCase: bigint;
   tokens: number;
   /** The call is running already: the worst case is added to what it holds, and no rate limit counts it again. */
@@ -58,6 +52,9 @@ const UNCOUNTED: RateState = {
   remainingTokens: undefined,
   resetSeconds: 0,
 };
+
+/** How many leases a call waits for before it is refused. */
+const WRITTEN_WAITS_MAX = 3;
 
 /** What reservations work with. */
 export interface ReservationsOptions {
@@ -95,7 +92,7 @@ export class Reservations {
   readonly #rates: RateLimiter;
   readonly #shared: SharedLimits | undefined;
   /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
-  readonly #leasing = new Map<string, bigint>();
+  readonly #leasing = new WithheldCredit();
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
   #releases = 0;
 
@@ -118,23 +115,30 @@ export class Reservations {
     const elsewhere = divided?.elsewhere && (await this.#shared?.count(countedCall(input, found), divided.elsewhere));
     try {
       let credit = first;
-      // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
-      while (releases !== this.#releases) {
-        releases = this.#releases;
-        credit = await this.#readCredit(input, model);
+      for (let waits = 0; ; waits++) {
+        // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
+        while (releases !== this.#releases) {
+          releases = this.#releases;
+          credit = await this.#readCredit(input, model);
+        }
+        const { balance, budgetsOf } = credit;
+        const subjects = divided?.here ?? found.subjects;
+        try {
+          return this.#reserveNow(input, { ...found, subjects, elsewhere, balance, budgets: budgetsOf(found.budgets) });
+        } catch (refused) {
+          if (waits === WRITTEN_WAITS_MAX || !this.#isWithheld(refused, input)) throw refused;
+          await this.#leasing.written(input.organizationId);
+        }
       }
-      const { balance, budgetsOf } = credit;
-      return this.#reserveNow(input, {
-        ...found,
-        subjects: divided?.here ?? found.subjects,
-        elsewhere,
-        balance,
-        budgets: budgetsOf(found.budgets),
-      });
     } catch (refused) {
       elsewhere?.withdraw();
       throw refused;
     }
+  }
+
+  /** A lease that is being written withholds all that it was requested for, which may be more than it gets. */
+  #isWithheld(refused: unknown, { organizationId }: ReserveInput): boolean {
+    return this.#leasing.of(organizationId) > 0n && refused instanceof AppError && refused.code === "QUOTA_EXCEEDED";
   }
 
   /** Nothing here awaits: the checked state is the state that is reserved from, and a refusal takes nothing. */
@@ -188,11 +192,11 @@ export class Reservations {
 
   /** Withholds credit from calls until the returned function is called, while a lease on it is being written. */
   withhold(organizationId: string, amount: bigint): () => void {
-    add(this.#leasing, organizationId, amount);
+    const done = this.#leasing.hold(organizationId, amount);
     return () => {
-      add(this.#leasing, organizationId, -amount);
       // A balance that was read before does not include the lease.
       this.#releases++;
+      done();
     };
   }
 
@@ -267,7 +271,7 @@ export class Reservations {
   }
 
   #takenOf(organizationId: string): bigint {
-    return this.reservedOf(organizationId) + (this.#leasing.get(organizationId) ?? 0n);
+    return this.reservedOf(organizationId) + this.#leasing.of(organizationId);
   }
 
   #drop({ callId, organizationId, budgets, amount, subjects }: Reservation): void {
@@ -285,12 +289,6 @@ export class Reservations {
     this.#budgets.begin(budgets, amount);
     this.#rates.begin(subjects, tokens);
   }
-}
-
-function add(sums: Map<string, bigint>, name: string, amount: bigint): void {
-  const sum = (sums.get(name) ?? 0n) + amount;
-  if (sum > 0n) sums.set(name, sum);
-  else sums.delete(name);
 }
 
 function refuseBlocked(team: Team | undefined): void {
