@@ -21,7 +21,12 @@ export function withinInt64(amount: bigint): bigint {
 }
 
 /** The exact decimal string of an amount, at least two places: -1500000000n → "-1.50", 1n → "0.000000001". */
-export function toUsdString(amount: bigint, places = NANO_PLACES): string {
+export function toUsdString(amount: bigint): string {
+  return decimalUsd(amount, NANO_PLACES);
+}
+
+/** An amount that is counted in another unit than nano-USD, by its decimal places. */
+export function decimalUsd(amount: bigint, places: number): string {
   const sign = amount < 0n ? "-" : "";
   const absolute = amount < 0n ? -amount : amount;
   const perUsd = 10n ** BigInt(places);

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { billLines } from "../../../common/bill-lines.ts";
 import { fromJson } from "../../../common/json.ts";
-import { toUsdString, UNROUNDED_PLACES } from "../../../common/money.ts";
+import { decimalUsd, UNROUNDED_PLACES } from "../../../common/money.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { idParams } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/proof.ts";
@@ -40,7 +40,7 @@ const getReceipt = ({ control }: EdgeDeps) =>
 /** A receipt without prices has no lines, nor one without a charge: a cached response costs nothing. */
 function presentLines({ usage, prices, cost }: z.infer<typeof schemas.receiptRecord>) {
   if (!prices || cost === 0n) return [];
-  return billLines(usage, prices).map(({ unrounded, ...line }) => ({ ...line, costUsd: toUsdString(unrounded, UNROUNDED_PLACES) }));
+  return billLines(usage, prices).map(({ unrounded, ...line }) => ({ ...line, costUsd: decimalUsd(unrounded, UNROUNDED_PLACES) }));
 }
 
 const listKeys = ({ control }: EdgeDeps) =>
