@@ -1,5 +1,4 @@
-import { type Clock, pause } from "../../common/clock.ts";
-import type { Logger } from "../../common/logger.ts";
+import { pause } from "../../common/clock.ts";
 import { ANCHOR_SLOT } from "../domain/anchors.ts";
 import { auditHash, CHAIN_START } from "../domain/audit.ts";
 import { ARCHIVE_ACTION, AUDIT_ARCHIVE, type AuditArchive, NOTHING_ARCHIVED } from "../domain/audit-archive.ts";
@@ -8,19 +7,15 @@ import { monthName, monthStart } from "../domain/usage-archive.ts";
 import { followAudit, walkAfter } from "../proof/check-audit.ts";
 import { inPages } from "../proof/pages.ts";
 import { collect } from "../stores/page.ts";
-import type { Reader, Store, Transaction } from "../stores/store.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
 import { writeAudit } from "../writes/audit.ts";
-import { batchesOf, type Parts } from "./parts.ts";
+import { type ArchiverDeps, PAUSE_MS } from "./archiver-deps.ts";
+import { batchesOf } from "./parts.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SIZES = { partEntries: 100_000, entriesATransaction: 100 };
-const PAUSE_MS = 10;
 
-interface Deps {
-  readonly store: Store;
-  readonly clock: Pick<Clock, "sleep">;
-  readonly logger: Pick<Logger, "info">;
-  readonly parts: Parts;
+interface Deps extends ArchiverDeps {
   readonly config: { readonly auditKeptDays?: number | undefined };
 }
 

@@ -1,12 +1,12 @@
-import { type Clock, pause } from "../../common/clock.ts";
-import type { Logger } from "../../common/logger.ts";
+import { pause } from "../../common/clock.ts";
 import type { UsageRow } from "../domain/records.ts";
 import { monthEnd, monthName, monthStart, type UsageArchive } from "../domain/usage-archive.ts";
 import { inPages } from "../proof/pages.ts";
 import { collect } from "../stores/page.ts";
 import { isOwn, organizationScope } from "../stores/scopes.ts";
-import type { Store, Transaction } from "../stores/store.ts";
-import { batchesOf, type Parts } from "./parts.ts";
+import type { Transaction } from "../stores/store.ts";
+import { type ArchiverDeps, PAUSE_MS } from "./archiver-deps.ts";
+import { batchesOf } from "./parts.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SIZES = {
@@ -15,13 +15,8 @@ const SIZES = {
   /** A settlement of the same slot waits for one such transaction at most. */
   rowsATransaction: 400,
 };
-const PAUSE_MS = 10;
 
-interface Deps {
-  readonly store: Store;
-  readonly clock: Pick<Clock, "sleep">;
-  readonly logger: Pick<Logger, "info">;
-  readonly parts: Parts;
+interface Deps extends ArchiverDeps {
   readonly config: { readonly usageKeptDays?: number | undefined };
 }
 
