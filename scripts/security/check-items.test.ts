@@ -13,10 +13,11 @@ const jestTest = (title: string, status = "passed", block = "a block") => ({
   ancestorTitles: [block],
   fullName: `${block} ${title}`,
   status,
+  failureMessages: [],
 });
 
 function resultsOf(...assertionResults: ReturnType<typeof jestTest>[]): JestResults {
-  const testResults = [{ name: join(root, FILE), assertionResults }];
+  const testResults = [{ name: join(root, FILE), status: "passed", assertionResults }];
   return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0, testResults };
 }
 
