@@ -89,7 +89,7 @@ async function limitedKey({ token, teamId }: Tenant, limits: object): Promise<st
   return made.body.key;
 }
 
-/** Tenants until each plane owns one. */
+/** Some tenants, made at both edges. */
 async function tenants(creditNano: number): Promise<Tenant[]> {
   return Promise.all(Array.from({ length: 4 }, (_, index) => newTenant(at(index), { creditNano })));
 }
@@ -120,15 +120,22 @@ async function byOwner<Named>(named: readonly Named[], nameOf: (one: Named) => s
   return found;
 }
 
+/** New tenants, until each plane owns one: a plane that has just started owns few slots for some seconds. */
+async function callersOfBothPlanes(): Promise<Map<string, Tenant>> {
+  const made: Tenant[] = [];
+  for (;;) {
+    made.push(...(await tenants(1_000_000_000)));
+    const callers = await byOwner(made, ({ organizationId }) => organizationId);
+    if (callers.size === 2) return callers;
+  }
+}
+
 test("40 requests a minute of a model are 40 for organizations of both planes together, whichever plane counts them", async () => {
   if (!set) return;
-  const callers = await byOwner(
-    await Promise.all(Array.from({ length: 12 }, (_, index) => newTenant(at(index), { creditNano: 1_000_000_000 }))),
-    ({ organizationId }) => organizationId,
-  );
+  const callers = await callersOfBothPlanes();
   const names = Array.from({ length: 40 }, (_, index) => `scarce-${index}`);
   const models = await byOwner(names, (id) => limitName({ kind: "model", id }));
-  expect([callers.size, models.size]).toEqual([2, 2]);
+  expect(models.size).toBe(2);
   const token = await adminToken(at(0));
   const keys = [...callers.values()].map(({ key }) => key);
   for (const name of models.values()) {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { asAppError } from "../../../common/errors.ts";
 import { organizationAccount } from "../../domain/ledger.ts";
 import { organizationScope } from "../../stores/scopes.ts";
@@ -24,12 +25,14 @@ test("credit that a round takes is not reserved for a call while the round is be
       (thrown: unknown) => asAppError(thrown).code,
     );
   };
-  const seen: string[] = [];
-  // The round's entry is in the transaction, and not yet in the store.
+  const meanwhile: Promise<string>[] = [];
+  // The round's entry is in the transaction, and not yet in the store; a call that asks then has time for its answer.
   const transaction: Store["transaction"] = (scopes, work) =>
     store.transaction(scopes, async (tx) => {
       const result = await work(tx);
-      seen.push(await reserve());
+      const asked = reserve();
+      meanwhile.push(asked);
+      await Promise.race([asked, turnsOfTheLoop(50)]);
       return result;
     });
   const slow = {
@@ -43,10 +46,14 @@ test("credit that a round takes is not reserved for a call while the round is be
   await handlers.claimFederations({ claim: "a", leaseMs: 60_000n, limit: 1, except: [], address: "" }, platform.as("anonymous"));
   const opening = { federationId: federation?.id ?? "", claim: "a", participantIds: ["p1"] };
   await trainingHandlers(slow).openRound(opening, platform.as("anonymous"));
-  expect(seen).toEqual(["QUOTA_EXCEEDED"]);
+  expect(await Promise.all(meanwhile)).toEqual(["QUOTA_EXCEEDED"]);
   expect(await reserve()).toBe("QUOTA_EXCEEDED");
   await platform.close();
 });
+
+async function turnsOfTheLoop(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await setImmediate();
+}
 
 function bound(target: Store, name: string | symbol): unknown {
   const value: unknown = Reflect.get(target, name, target);
