@@ -55,7 +55,9 @@ async function weigh({ page, context }: Visitor, ready: (page: Page) => Promise<
     if (/javascript|css/.test(type)) files.push({ url: response.url(), type, bytes: Number(length), cache });
   });
   await page.goto("/ui/");
-  await ready(page);
+  await ready(page).catch(async (cause: unknown) => {
+    throw new Error(`the page is not ready, it shows: ${await page.locator("body").textContent()}`, { cause });
+  });
   const firstPaintMs = await page.evaluate<number>(FIRST_PAINT);
   const bytesOf = (type: string) => files.filter((file) => file.type.includes(type)).reduce((sum, { bytes }) => sum + bytes, 0);
   return {
