@@ -62,8 +62,7 @@ async function takeOrder({ database, session, sharded }: Target, places: readonl
   const result = await order.bulkWrite(
     sorted.map(({ scope, epoch }) => {
       const filter = orderFilter(scope, sharded);
-      // A document of an older release has no slot yet.
-      const update = { $inc: { number: 1n }, ...(sharded ? {} : { $set: { [SLOT]: slotOfOrder(scope) } }) };
+      const update = { $inc: { number: 1n } };
       return epoch === undefined
         ? { updateOne: { filter, update, upsert: true } }
         : { updateOne: { filter: { ...filter, epoch }, update } };
@@ -103,11 +102,11 @@ function plan({ records, sharded }: Target, collection: CollectionName, writes: 
   const removals: Operation[] = [];
   const replacements: Operation[] = [];
   const insertions: Operation[] = [];
+  const slotOf = (record: object | undefined) => (sharded && record ? records.of(collection, record) : undefined);
   for (const { id, before, after } of writes) {
-    const slot = after && records.of(collection, after);
-    const from = sharded && before ? records.of(collection, before) : undefined;
+    const [from, slot] = [slotOf(before), slotOf(after)];
     const filter = from === undefined ? { _id: id } : { _id: id, [SLOT]: from };
-    if (before && after && (!sharded || from === slot) && sameUniqueValues(collection, before, after)) {
+    if (before && after && from === slot && sameUniqueValues(collection, before, after)) {
       const { _id, ...replacement } = toDocument(after, slot);
       replacements.push({ replaceOne: { filter: { ...filter, _id }, replacement } });
       continue;

@@ -3,7 +3,7 @@ import type { CollectionName, IndexValue, Records } from "../collections.ts";
 /** The field with the slot of a record, by which collections of a sharded cluster are divided. No record has a field of this name itself. */
 export const SLOT = "slot";
 
-/** A record in MongoDB: `id` is `_id`, its slot is added if its collection has slots, other fields are unchanged. */
+/** A record in MongoDB: `id` is `_id`, its slot is added on a sharded cluster if its collection has slots, other fields are unchanged. */
 export type StoredDocument = { _id: IndexValue } & Record<string, unknown>;
 
 const LONG_MAX = 2n ** 63n - 1n;

@@ -14,7 +14,6 @@ interface PlaneDocument {
 /** The order document of a slot's transactions, which names its owner too: a commit checks the epoch with the write that it makes anyway. */
 interface SlotDocument {
   readonly _id: string;
-  readonly slot?: number;
   readonly number: bigint;
   readonly epoch?: number;
   readonly owner?: string | null;
@@ -88,7 +87,7 @@ async function createMissing({ order, sharded }: OrderRows, slots: readonly numb
   if (slots.length === 0) return;
   const create = slots.map((slot): AnyBulkWriteOperation<SlotDocument> => {
     const filter = orderFilter(slotScope(slot), sharded);
-    return { updateOne: { filter, update: { $setOnInsert: { number: 0n, ...(sharded ? {} : { slot }) } }, upsert: true } };
+    return { updateOne: { filter, update: { $setOnInsert: { number: 0n } }, upsert: true } };
   });
   const number = slots.map((slot): AnyBulkWriteOperation<SlotDocument> => {
     const filter = { ...orderFilter(slotScope(slot), sharded), epoch: { $exists: false } };
