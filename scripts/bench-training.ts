@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { freePort, startProcess } from "../test/helpers/processes.ts";
-import { printCoordinatorRound } from "./bench/coordinator-figures.ts";
+import { printCoordinatorRound, printFlockRound } from "./bench/coordinator-figures.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 import { flowerAggregate, flowerPython } from "./bench/flower.ts";
 import { printFlowerRound, printTinyRounds } from "./bench/round-figures.ts";
@@ -62,6 +62,7 @@ if (process.argv[2] === "from-disk") {
     await printWire({ meanSeconds: few.mean.wallSeconds, wholeSeconds: whole.wallSeconds, container, base64, inMemory });
   await printManyStreamed(container, base64);
   const ourSeconds = await printCoordinatorRound(print, length);
+  await printFlockRound(print, length);
   if ("python" in flower) await printFlowerRound(print, { ...flower, length, ourSeconds });
   await printTinyRounds(print);
   await printSimulation(print);

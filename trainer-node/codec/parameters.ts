@@ -16,15 +16,36 @@ const ADVICE = `Send safetensors or npy; this node reads ${FORMATS.join(", ")}.`
 
 /** Detects a format by its first bytes and reads the tensors. Pickles are detected to be refused, never read. */
 export function decodeParameters(bytes: Uint8Array): { format: Format; tensors: Tensor[] } {
-  if (startsWith(bytes, MSGPACK_MAGIC)) return { format: "msgpack", tensors: decodeMsgpack(bytes) };
-  if (startsWith(bytes, NPY_MAGIC)) return { format: "npy", tensors: [decodeNpy(bytes)] };
-  if (startsWith(bytes, ZIP_MAGIC)) {
-    refuseTorchArchive(bytes);
-    return { format: "npz", tensors: decodeNpz(bytes) };
+  const format = formatOf(bytes, bytes.byteLength);
+  switch (format) {
+    case "msgpack":
+      return { format, tensors: decodeMsgpack(bytes) };
+    case "npy":
+      return { format, tensors: [decodeNpy(bytes)] };
+    case "npz":
+      refuseTorchArchive(bytes);
+      return { format, tensors: decodeNpz(bytes) };
+    case "safetensors":
+      return { format, tensors: decodeSafetensors(bytes) };
+    case "pickle":
+      throw unsupported("The parameters are a Python pickle, which this node never unpickles.");
+    case undefined:
+      throw unsupported("The format of the parameters is unknown.");
   }
-  refusePickle(bytes);
-  if (looksLikeSafetensors(bytes)) return { format: "safetensors", tensors: decodeSafetensors(bytes) };
-  throw unsupported("The format of the parameters is unknown.");
+}
+
+/** First bytes that suffice to detect a format. */
+export const HEAD_BYTES = 16;
+/** The name of the pickle in an archive of torch.save. */
+export const TORCH_PICKLE = "data.pkl";
+
+/** The format of a file, by its first bytes. An archive of torch.save looks like npz; TORCH_PICKLE anywhere in it tells them apart. */
+export function formatOf(head: Uint8Array, fileBytes: number): Format | "pickle" | undefined {
+  if (startsWith(head, MSGPACK_MAGIC)) return "msgpack";
+  if (startsWith(head, NPY_MAGIC)) return "npy";
+  if (startsWith(head, ZIP_MAGIC)) return "npz";
+  if (isPickle(head)) return "pickle";
+  return looksLikeSafetensors(head, fileBytes) ? "safetensors" : undefined;
 }
 
 /** Writes tensors in a format. */
@@ -55,14 +76,13 @@ export function encodePieces(tensors: readonly Tensor[], format: Format): readon
   }
 }
 
-function refusePickle([first, second]: Uint8Array): void {
-  if (first === 0x80 && second !== undefined && second >= 2 && second <= 5)
-    throw unsupported("The parameters are a Python pickle, which this node never unpickles.");
+function isPickle([first, second]: Uint8Array): boolean {
+  return first === 0x80 && second !== undefined && second >= 2 && second <= 5;
 }
 
 /** Detects a torch.save archive by its pickle's name anywhere in the bytes, because the archive's directory may be manipulated. */
 function refuseTorchArchive(bytes: Uint8Array): void {
-  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("data.pkl"))
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(TORCH_PICKLE))
     throw unsupported("The parameters are a torch.save archive with a pickle inside, which this node never unpickles.");
 }
 

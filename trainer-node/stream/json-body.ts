@@ -30,22 +30,42 @@ const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const KEY_BYTES_MAX = 256;
 const SIMPLE_ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
+/** Reads a JSON object whose bytes are pushed as they arrive. */
+export interface JsonReader {
+  /** Takes the next bytes, which are not needed afterwards. */
+  push(piece: Uint8Array): void;
+  /** The object after its last byte, with what the sinks returned in place of the streamed strings. */
+  finish(): Record<string, unknown>;
+}
+
 /**
- * Reads a JSON object from a stream. Strings in streamed fields and lists are passed on in pieces and never become JavaScript strings. The
+ * Creates a reader of one JSON object. Strings in streamed fields and lists are passed on in pieces and never become JavaScript strings. The
  * rest of the body, with a number in place of each streamed string, is parsed as usual. So fields may come in any order and a body may have
  * any size.
  */
-export function readJsonBody(source: ByteSource, options: JsonBodyOptions): Record<string, unknown> {
+export function createJsonReader(options: JsonBodyOptions): JsonReader {
   const scanner = createScanner(options);
-  for (let piece = source.next(); piece; piece = source.next()) scanner.push(piece);
-  const { rest, results } = scanner.finish();
-  const value = parseObject(rest);
-  for (const field of options.streamedFields) if (typeof value[field] === "string") value[field] = results[Number(value[field])];
-  for (const list of options.streamedLists) {
-    const entries = value[list];
-    if (Array.isArray(entries)) value[list] = entries.map((entry: unknown) => (typeof entry === "string" ? results[Number(entry)] : entry));
-  }
-  return value;
+  return {
+    push: scanner.push,
+    finish: () => {
+      const { rest, results } = scanner.finish();
+      const value = parseObject(rest);
+      for (const field of options.streamedFields) if (typeof value[field] === "string") value[field] = results[Number(value[field])];
+      for (const list of options.streamedLists) {
+        const entries = value[list];
+        if (Array.isArray(entries))
+          value[list] = entries.map((entry: unknown) => (typeof entry === "string" ? results[Number(entry)] : entry));
+      }
+      return value;
+    },
+  };
+}
+
+/** Reads a JSON object from a source. */
+export function readJsonBody(source: ByteSource, options: JsonBodyOptions): Record<string, unknown> {
+  const reader = createJsonReader(options);
+  for (let piece = source.next(); piece; piece = source.next()) reader.push(piece);
+  return reader.finish();
 }
 
 interface Scanner {

@@ -8,6 +8,7 @@ import { guardedDispatcher } from "../../../common/outbound-undici.ts";
 import type { Random } from "../../../common/random.ts";
 import { signatureHeaders } from "../../../common/training/call-signature.ts";
 import { createSharedFiles } from "../blobs/shared-files.ts";
+import { createJsonFiles, type JsonBody } from "./json-parameters.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
 /** The address of a participant, and the credentials of its calls. */
@@ -20,7 +21,9 @@ export interface NodeAddress {
 }
 
 /** The body of a call to a participant. */
-export interface CallBody {
+export type CallBody = KnownBody | JsonBody;
+
+interface KnownBody {
   /** SHA-256 in hex, which the signature covers. */
   readonly sha256: string;
   readonly bytes: number;
@@ -71,12 +74,22 @@ export function createNodeCalls(options: {
   const timeouts = { headersTimeout: 0, bodyTimeout: idleMs, keepAliveTimeout: 10_000 };
   const agent = guardedDispatcher(createGuard({ allowPrivate, resolve }), { ...timeouts, connect });
   const files = createSharedFiles();
+  const jsonFiles = createJsonFiles();
+  const sendable = (body: CallBody): Uint8Array | Readable => {
+    if ("json" in body) return streamOf(jsonFiles.pieces(body.json));
+    return body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path));
+  };
+  /** The hash that the signature covers. */
+  const hashOf = async (body: CallBody | undefined): Promise<string> => {
+    if (!body) return "";
+    return "json" in body ? jsonFiles.sha256(body.json) : body.sha256;
+  };
   const call: CallNode = async (node, asking, signal) => {
     const { method, path, body, onProgress } = asking;
     const base = new URL(node.url);
     const fullPath = base.pathname.replace(/\/$/, "") + path;
     const asked = headersOf(node, asking);
-    const signed = { method, path: fullPath, headers: asked, bodySha256: body?.sha256 ?? "" };
+    const signed = { method, path: fullPath, headers: asked, bodySha256: await hashOf(body) };
     const sent: Dispatcher.RequestOptions = {
       origin: base.origin,
       path: fullPath,
@@ -84,7 +97,7 @@ export function createNodeCalls(options: {
       signal,
       headers: { ...asked, ...signatureHeaders(node.secret, signed, { clock, random }) },
       ...(onProgress ? { onInfo: ({ headers: info }) => reportProgress(info[PROGRESS_HEADER], onProgress) } : {}),
-      ...(body ? { body: body.content instanceof Uint8Array ? body.content : streamOf(files.read(body.content.path)) } : {}),
+      ...(body ? { body: sendable(body) } : {}),
     };
     try {
       const { statusCode: status, headers: answered, body: answer } = await agent.request(sent);

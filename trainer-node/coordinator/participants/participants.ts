@@ -2,11 +2,12 @@ import { hash } from "node:crypto";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
 import { gathered } from "../../stream/give-back.ts";
-import type { BlobFolder } from "../blobs/blob-folder.ts";
+import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
 import type { Layout } from "../updates/inspect-update.ts";
 import { type DigestUpdate, digestHere } from "../updates/update-digest.ts";
 import { readCapabilities } from "./capabilities.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
+import { createParametersReader, jsonWithFiles } from "./json-parameters.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 
@@ -58,8 +59,8 @@ export interface Participants {
   aggregate(node: NodeAddress, blobs: readonly string[], signal: AbortSignal): Promise<string>;
 }
 
-/** Most bytes of a JSON answer: parameters in base64 and a few fields. */
-const JSON_BYTES_MAX = 512 * 1024 * 1024;
+/** Most bytes of an evaluation's answer. */
+const JSON_BYTES_MAX = 16 * 1024 * 1024;
 const REQUEST_ID_CHARACTERS_MAX = 128;
 /** Node's own limit for all headers together is 16 KiB. */
 const HEADER_BYTES_MAX = 10_000;
@@ -127,8 +128,8 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
       forgetting(
         node,
         async (dialect) => {
-          const parameters_list = await Promise.all(list.map(async (sha256) => (await blobs.read(sha256)).toString("base64")));
-          const body = asJson({ parameters_list, ...(dialect === "call" ? { method: "aggregate" } : {}) });
+          const files = await Promise.all(list.map((sha256) => requireBlob(blobs.find, sha256)));
+          const body = jsonWithFiles(methodOf("aggregate", dialect), { parameters_list: files });
           const path = dialect === "call" ? "/call" : "/aggregate";
           const answer = await call(node, { method: "POST", path, headers: { accept: "application/json" }, body }, signal);
           if (answer.status !== 200) throw await refusal(answer);
@@ -199,7 +200,8 @@ export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTa
 
 /** Fields and parameters as a JSON body. */
 export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
-  return asJson({ ...fields, parameters: parameters === "" ? null : (await blobs.read(parameters)).toString("base64") });
+  if (parameters === "") return asJson({ ...fields, parameters: null });
+  return jsonWithFiles(fields, { parameters: await requireBlob(blobs.find, parameters) });
 }
 
 /** A value as a JSON body. */
@@ -220,9 +222,9 @@ async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: Diges
 }
 
 async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
-  const { parameters, num_samples: samples, metrics } = await readJson(answer);
-  if (typeof parameters !== "string" || parameters === "") throw new ParticipantProblem("its answer has no parameters", { again: false });
-  const { sha256, bytes } = await blobs.keepBytes(Buffer.from(parameters, "base64"));
+  const reader = createParametersReader();
+  const { sha256, bytes } = await blobs.keep(reader.bytes(wholeBody(answer)));
+  const { num_samples: samples, metrics } = reader.fields();
   return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics) };
 }
 
