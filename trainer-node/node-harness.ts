@@ -81,7 +81,7 @@ export async function startNode(
     logger: silentLogger,
     ...(options.workerUrl && { workerUrl: options.workerUrl }),
   });
-  const servingPool = servingPoolOf(blobFolder, taskTimeoutMs);
+  const servingPool = servingPoolOf({ blobFolder, functionsUrl: options.functionsUrl }, taskTimeoutMs);
   const budget = createByteBudget(bytesBudget);
   const settings = {
     version: "test",
@@ -141,7 +141,7 @@ function blobStoreOf(folder: string, options: { blobBytesMax?: number; blobBytes
   return createBlobStore({ folder, bytesMax, bytesMaxPerTenant });
 }
 
-function servingPoolOf(blobFolder: string, taskTimeoutMs: number): ComputePool {
-  const workerData = { fallback: undefined, blobFolder };
+function servingPoolOf(given: Pick<WorkerData, "blobFolder" | "functionsUrl">, taskTimeoutMs: number): ComputePool {
+  const workerData = { fallback: undefined, ...given };
   return lazyPool(() => createPool({ threads: 1, queueMax: 64, taskTimeoutMs, workerHeapMb: 256, workerData, logger: silentLogger }));
 }

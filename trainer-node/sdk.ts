@@ -5,7 +5,7 @@
 import { isMainThread } from "node:worker_threads";
 import type { ProblemDetails } from "./compute/problem.ts";
 import { type ErrorKind, TrainerError } from "./errors.ts";
-import type { AggregateFunction, EvaluateFunction, TrainFunction } from "./functions/function-types.ts";
+import type { AggregateFunction, EvaluateFunction, ServeFunction, TrainFunction } from "./functions/function-types.ts";
 import { register } from "./functions/registry.ts";
 import type { RunOptions } from "./functions/run-options.ts";
 
@@ -33,6 +33,11 @@ export function registerEvaluate(func: EvaluateFunction): void {
 /** Registers the function of /aggregate: `func(parametersList, context)` returns parameters or an AggregateResult. */
 export function registerAggregate(func: AggregateFunction): void {
   register("aggregate", func);
+}
+
+/** Registers the function of /serve: `func(parameters, input, context)` answers a call of the published model, with text or a value as JSON. */
+export function registerServe(func: ServeFunction): void {
+  register("serve", func);
 }
 
 /**

@@ -161,7 +161,7 @@ async function warmUp(pool: ComputePool, config: TrainerConfig): Promise<readonl
   }
 }
 
-/** Threads of this pool load neither the operator's functions nor records: they only run served models. */
+/** Threads of this pool run served models and the registered serve function. */
 function createServingPool(config: TrainerConfig, logger: Logger): ComputePool {
   const threads = config.trainerServeThreads;
   return createPool({
@@ -169,7 +169,7 @@ function createServingPool(config: TrainerConfig, logger: Logger): ComputePool {
     queueMax: config.trainerServeQueueMax,
     taskTimeoutMs: config.trainerTaskTimeoutMs,
     workerHeapMb: config.trainerWorkerHeapMb,
-    workerData: { fallback: undefined, blobFolder: blobFolder(config), modelBytes: Math.floor(config.trainerModelBytes / threads) },
+    workerData: { ...workerDataOf(config), fallback: undefined, modelBytes: Math.floor(config.trainerModelBytes / threads) },
     logger,
   });
 }

@@ -57,6 +57,7 @@ export function aggregateInMemory(frames: () => Iterable<Uint8Array>): Promise<C
         closedRounds: new Set(),
         noiseKey: new Uint8Array(0),
         residuals: { read: () => [], keep: () => {} },
+        served: { keep: (parameters) => parameters, find: () => undefined },
       });
     } finally {
       records.close();

@@ -54,10 +54,20 @@ const aggregateCall = z.object({
   on_invalid: z.enum(["refuse", "drop"], "must be one of: refuse, drop").default("refuse"),
 });
 
+const serveCall = z.object({
+  ...common,
+  parameters: bytes.nullish(),
+  parameters_ref: reference.nullish(),
+  input: z.string("must be a string"),
+});
+
 /** The checked body of /train or /evaluate for a registered function. */
 export type DatasetCall = z.infer<typeof datasetCall>;
 /** The checked body of /aggregate for a registered function. */
 export type AggregateCall = z.infer<typeof aggregateCall>;
+
+/** The checked body of /serve. */
+export type ServeCall = z.infer<typeof serveCall>;
 
 /** Checks the body of /train or /evaluate. */
 export function parseDatasetCall(value: object): { body: DatasetCall; warnings: string[] } {
@@ -67,4 +77,9 @@ export function parseDatasetCall(value: object): { body: DatasetCall; warnings: 
 /** Checks the body of /aggregate. */
 export function parseAggregateCall(value: object): { body: AggregateCall; warnings: string[] } {
   return { body: parseWith(aggregateCall, value, "body"), warnings: unknownFields(value, aggregateCall.shape, "") };
+}
+
+/** Checks the body of /serve. */
+export function parseServeCall(value: object): { body: ServeCall; warnings: string[] } {
+  return { body: parseWith(serveCall, value, "body"), warnings: unknownFields(value, serveCall.shape, "") };
 }

@@ -39,6 +39,19 @@ export function readAccuracy(result: unknown, nodeFields: NodeFields): Operation
   return { fields: { accuracy, ...sharedFields("evaluate", { numSamples, metrics }, nodeFields), warnings: nodeFields.warnings } };
 }
 
+/** Most characters of an answer. */
+const OUTPUT_CHARACTERS_MAX = 100_000;
+
+/** Reads what a serve function returned: text, or a value as JSON. */
+export function readOutput(result: unknown, nodeFields: NodeFields): OperationAnswer {
+  const value = result === undefined || result instanceof Uint8Array ? undefined : plain("serve", { value: result });
+  const { value: read } = asObject(value);
+  if (read === undefined || read === null) throw wrong("serve", "text, or a value that JSON can represent", result);
+  const output = typeof read === "string" ? read : JSON.stringify(read);
+  if (output.length > OUTPUT_CHARACTERS_MAX) throw wrong("serve", `at most ${OUTPUT_CHARACTERS_MAX} characters`, result);
+  return { fields: { output, metrics: { duration_ms: nodeFields.durationMs }, seed: nodeFields.seed, warnings: nodeFields.warnings } };
+}
+
 function sharedFields(name: string, given: { numSamples: unknown; metrics: unknown }, nodeFields: NodeFields): object {
   const { numSamples, metrics } = given;
   if (numSamples !== undefined && (!Number.isSafeInteger(numSamples) || (numSamples as number) < 0))

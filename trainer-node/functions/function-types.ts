@@ -79,3 +79,8 @@ export type AggregateFunction = (
   parametersList: readonly Uint8Array[],
   context: AggregateContext,
 ) => Awaitable<Uint8Array | AggregateResult>;
+/**
+ * A serve function: answers a call of a published model. `parameters` are the published round's, `input` is the caller's text, and `config`
+ * of the context has `messages`, `max_tokens` and the other settings of the call. It returns text, or a value that is written as JSON.
+ */
+export type ServeFunction = (parameters: Uint8Array, input: string, context: CallContext) => Awaitable<unknown>;

@@ -13,7 +13,7 @@ export async function loadFunctions(url: string): Promise<readonly FunctionName[
   if (names.length === 0)
     throw new TrainerError(
       "SERVER_ERROR",
-      "the module registered no function: call registerTrain, registerEvaluate or registerAggregate in it",
+      "the module registered no function: call registerTrain, registerEvaluate, registerAggregate or registerServe in it",
     );
   return names;
 }

@@ -1,16 +1,17 @@
-import type { AggregateFunction, EvaluateFunction, TrainFunction } from "./function-types.ts";
+import type { AggregateFunction, EvaluateFunction, ServeFunction, TrainFunction } from "./function-types.ts";
 
 /** The functions that a module may register. */
 export interface RegisteredFunctions {
   train: TrainFunction;
   evaluate: EvaluateFunction;
   aggregate: AggregateFunction;
+  serve: ServeFunction;
 }
 
 /** An operation that a function may be registered for. */
 export type FunctionName = keyof RegisteredFunctions;
 
-const NAMES: readonly FunctionName[] = ["train", "evaluate", "aggregate"];
+const NAMES: readonly FunctionName[] = ["train", "evaluate", "aggregate", "serve"];
 
 /** Every thread has its own registry, which the operator's module fills when the thread loads it. */
 const registered: Partial<RegisteredFunctions> = {};

@@ -5,9 +5,9 @@ import type { OperationAnswer } from "../operations/answer.ts";
 import { readDataset } from "../operations/dataset.ts";
 import { type OperationContext, refuseOtherBase, STARTED } from "../operations/participant.ts";
 import { boundOf, boundUpdate } from "./bound-update.ts";
-import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall } from "./function-fields.ts";
-import { readAccuracy, readParameters } from "./function-results.ts";
-import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, TrainFunction } from "./function-types.ts";
+import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall, parseServeCall } from "./function-fields.ts";
+import { readAccuracy, readOutput, readParameters } from "./function-results.ts";
+import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, ServeFunction, TrainFunction } from "./function-types.ts";
 import { findFunction } from "./registry.ts";
 
 type FunctionRun = (fields: object, context: OperationContext) => Promise<OperationAnswer>;
@@ -17,6 +17,7 @@ export function functionRun(name: string): FunctionRun | undefined {
   if (name === "train") return withFunction(findFunction(name), runTrain);
   if (name === "evaluate") return withFunction(findFunction(name), runEvaluate);
   if (name === "aggregate") return withFunction(findFunction(name), runAggregate);
+  if (name === "serve") return withFunction(findFunction(name), runServe);
   return undefined;
 }
 
@@ -75,6 +76,19 @@ async function runAggregate(func: AggregateFunction, fields: object, context: Op
   context.onProgress(STARTED);
   const result = await func(list, given);
   return readParameters("aggregate", result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
+}
+
+async function runServe(func: ServeFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {
+  const startedMs = context.monotonicMs();
+  const { body, warnings } = parseServeCall(fields);
+  const given = callContext(body, context);
+  const { parameters: sent, parameters_ref: reference } = body;
+  const parameters = sent ? context.served.keep(sent) : reference && (context.served.find(reference) ?? readReference(reference, context));
+  if (!parameters) throw new InputProblem("VALIDATION_ERROR", "body.parameters: is required, or parameters_ref", { field: "parameters" });
+  refuseOtherBase(body.base_hash, parameters);
+  context.onProgress(STARTED);
+  const result = await func(parameters, body.input, given);
+  return readOutput(result, { durationMs: context.monotonicMs() - startedMs, seed: given.seed, warnings });
 }
 
 function datasetContext(body: DatasetCall, split: "train" | "test", context: OperationContext): DatasetContext {

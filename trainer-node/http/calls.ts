@@ -20,7 +20,7 @@ export const BODY_IDLE_MS = 60_000;
 /** Operations whose body may be larger than memory, because it is processed while it arrives. */
 const STREAMED: ReadonlySet<Operation> = new Set(["aggregate", "call"]);
 
-/** Routes of `/train`, `/evaluate`, `/aggregate`, `/predict` and `/call`, each also under `/v1`. */
+/** Routes of `/train`, `/evaluate`, `/aggregate`, `/predict`, `/serve` and `/call`, each also under `/v1`. */
 export function callRoutes(deps: TrainerDeps): Router {
   const router = Router();
   for (const operation of OPERATION_NAMES) {
@@ -107,7 +107,9 @@ interface CallInput {
 
 /** Runs the call in a thread and sends it the rest of the body meanwhile. */
 export async function runCall(request: Request, input: CallInput & { signal: AbortSignal }, deps: TrainerDeps): Promise<ComputeAnswer> {
-  const { pool, metrics } = deps;
+  const { metrics } = deps;
+  // A training of hours does not delay calls of a published model.
+  const pool = input.operation === "serve" ? deps.servingPool : deps.pool;
   const settled = new AbortController();
   const work = pool.run(taskOf(request, input, deps), { signal: input.signal }).finally(() => settled.abort());
   // The first failure decides: a body that ends early stops the work, and work that is refused early stops the wait for the body.

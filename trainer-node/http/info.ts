@@ -86,6 +86,7 @@ export function capabilitiesOf({
   const isBuiltIn = canTrain && !isOwn;
   return {
     ...{ clip: canTrain, noise: canTrain, mask: canTrain, compress: canTrain },
+    serve: registered.includes("serve"),
     ...{ steps: isBuiltIn, controls: isBuiltIn, loss_before: isBuiltIn },
     formats: FORMATS,
   };
@@ -96,7 +97,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
   return {
     version: settings.version,
     kernel: createKernels(0).name,
-    operations: builtins ? OPERATION_NAMES : [...registered, "call"],
+    operations: builtins ? OPERATION_NAMES.filter((name) => name !== "serve" || registered.includes(name)) : [...registered, "call"],
     registered,
     builtins,
     formats: FORMATS,

@@ -35,7 +35,7 @@ export function serveRoutes(deps: TrainerDeps): Router {
     router.post(`${ROOT}/${path}`, handle(answer, deps));
     router.all(`${ROOT}/${path}`, onlyMethods("POST"));
   }
-  router.use("/v1/serve", openAiErrors(deps));
+  router.use(ROOT, openAiErrors(deps));
   return router;
 }
 

@@ -5,6 +5,7 @@ import type { RowsData } from "../compute/datasets/rows.ts";
 import { findTask } from "../compute/tasks/registry.ts";
 import type { Learner } from "../compute/tasks/task.ts";
 import { TrainerError } from "../errors.ts";
+import type { TenantParameters } from "../functions/served-parameters.ts";
 import type { OpenRecords } from "../records/client-records.ts";
 import { sha256 } from "./answer.ts";
 import type { ClientIntake } from "./client-intake.ts";
@@ -34,6 +35,8 @@ export interface OperationContext {
   readonly noiseKey: Uint8Array;
   /** What compressed updates of the caller's clients have not sent yet. */
   readonly residuals: Residuals;
+  /** Parameters of published models that the caller sent to this thread. */
+  readonly served: TenantParameters;
 }
 
 /** The model that a train or evaluate call starts from: the parameters as sent, or a new model for the data. */

@@ -17,14 +17,14 @@ import { fetchUri } from "./uri-dataset.ts";
 
 type OperationRun = (fields: object, context: OperationContext) => OperationAnswer | Promise<OperationAnswer>;
 
-const BUILT_IN: Readonly<Record<Exclude<Operation, "call">, OperationRun>> = {
+const BUILT_IN: Readonly<Partial<Record<Operation, OperationRun>>> = {
   aggregate,
   train: withFetched(train),
   evaluate: withFetched(evaluate),
   predict: withFetched(predict),
 };
 /** Methods of `/call`, the second generation of the protocol: one route, with the operation in the body. */
-const METHODS = ["train", "evaluate", "aggregate"] as const;
+const METHODS = ["train", "evaluate", "aggregate", "serve"] as const;
 
 /** One call of an operation. */
 export interface OperationCall {

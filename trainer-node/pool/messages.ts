@@ -12,7 +12,7 @@ import type { ServeRequest } from "../serving/serve-request.ts";
 import type { RingMemory } from "../stream/ring.ts";
 
 /** The operations of the participant API; `call` is one route for all of them. */
-export const OPERATION_NAMES = ["train", "evaluate", "aggregate", "predict", "call"] as const;
+export const OPERATION_NAMES = ["train", "evaluate", "aggregate", "predict", "serve", "call"] as const;
 /** The name of an operation. */
 export type Operation = (typeof OPERATION_NAMES)[number];
 
@@ -88,6 +88,6 @@ export interface WorkerData {
   readonly functionsUrl?: string | undefined;
   /** False: operations without a registered function are refused. */
   readonly builtins?: boolean | undefined;
-  /** Bytes of served models that this thread keeps loaded. */
+  /** Bytes of served models that this thread keeps loaded, and of parameters for a serve function. */
   readonly modelBytes?: number | undefined;
 }

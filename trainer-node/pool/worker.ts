@@ -12,6 +12,7 @@ import { createKernelMemory, type KernelMemory } from "../compute/kernels/kernel
 import { asTrainerError } from "../errors.ts";
 import { loadFunctions } from "../functions/load-functions.ts";
 import type { FunctionName } from "../functions/registry.ts";
+import { createServedParameters } from "../functions/served-parameters.ts";
 import type { BlobAggregation } from "../operations/aggregate-blobs.ts";
 import { aggregateWholeBlobs } from "../operations/aggregate-whole-blobs.ts";
 import { createClientIntake } from "../operations/client-intake.ts";
@@ -41,6 +42,7 @@ const { fallback, tempFolder, recordBytesInMemory, blobFolder, datasetUris, data
   workerData as WorkerData;
 const memoryBytes = recordBytesInMemory ?? RECORD_BYTES_IN_MEMORY;
 const models = createModelCache(modelBytes ?? MODEL_BYTES);
+const served = createServedParameters(modelBytes ?? MODEL_BYTES);
 let memory: KernelMemory | undefined;
 const results = createResultArrays(RESULT_BYTES_KEPT);
 let digits: Dataset | undefined;
@@ -92,6 +94,7 @@ async function callResult(task: Extract<ComputeTask, { type: "call" }>): Promise
       closedRounds: new Set(task.closedRounds),
       noiseKey: task.noiseKey ?? new Uint8Array(0),
       residuals: openResiduals(blobFolder, task.tenant ?? ""),
+      served: served.of(task.tenant ?? ""),
     };
     const { operation, bodyType = "json", answerType = "json", config } = task;
     const written = await runOperation({ operation, bodyType, answerType, config }, source, context);

@@ -63,15 +63,16 @@ Serve = Callable[..., Served]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts participants and stops them after the test: serve(train=..., evaluate=..., aggregate=..., **settings)."""
+    """Starts participants and stops them after the test: serve(train=..., evaluate=..., aggregate=..., serve=..., **settings)."""
     with ExitStack() as stack:
 
-        def start(*, train: Any = None, evaluate: Any = None, aggregate: Any = None, **settings: Any) -> Served:
+        def start(*, train: Any = None, evaluate: Any = None, aggregate: Any = None, serve: Any = None, **settings: Any) -> Served:
             participant = Participant()
             for register, function in (
                 (participant.register_train, train),
                 (participant.register_evaluate, evaluate),
                 (participant.register_aggregate, aggregate),
+                (participant.register_serve, serve),
             ):
                 if function is not None:
                     register(function)

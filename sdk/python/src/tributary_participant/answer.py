@@ -16,6 +16,7 @@ from .safetensors import looks_like_safetensors
 
 # Node limits all headers together to 16 KiB.
 _HEAD_BYTES_MAX = 8192
+_OUTPUT_CHARACTERS_MAX = 100_000
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Answer:
 
 
 def answer_of(operation: str, returned: Any, *, duration_ms: float, warnings: list[str]) -> Answer:
-    answer = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated}[operation](returned)
+    answer = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated, "serve": _served}[operation](returned)
     metrics = {**(answer.fields.pop("metrics", None) or {}), "duration_ms": round(duration_ms, 3)}
     fields = {name: value for name, value in answer.fields.items() if value is not None}
     if answer.parameters is not None:
@@ -81,6 +82,20 @@ def _aggregated(returned: Any) -> Answer:
     return Answer(_octets(result.parameters, "aggregate"), state, {"metrics": _object(result.metrics), "clients": clients})
 
 
+def _served(returned: Any) -> Answer:
+    """A text, or a value as JSON: numbers, lists and dictionaries, of numpy too."""
+    if returned is None or isinstance(returned, (bytes, bytearray, memoryview)):
+        raise _wrong(f"The serve function must return text or a value that JSON can represent and returned {type(returned).__name__}.")
+    output = returned if isinstance(returned, str) else _readable(json.loads(dump_fields({"output": returned}))["output"])
+    if len(output) > _OUTPUT_CHARACTERS_MAX:
+        raise _wrong(f"The serve function returned more than {_OUTPUT_CHARACTERS_MAX} characters.")
+    return Answer(None, None, {"output": output})
+
+
+def _readable(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _octets(value: Any, operation: str) -> memoryview:
     if not isinstance(value, (bytes, bytearray, memoryview)):
         raise _wrong(f"The {operation} function must return bytes and returned {type(value).__name__}.")
@@ -122,7 +137,7 @@ def dump_fields(fields: dict[str, Any]) -> bytes:
     try:
         return json.dumps(fields, allow_nan=False, separators=(",", ":"), default=_plain).encode("ascii")
     except (TypeError, ValueError, RecursionError):
-        raise _wrong("The function returned metrics or clients that JSON cannot represent, such as NaN or a custom object.") from None
+        raise _wrong("The function returned a value that JSON cannot represent, such as NaN or a custom object.") from None
 
 
 def _plain(value: Any) -> Any:

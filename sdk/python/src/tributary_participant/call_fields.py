@@ -19,12 +19,14 @@ CLIENTS_MAX = 10_000
 _ID_CHARACTERS_MAX = 512
 _WARNINGS_MAX = 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_REFERENCE = re.compile(r"sha256:[0-9a-f]{64}")
 _COMMON = {"config", "round_id", "base_hash", "method", "client_id"}
 _KNOWN = {
     "train": _COMMON | {"parameters", "parameters_ref", "dataset", "format"},
     "evaluate": _COMMON | {"parameters", "parameters_ref", "dataset", "format"},
     "aggregate": _COMMON
     | {"parameters_list", "parameters_refs", "weights", "client_ids", "strategy", "base", "base_ref", "state", "on_invalid"},
+    "serve": _COMMON | {"parameters", "parameters_ref", "input"},
 }
 # A function without a `context` does not receive these fields, so the answer warns about them.
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
@@ -59,10 +61,13 @@ class CallSetting:
     request_id: str
     cancelled: threading.Event
     report: Callable[[float], None]
+    served: Callable[[str | None, bytes | None], bytes | None]
+    """The parameters of a serve call by their hash, or None."""
 
 
 def read_call(operation: str, fields: dict[str, Any], setting: CallSetting) -> CallInput:
-    _refuse_references(fields)
+    if operation != "serve":
+        _refuse_references(fields)
     warnings = _warnings_of(operation, fields, setting.takes_context)
     base: bytes | None = None
     if operation == "aggregate":
@@ -71,6 +76,8 @@ def read_call(operation: str, fields: dict[str, Any], setting: CallSetting) -> C
         _check_per_client(fields, len(entries))
         _refuse_other_base(fields, base)
         arguments: tuple[Any, ...] = (entries,)
+    elif operation == "serve":
+        arguments = (_served_of(fields, setting), _input_of(fields))
     else:
         parameters = _bytes_of(fields, "parameters")
         _refuse_other_base(fields, parameters)
@@ -101,11 +108,35 @@ def _refuse_references(fields: Mapping[str, Any]) -> None:
             raise ParticipantError("BLOB_NOT_FOUND", message, details={"field": name})
 
 
+def _served_of(fields: dict[str, Any], setting: CallSetting) -> bytes:
+    """The parameters of the published round: sent, or kept from an earlier call that sent them."""
+    reference = _text_of(fields, "parameters_ref")
+    if reference is not None and not _REFERENCE.fullmatch(reference):
+        raise _invalid("parameters_ref", "must be sha256: and 64 hex digits")
+    sent = _bytes_of(fields, "parameters")
+    if sent is None and reference is None:
+        raise _invalid("parameters", "is required, or parameters_ref")
+    parameters = setting.served(reference, sent)
+    if parameters is None:
+        message = f"This participant does not have {reference}. Send the parameters themselves."
+        raise ParticipantError("BLOB_NOT_FOUND", message, details={"field": "parameters_ref"})
+    _refuse_other_base(fields, parameters)
+    return parameters
+
+
+def _input_of(fields: Mapping[str, Any]) -> str:
+    value = fields.get("input")
+    if not isinstance(value, str):
+        raise _invalid("input", "must be a string")
+    return value
+
+
 def _warnings_of(operation: str, fields: Mapping[str, Any], takes_context: bool) -> list[str]:
     unknown = [f"unknown field ignored: {name[:100]}" for name in fields if name not in _KNOWN[operation]]
     if takes_context:
         return unknown[:_WARNINGS_MAX]
-    unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name)]
+    # The config of a serve call is what its caller asked for, which a function may do without.
+    unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name) and operation != "serve"]
     if operation == "train" and set(_object_of(fields, "config") or {}) <= _ENFORCED:
         unseen = [name for name in unseen if name != "config"]
     return unknown[:_WARNINGS_MAX] + [f"the registered function has no context argument, so {name} is ignored" for name in unseen]

@@ -9,8 +9,13 @@ from typing import Any, TypeVar
 
 from .errors import ParticipantError
 
-OPERATIONS = ("train", "evaluate", "aggregate")
-_ARGUMENTS = {"train": 2, "evaluate": 2, "aggregate": 1}
+OPERATIONS = ("train", "evaluate", "aggregate", "serve")
+_ARGUMENTS = {
+    "train": "(parameters, dataset)",
+    "evaluate": "(parameters, dataset)",
+    "aggregate": "(parameters_list)",
+    "serve": "(parameters, input)",
+}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,8 +59,7 @@ def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
     wanted = "context" in signature.parameters
     keywords = {"context": None} if wanted else {}
     try:
-        signature.bind(*[None] * _ARGUMENTS[operation], **keywords)
+        signature.bind(*[None] * (_ARGUMENTS[operation].count(",") + 1), **keywords)
     except TypeError as problem:
-        arguments = "(parameters_list)" if operation == "aggregate" else "(parameters, dataset)"
-        raise TypeError(f"a function for {operation} must take {arguments} and may take context=...: {problem}") from None
+        raise TypeError(f"a function for {operation} must take {_ARGUMENTS[operation]} and may take context=...: {problem}") from None
     return wanted

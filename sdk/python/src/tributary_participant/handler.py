@@ -165,7 +165,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             fields = self._read_fields(name, sent_as, reservation)
             operation = operation_of(fields) if name == "call" else name
             as_octets = wants_octets(self.headers)
-            if as_octets and operation == "evaluate":
+            if as_octets and operation in ("evaluate", "serve"):
                 raise ParticipantError("VALIDATION_ERROR", "The answer has no parameters, so it cannot be octets. Accept application/json.")
             key = idempotency_key(self.headers, operation, self._body_sha256)
             caller = self._caller(is_kept=key is not None)

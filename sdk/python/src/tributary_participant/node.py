@@ -22,6 +22,7 @@ from .metrics import Metrics
 from .progress import Progress
 from .safetensors import ELEMENTS_MAX, NAME_BYTES_MAX, TENSORS_MAX
 from .secure_steps import STEPS, SecureSums
+from .served_parameters import ServedParameters
 from .settings import Settings
 from .signature import Signatures
 from .slots import ByteBudget, Devices, Reservation, Slots
@@ -56,6 +57,7 @@ class Node:
         self._secure_sums = SecureSums(settings.bytes_budget // 4)
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
         self._residuals = Residuals(settings.bytes_budget // 4)
+        self._served = ServedParameters(settings.bytes_budget // 4)
         self._slots = Slots(threads=settings.threads, queue_max=settings.queue_max)
         self._devices = Devices(settings.devices, queue_max=settings.queue_max)
         self._default_dataset = _load_dataset(settings.dataset_path)
@@ -88,6 +90,7 @@ class Node:
             request_id=caller.request_id,
             cancelled=cancelled,
             report=caller.progress.report,
+            served=lambda reference, sent: self._served.take(caller.tenant, reference, sent),
         )
         call = read_call(operation, fields, setting)
         limits = CallLimits(timeout_ms=self.settings.task_timeout_ms, has_left=caller.has_left, cancelled=cancelled)
@@ -182,7 +185,8 @@ class Node:
         """What a coordinator may rely on: updates are clipped, noised and masked here, in the one format that this package reads."""
         can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
         able = {"clip": can_bound, "noise": can_bound, "mask": can_bound and can_mask(), "steps": False}
-        return {**able, "compress": can_bound and can_compress(), "formats": list(self.settings.formats)}
+        able |= {"compress": can_bound and can_compress(), "serve": "serve" in self.functions.names}
+        return {**able, "formats": list(self.settings.formats)}
 
     def secure_sums(self) -> SecureSums:
         if not self.capabilities()["mask"]:

@@ -1,4 +1,4 @@
-"""The registration interface: register_train, register_evaluate, register_aggregate, run."""
+"""The registration interface: register_train, register_evaluate, register_aggregate, register_serve, run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,14 @@ class Participant:
         """`func(parameters_list)` returns parameters, or an AggregateResult."""
         return self._functions.register("aggregate", func)
 
+    def register_serve(self, func: Function) -> Function:
+        """`func(parameters, input)` answers a call of the published model: text, or a value that is written as JSON. `input` is text."""
+        return self._functions.register("serve", func)
+
     def start(self, **settings: Any) -> RunningParticipant:
         """Serves in the background, for notebooks and tests. Takes the settings of `Settings`."""
         if not self._functions.names:
-            raise RuntimeError("no function is registered: call register_train, register_evaluate or register_aggregate first")
+            raise RuntimeError("no function is registered: call register_train, register_evaluate, register_aggregate or register_serve first")
         return RunningParticipant(Node(self._functions, read_settings(os.environ, settings)))
 
     def run(self, **settings: Any) -> None:
@@ -85,12 +89,13 @@ _default = Participant()
 
 
 def default_functions() -> Functions:
-    """The functions that the package's own register_train, register_evaluate and register_aggregate have registered."""
+    """The functions that the package's own registration functions have registered."""
     return _default._functions
 
 
 register_train: Callable[[Function], Function] = _default.register_train
 register_evaluate: Callable[[Function], Function] = _default.register_evaluate
 register_aggregate: Callable[[Function], Function] = _default.register_aggregate
+register_serve: Callable[[Function], Function] = _default.register_serve
 start = _default.start
 run = _default.run
