@@ -29,6 +29,12 @@ export interface TrainerDeps {
   readonly blobs?: BlobStore | undefined;
   /** Fetches the parameters of a served model unless this node has them. */
   readonly fetchParameters: (manifest: Manifest) => Promise<void>;
+  /** Calls the serve function of a federation's node with a text, and returns its answer. */
+  readonly callFunction: (
+    manifest: Manifest,
+    call: { readonly input: string; readonly config: Readonly<Record<string, unknown>> },
+    signal: AbortSignal,
+  ) => Promise<string>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly random: Random;

@@ -18,6 +18,7 @@ import type { WorkerData } from "./pool/messages.ts";
 import { type ComputePool, createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { type RunningServer, startServer } from "./server.ts";
+import { createFunctionSource } from "./serving/function-source.ts";
 import { createParametersSource } from "./serving/parameters-source.ts";
 
 export const BODY_BYTES_MAX = 200_000;
@@ -114,6 +115,7 @@ export async function startNode(
     registered: () => registered,
     blobs,
     fetchParameters: createParametersSource({ blobs, urls: options.blobSources ?? [], timeoutMs: 5000, logger: silentLogger }),
+    callFunction: createFunctionSource({ urls: options.blobSources ?? [], timeoutMs: 5000, logger: silentLogger }),
     metrics: createMetrics({ pool, budget }),
     clock: systemClock,
     random: systemRandom,

@@ -30,6 +30,7 @@ import { lazyPool } from "./pool/lazy-pool.ts";
 import { type ComputePool, createPool } from "./pool/pool.ts";
 import { createClosedRounds } from "./rounds/closed-rounds.ts";
 import { startServer } from "./server.ts";
+import { createFunctionSource } from "./serving/function-source.ts";
 import { createParametersSource } from "./serving/parameters-source.ts";
 
 const JOB_KEEP_MS = 3_600_000;
@@ -70,6 +71,12 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
     });
     const cutting = new AbortController();
+    const coordinators = {
+      urls: config.blobSourceUrl,
+      token: config.blobSourceToken,
+      fetch: peerFetch(config.tls, "coordinator", "trainer"),
+      logger,
+    };
     const app = createApp({
       pool,
       servingPool,
@@ -84,14 +91,8 @@ export async function serve(title: string, environment: Readonly<Record<string, 
       }),
       registered: () => registered,
       blobs,
-      fetchParameters: createParametersSource({
-        blobs,
-        urls: config.blobSourceUrl,
-        token: config.blobSourceToken,
-        fetch: peerFetch(config.tls, "coordinator", "trainer"),
-        timeoutMs: config.blobSourceTimeoutMs,
-        logger,
-      }),
+      fetchParameters: createParametersSource({ ...coordinators, blobs, timeoutMs: config.blobSourceTimeoutMs }),
+      callFunction: createFunctionSource({ ...coordinators, timeoutMs: config.trainerTaskTimeoutMs }),
       metrics,
       clock: systemClock,
       random: systemRandom,

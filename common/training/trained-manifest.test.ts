@@ -23,6 +23,9 @@ test.each([
   ["no parameters", named({ task: "mlp" })],
   ["parameters twice", named({ task: "mlp", blob, builtin: "digits" })],
   ["an unknown field", named({ task: "mlp", blob, run: "x" })],
+  ["a function without its nodes", named({ task: "function", blob })],
+  ["a built-in task with nodes", named({ task: "mlp", blob, federation: { id: "fed_1", participants: ["p1"] } })],
+  ["a function without parameters", named({ task: "function", builtin: "digits", federation: { id: "fed_1", participants: ["p1"] } })],
 ])("%s is no name of a model", (_what, id) => {
   expect(readServedId(id)).toBeUndefined();
 });

@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { canonicalJson } from "../json.ts";
 
-/** The model type of each task of the trainer node. */
+/** The task of a model that nodes of a federation serve with their own function. */
+export const FUNCTION_TASK = "function";
+/** Most nodes that serve one version. */
+export const SERVING_NODES_MAX = 64;
+
+/** The model type of each task of the trainer node, and of own functions. */
 export const TRAINED_TYPES = {
   softmax: "moderation",
   logistic: "moderation",
@@ -11,6 +16,7 @@ export const TRAINED_TYPES = {
   linear: "chat",
   text_embedding: "embedding",
   byte_lm: "completion",
+  [FUNCTION_TASK]: "chat",
 } as const;
 
 /** Parameters that every node generates identically. */
@@ -39,6 +45,10 @@ export type TrainedTask = z.output<typeof trainedTask>;
 const manifest = trainedTask.extend({
   blob: sha256.optional(),
   builtin: z.enum(BUILT_IN_RECIPES).optional(),
+  /** The participants whose serve function answers: calls go to them through the coordinator. */
+  federation: z
+    .strictObject({ id: z.string().min(1).max(100), participants: z.array(z.string().min(1).max(100)).min(1).max(SERVING_NODES_MAX) })
+    .optional(),
 });
 
 /**
@@ -58,8 +68,14 @@ export function readServedId(id: string): Manifest | undefined {
   if (!/^[A-Za-z0-9_-]{2,8192}$/.test(id)) return undefined;
   try {
     const { data } = manifest.safeParse(JSON.parse(Buffer.from(id, "base64url").toString("utf8")));
-    return data && (data.blob === undefined) !== (data.builtin === undefined) ? data : undefined;
+    return data && isWhole(data) ? data : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** A manifest names parameters or a recipe; parameters of an own function come with the nodes that have the function. */
+function isWhole({ task, blob, builtin, federation }: Manifest): boolean {
+  if ((task === FUNCTION_TASK) !== (federation !== undefined)) return false;
+  return (blob === undefined) !== (builtin === undefined) && (federation === undefined || blob !== undefined);
 }

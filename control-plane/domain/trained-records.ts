@@ -35,6 +35,8 @@ export interface TrainedVersion {
   /** SHA-256 of the parameters; absent for built-in models, which nodes train themselves. */
   blob?: string;
   builtin?: "digits";
+  /** The participants whose own function answers; absent: the operator's nodes serve a built-in task. */
+  servers?: ServingNodes;
   format?: string;
   /** JSON. */
   task: string;
@@ -43,4 +45,10 @@ export interface TrainedVersion {
   /** Absent: published by the platform itself. */
   createdBy?: number;
   createdAt: number;
+}
+
+/** Participants of a federation that serve its model. */
+export interface ServingNodes {
+  federationId: string;
+  participantIds: readonly string[];
 }

@@ -20,6 +20,8 @@ import type { JoinedWork } from "./participants/joined-work.ts";
 import type { Participants } from "./participants/participants.ts";
 import { probeParticipants } from "./participants/probe-participants.ts";
 import { type Replay, type ReplayRequest, replayRequest } from "./replay.ts";
+import type { FunctionCalls } from "./serving/function-calls.ts";
+import { isServePath, serveRoutes } from "./serving/serve-routes.ts";
 import type { Verification } from "./verify.ts";
 
 /** Dependencies of the coordinator's HTTP API. */
@@ -33,6 +35,8 @@ export interface CoordinatorHttpDeps {
   verify(federationId: string, signal: AbortSignal): Promise<Verification>;
   replay(federationId: string, request: ReplayRequest, signal: AbortSignal): Promise<Replay>;
   readonly participants: Pick<Participants, "capabilities">;
+  /** Calls of models that participants serve. */
+  readonly functions: FunctionCalls;
   /** Whether the coordinator gets work from the control plane. */
   health(): HealthReport;
   /** Whether the coordinator is to get calls. */
@@ -53,7 +57,7 @@ const REPLAY_BYTES_MAX = 64 * 1024;
  * participants.
  */
 export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
-  const { blobs, folder, self, clock, work, verify, replay, participants, health, state, stopping, logger, token } = deps;
+  const { blobs, folder, self, clock, work, verify, replay, participants, functions, health, state, stopping, logger, token } = deps;
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -82,6 +86,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
     response.json(await replay(String(request.params["id"]), wanted, left.signal));
   });
   app.post("/v1/participants/look", probeParticipants(participants));
+  app.use(serveRoutes(functions));
   app.use(parametersRoutes(blobs));
   app.use(initialRoutes(blobs));
   app.use(joinedRoutes({ work, blobs, stopping }));
@@ -92,13 +97,13 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   return app;
 }
 
-/** A trainer node fetches parameters, another coordinator copies blobs; everything else is for edges. */
+/** A trainer node fetches parameters and passes calls of published models on, another coordinator copies blobs; everything else is for edges. */
 const keepToTheirRoutes: RequestHandler = (request, _response, next) => {
   const role = callingPeer(request)?.role;
   const isBlob = (request.method === "GET" || request.method === "HEAD") && request.path.startsWith("/v1/blobs/");
   const isCopy = request.path.startsWith(COPIES_PATH);
-  if (role === "trainer" && !isBlob)
-    throw new TrainerError("FORBIDDEN", "A trainer node's certificate allows nothing but fetching parameters.");
+  if (role === "trainer" && !isBlob && !isServePath(request.path))
+    throw new TrainerError("FORBIDDEN", "A trainer node's certificate allows nothing but fetching parameters and serving models.");
   if (role === "coordinator" && !isCopy)
     throw new TrainerError("FORBIDDEN", "A coordinator's certificate allows nothing but copying blobs.");
   if (role === "edge" && isCopy) throw new TrainerError("FORBIDDEN", "Copies of blobs are for coordinators; use /v1/blobs.");

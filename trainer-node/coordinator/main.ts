@@ -27,6 +27,7 @@ import { createNodeCalls } from "./participants/node-call.ts";
 import { createParticipants } from "./participants/participants.ts";
 import { replayFederation } from "./replay.ts";
 import { createSecureTools } from "./secure/unmasking.ts";
+import { createFunctionCalls } from "./serving/function-calls.ts";
 import { digestByFollowing } from "./updates/update-digest.ts";
 import { verifyFederation } from "./verify.ts";
 
@@ -75,6 +76,7 @@ await runMain("tributary coordinator", async () => {
     replay: (federationId, request, signal) => replayFederation(deps, { client, federationId, request, signal }),
     token: config.coordinatorToken,
     participants,
+    functions: createFunctionCalls({ call: nodes.call, participants, blobs, client, clock }),
     verify: (federationId, signal) => verifyFederation(deps, { client, federationId, signal }),
   });
   const server = await startServer(app, {

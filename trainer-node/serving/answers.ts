@@ -1,5 +1,6 @@
 import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { Prediction } from "../compute/tasks/task.ts";
+import type { Ending } from "./write-text.ts";
 
 // Answers of served models in OpenAI's format. A token is a byte of UTF-8 in input and output, because these models have no vocabulary.
 
@@ -23,6 +24,12 @@ export function labelOf(prediction: Prediction, { labels }: Manifest): string {
   if ("label" in prediction) return labels?.[prediction.label] ?? String(prediction.label);
   if ("value" in prediction) return String(prediction.value);
   return "text" in prediction ? prediction.text : JSON.stringify(prediction.vector);
+}
+
+/** The whole of an answer, or as many of its bytes as the caller asked for. */
+export function cutAnswer(whole: string, bytesMax: number): { shown: string; ending: Ending } {
+  const shown = new TextDecoder().decode(Buffer.from(whole).subarray(0, bytesMax), { stream: true });
+  return { shown, ending: { reason: shown === whole ? "stop" : "length", bytes: byteCount(shown) } };
 }
 
 /** One result of a moderation, with the classes as categories. If the manifest does not name the flagged classes, all but the first are. */

@@ -76,6 +76,8 @@ export interface TextRequest {
   readonly prompt: string;
   /** The text that a classifier labels. */
   readonly input: string;
+  /** The messages of a chat, and a prompt as one message. */
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
   readonly choices: number;
   readonly temperature: number;
   readonly topP: number;
@@ -92,18 +94,20 @@ export function readChat(body: unknown): TextRequest {
   const { messages } = request;
   const asked = messages.findLast(({ role }) => role === "user") ?? messages.at(-1);
   const prompt = messages.map((message) => message.content).join("\n");
-  return { ...textFields(request, CHAT_TOKENS), prompt, input: asked?.content ?? "" };
+  const plain = messages.map(({ role, content }) => ({ role, content }));
+  return { ...textFields(request, CHAT_TOKENS), prompt, input: asked?.content ?? "", messages: plain };
 }
 
 /** Reads the body of /completions. */
 export function readCompletion(body: unknown): TextRequest {
   const request = parse(completionsRequest, body);
-  return { ...textFields(request, COMPLETION_TOKENS), prompt: request.prompt, input: request.prompt };
+  const { prompt } = request;
+  return { ...textFields(request, COMPLETION_TOKENS), prompt, input: prompt, messages: [{ role: "user", content: prompt }] };
 }
 
 type SamplingFields = z.output<z.ZodObject<typeof sampling>> & { model: string };
 
-function textFields(request: SamplingFields, bytesDefault: number): Omit<TextRequest, "prompt" | "input"> {
+function textFields(request: SamplingFields, bytesDefault: number): Omit<TextRequest, "prompt" | "input" | "messages"> {
   return {
     model: request.model,
     choices: request.n ?? 1,

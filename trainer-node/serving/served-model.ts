@@ -2,9 +2,10 @@ import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/trainin
 import type { Prediction } from "../compute/tasks/task.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
-import { byteCount, labelOf } from "./answers.ts";
+import { byteCount, cutAnswer, labelOf } from "./answers.ts";
 import type { TextRequest } from "./requests.ts";
 import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
+import { servedFunction } from "./served-function.ts";
 import { type Ending, writeText } from "./write-text.ts";
 
 /** A served model. Its id contains the whole manifest, and the pool runs it. */
@@ -21,9 +22,10 @@ const NEVER = new AbortController().signal;
 /** Opens the model of an id, after fetching its parameters. */
 export async function openServedModel(
   id: string,
-  { servingPool, fetchParameters }: Pick<TrainerDeps, "servingPool" | "fetchParameters">,
+  { servingPool, fetchParameters, callFunction }: Pick<TrainerDeps, "servingPool" | "fetchParameters" | "callFunction">,
 ): Promise<ServedModel> {
   const manifest = requireManifest(id);
+  if (manifest.federation) return servedFunction(manifest, callFunction);
   await fetchParameters(manifest);
   // These tasks are short, so a client that disconnects does not end the thread and its loaded models.
   const run = async <Answer>(request: ServeRequest): Promise<Answer> => {
@@ -37,10 +39,9 @@ export async function openServedModel(
     const [prediction] = await predict([input]);
     if (!prediction || "vector" in prediction)
       throw new TrainerError("VALIDATION_ERROR", "This model computes embeddings, not text. Call /v1/embeddings.");
-    const whole = labelOf(prediction, manifest);
-    const shown = new TextDecoder().decode(Buffer.from(whole).subarray(0, bytesMax), { stream: true });
+    const { shown, ending } = cutAnswer(labelOf(prediction, manifest), bytesMax);
     yield shown;
-    return { reason: shown === whole ? "stop" : "length", bytes: byteCount(shown) };
+    return ending;
   }
 
   return {

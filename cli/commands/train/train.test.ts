@@ -165,6 +165,12 @@ test.each([
     '{"model":"digits","pricing":{"input":1000000000}}',
   ],
   [
+    "train publish fed_1 --model mine --served-by p1,p2",
+    "POST",
+    "/training/federations/fed_1/publish",
+    '{"model":"mine","servedBy":["p1","p2"]}',
+  ],
+  [
     'train replay fed_1 --strategy trimmed_mean --settings {"beta":0.3} --rounds 2',
     "POST",
     "/training/federations/fed_1/replays",

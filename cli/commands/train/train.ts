@@ -167,6 +167,7 @@ const operations: readonly OperationSpec[] = [
       option("--labels <a,b>", "class names, in order", "labels", { kind: "list" }),
       option("--flagged <a,b>", "classes flagged by moderation", "flagged", { kind: "list" }),
       option("--columns <a,b>", "input column names, in order", "columns", { kind: "list" }),
+      option("--served-by <ids>", "participants whose own serve function answers (p1,p2)", "servedBy", { kind: "list" }),
     ],
     view: publishedView,
   },

@@ -12,13 +12,14 @@ import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date } from "../messages.ts";
 import { lineageFacts } from "../trained-models/messages.ts";
+import { servedFrom } from "../trained-models/publish-request.ts";
 import { pricingMessage } from "./messages.ts";
 
 /** The provider kind of trained models. */
 const TRAINED_KIND = "tributary";
 
-/** Most output bytes of a language model in one call, and of a class name or number. */
-const OUTPUT_BYTES_MAX = { completion: 4096, other: 128 } as const;
+/** Most output bytes of a language model or an own function in one call, and of a class name or number. */
+const OUTPUT_BYTES_MAX = { text: 4096, label: 128 } as const;
 
 interface ServedModel {
   readonly model: TrainedModel;
@@ -94,6 +95,7 @@ async function servedModels(reader: Reader, now: number): Promise<ServedModel[]>
         ),
         collect(reader.scan("prices", { index: "byModel", equals: [model.id] })),
       ]);
+      const writesText = model.type === "completion" || versions.some((version) => version?.servers !== undefined);
       const message: ModelMessage = {
         id: model.id,
         name: model.name,
@@ -102,7 +104,7 @@ async function servedModels(reader: Reader, now: number): Promise<ServedModel[]>
         type: model.type,
         description: model.description,
         contextWindow: undefined,
-        maxOutputTokens: model.type === "completion" ? OUTPUT_BYTES_MAX.completion : OUTPUT_BYTES_MAX.other,
+        maxOutputTokens: OUTPUT_BYTES_MAX[writesText ? "text" : "label"],
         pricing: pricingMessage(priceAt(prices, now)),
         capabilities: [],
         supportedParams: [...supportedParams(TRAINED_KIND, { mode: model.type, model: model.name })],
@@ -122,9 +124,9 @@ function organizationsOf({ visibility, organizationId, allowedOrganizationIds }:
   return visibility === "public" ? [] : [organizationId, ...(visibility === "listed" ? allowedOrganizationIds : [])];
 }
 
-function manifestOf({ task, blob, builtin }: Pick<TrainedVersion, "task" | "blob" | "builtin">): Manifest {
+function manifestOf({ task, blob, builtin, servers }: Pick<TrainedVersion, "task" | "blob" | "builtin" | "servers">): Manifest {
   const parts = JSON.parse(task) as Manifest;
-  return { ...parts, ...(blob === undefined ? {} : { blob }), ...(builtin === undefined ? {} : { builtin }) };
+  return { ...parts, ...(blob === undefined ? {} : { blob }), ...(builtin === undefined ? {} : { builtin }), ...servedFrom(servers) };
 }
 
 function trainedMessage({ organizationId }: TrainedModel, { version, blob, task, lineage }: TrainedVersion): ModelMessage["trained"] {

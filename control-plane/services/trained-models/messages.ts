@@ -33,6 +33,7 @@ export function trainedVersionMessage(model: TrainedModel, version: TrainedVersi
     percent: model.traffic.find((share) => share.version === version.version)?.percent ?? 0,
     createdBy: BigInt(version.createdBy ?? 0),
     createdAt: date(version.createdAt),
+    servingParticipantIds: [...(version.servers?.participantIds ?? [])],
   };
 }
 

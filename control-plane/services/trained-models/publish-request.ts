@@ -1,9 +1,16 @@
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { MODEL_NAME, MODEL_NAME_RULE, modelNameFrom } from "../../../common/model-name.ts";
-import { servedId, TRAINED_TYPES, type TrainedTask, trainedTask } from "../../../common/training/trained-manifest.ts";
+import {
+  FUNCTION_TASK,
+  SERVING_NODES_MAX,
+  servedId,
+  TRAINED_TYPES,
+  type TrainedTask,
+  trainedTask,
+} from "../../../common/training/trained-manifest.ts";
 import type { PublishVersionRequest } from "../../../proto/gen/tributary/training/v1/trained_models.ts";
-import type { TrainedModel } from "../../domain/trained-records.ts";
+import type { ServingNodes, TrainedModel } from "../../domain/trained-records.ts";
 
 const LINEAGE_BYTES_MAX = 64 * 1024;
 const ORGANIZATIONS_MAX = 100;
@@ -31,6 +38,7 @@ export interface Publication {
   readonly blob: string;
   readonly format: string | undefined;
   readonly lineage: string;
+  readonly servers: ServingNodes | undefined;
   readonly visibility: TrainedModel["visibility"] | undefined;
   readonly allowedOrganizationIds: readonly string[];
   readonly percent: number | undefined;
@@ -41,7 +49,8 @@ export function readPublication(message: PublishVersionRequest): Publication {
   const { model: name, ...fields } = checked(request, { ...message, blob: message.blob.toLowerCase() }, "body");
   const task = checked(trainedTask, parsed(message.taskJson, "body.task"), "body.task");
   refuseUnknownClasses(task);
-  if (servedId({ ...task, blob: fields.blob }) === undefined) {
+  const servers = serversOf(message, task);
+  if (servedId({ ...task, blob: fields.blob, ...servedFrom(servers) }) === undefined) {
     refuse("body.task.labels", "is too long: names of classes and columns must fit into 6000 bytes together");
   }
   if (message.pricing && !UNITS.some((unit) => unit === (message.pricing?.unit ?? "token"))) {
@@ -53,11 +62,32 @@ export function readPublication(message: PublishVersionRequest): Publication {
     task,
     type: fields.type ?? TRAINED_TYPES[task.task],
     format: fields.format,
+    servers,
     lineage: lineageOf(message.lineageJson),
     visibility: fields.visibility,
     percent: fields.percent,
     description: fields.description,
   };
+}
+
+/** The part of a manifest that names the nodes of an own function. */
+export const servedFrom = (servers: ServingNodes | undefined) =>
+  servers ? { federation: { id: servers.federationId, participants: [...servers.participantIds] } } : {};
+
+/** An own function needs the nodes that have it, and a built-in task has none. */
+function serversOf(message: PublishVersionRequest, task: TrainedTask): ServingNodes | undefined {
+  const { servingFederationId: federationId, servingParticipantIds: participantIds } = message;
+  if (task.task !== FUNCTION_TASK) {
+    if (participantIds.length > 0) refuse("body.servedBy", "needs a model of own functions");
+    return undefined;
+  }
+  if (federationId === undefined || participantIds.length === 0)
+    refuse("body.task.task", "function is for a federation whose nodes have a serve function: publish the federation");
+  if (participantIds.length > SERVING_NODES_MAX) refuse("body.servedBy", `must have at most ${SERVING_NODES_MAX} participants`);
+  if (new Set(participantIds).size < participantIds.length) refuse("body.servedBy", "must not have the same participant twice");
+  for (const field of ["labels", "flagged", "columns"] as const)
+    if (task[field]) refuse(`body.${field}`, "is for built-in tasks; a serve function reads its input itself");
+  return { federationId, participantIds };
 }
 
 function nameProblem(given: unknown): string {

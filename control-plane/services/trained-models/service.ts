@@ -9,7 +9,7 @@ import {
 } from "../../../proto/gen/tributary/training/v1/trained_models.ts";
 import { manages } from "../../domain/permissions.ts";
 import { mainVersion, withShare } from "../../domain/traffic.ts";
-import type { TrainedModel } from "../../domain/trained-records.ts";
+import type { ServingNodes, TrainedModel } from "../../domain/trained-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import { changeTraffic, publishVersion } from "../../writes/trained-models.ts";
@@ -39,13 +39,14 @@ const publish =
     const publication = readPublication(request);
     const { organizationId, teamId } = await publishTarget(deps.store, actor, request);
     return write(deps, context, { actor: actor.person, codec: PublishVersionResponse, scopes: "catalog" }, async ({ tx, now, audit }) => {
-      const { name, task, blob, format, lineage } = publication;
+      const { name, task, blob, format, lineage, servers } = publication;
       const known = await tx.find("trainedModels", "byName", [organizationId, name]);
       if (known) await requireManager(tx, actor, known);
       if (isOfFile(deps, name)) throw taken(name);
       if (publication.visibility === "public") requirePlatformAdmin(actor);
       await requireOrganizations(tx, publication.allowedOrganizationIds);
-      const content = { task: JSON.stringify(task), blob, lineage, createdBy: actor.userId, ...defined({ format }) };
+      if (servers) await requireServers(tx, servers, organizationId);
+      const content = { task: JSON.stringify(task), blob, lineage, createdBy: actor.userId, ...defined({ format, servers }) };
       const version = { ...publication, organizationId, teamId, content, pricing: request.pricing };
       const published = await publishVersion(tx, deps, { known, version }, now);
       const { model } = published;
@@ -135,6 +136,18 @@ async function publishTarget(
   const team = await teamForNew(reader, actor, teamId ?? "");
   if (team.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such team.");
   return { organizationId, teamId: team.id };
+}
+
+/** Calls of the model go to these nodes, with the credentials that their federation has. */
+async function requireServers(reader: Reader, { federationId, participantIds }: ServingNodes, organizationId: string): Promise<void> {
+  const federation = await reader.get("federations", federationId);
+  if (federation?.organizationId !== organizationId) throw new AppError("NOT_FOUND", "There is no such federation.");
+  for (const [index, id] of participantIds.entries()) {
+    const participant = federation.participants.find((one) => one.id === id);
+    if (participant && participant.url !== "") continue;
+    const message = participant ? "has no address to be called at" : "is not a participant of the federation";
+    throw new AppError("VALIDATION_ERROR", `${id} ${message}.`, { details: [{ path: `body.servedBy.${index}`, message }] });
+  }
 }
 
 /** The named model or, without a name, the model that the federation was published as: the newest, if there are several. */

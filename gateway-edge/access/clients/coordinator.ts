@@ -63,11 +63,19 @@ export interface CoordinatorClient {
   ): Promise<Response>;
   /** Why a federation with these settings cannot start from a blob; undefined if it can. */
   initialProblem(asked: { sha256: string; settings: object }, options: CallOptions): Promise<string | undefined>;
+  /** Which of these participants, or of all, can serve the federation's model with their own function. */
+  servers(federationId: string, participants: readonly string[] | undefined, options: CallOptions): Promise<ServingParticipants>;
   /** The participants that lack a needed capability, by their index. */
   unable(
     asked: { participants: readonly { url: string; token: string; secret: string }[]; needs: readonly Capability[] },
     options: CallOptions,
   ): Promise<readonly { index: number; missing: readonly Capability[] }[]>;
+}
+
+/** Which participants can serve a federation's model. */
+export interface ServingParticipants {
+  readonly servers: readonly string[];
+  readonly cannot: readonly { readonly participant: string; readonly reason: string }[];
 }
 
 interface CoordinatorAddress {
@@ -88,7 +96,7 @@ export function holderAddress({ coordinatorUrl, tls }: CoordinatorAddress, holde
   return isTrustedAddress(holder, { hasTls: tls !== undefined }) ? holder : coordinatorUrl;
 }
 
-type FederationReads = Pick<CoordinatorClient, "verify" | "replay" | "hasBlob" | "parameters">;
+type FederationReads = Pick<CoordinatorClient, "verify" | "replay" | "hasBlob" | "parameters" | "servers">;
 
 /** Reads of one federation, from the coordinator that holds it. If it cannot be reached, COORDINATOR_URL is asked, which may have copies. */
 export function connectHolder(config: CoordinatorAddress, holder: string): FederationReads {
@@ -109,6 +117,7 @@ export function connectHolder(config: CoordinatorAddress, holder: string): Feder
     replay: (...asked) => either((client) => client.replay(...asked)),
     hasBlob: (...asked) => either((client) => client.hasBlob(...asked)),
     parameters: (...asked) => either((client) => client.parameters(...asked)),
+    servers: (...asked) => either((client) => client.servers(...asked)),
   };
 }
 
@@ -123,11 +132,7 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
   const send = fetchOf(config);
   const { coordinatorToken } = config;
   const authorization: Record<string, string> = coordinatorToken === undefined ? {} : { authorization: `Bearer ${coordinatorToken}` };
-  const ask = async (
-    path: string,
-    { deadlineMs, signal, metadata }: CallOptions,
-    { method, body, tenant = "" }: { method: string; body?: object; tenant?: string },
-  ) => {
+  const ask: Ask = async (path, { deadlineMs, signal, metadata }, { method, body, tenant = "" }) => {
     try {
       const answer = await send(coordinatorUrl + path, {
         method,
@@ -145,18 +150,8 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       throw unreachable(cause);
     }
   };
-  const federation = (id: string, what: string) => `/v1/federations/${encodeURIComponent(id)}/${what}`;
   return {
-    verify: async (federationId, options) => {
-      const answer = await ask(federation(federationId, "verify"), options, { method: "GET" });
-      if (answer.status !== 200) throw unexpected(answer);
-      return JSON.parse(answer.text) as Verification;
-    },
-    replay: async (federationId, body, options) => {
-      const answer = await ask(federation(federationId, "replays"), options, { method: "POST", body });
-      if (answer.status === 200) return JSON.parse(answer.text) as FederationReplay;
-      throw answer.status >= 400 && answer.status < 500 && answer.status !== 401 ? refused(answer.text) : unexpected(answer);
-    },
+    ...federationCalls(ask),
     hasBlob: async (sha256, { tenant = "", ...options }) => {
       const answer = await ask(`/v1/blobs/${encodeURIComponent(sha256)}`, options, { method: "HEAD", tenant });
       if (answer.status !== 200 && answer.status !== 404) throw unexpected(answer);
@@ -211,6 +206,34 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });
       if (answer.status !== 200) throw unexpected(answer);
       return (JSON.parse(answer.text) as { cannot: { index: number; missing: Capability[] }[] }).cannot;
+    },
+  };
+}
+
+type Ask = (
+  path: string,
+  options: CallOptions,
+  sent: { method: string; body?: object; tenant?: string },
+) => Promise<{ status: number; text: string }>;
+
+function federationCalls(ask: Ask): Pick<CoordinatorClient, "verify" | "replay" | "servers"> {
+  const federation = (id: string, what: string) => `/v1/federations/${encodeURIComponent(id)}/${what}`;
+  return {
+    verify: async (federationId, options) => {
+      const answer = await ask(federation(federationId, "verify"), options, { method: "GET" });
+      if (answer.status !== 200) throw unexpected(answer);
+      return JSON.parse(answer.text) as Verification;
+    },
+    replay: async (federationId, body, options) => {
+      const answer = await ask(federation(federationId, "replays"), options, { method: "POST", body });
+      if (answer.status === 200) return JSON.parse(answer.text) as FederationReplay;
+      throw answer.status >= 400 && answer.status < 500 && answer.status !== 401 ? refused(answer.text) : unexpected(answer);
+    },
+    servers: async (federationId, participants, options) => {
+      const body = participants === undefined ? {} : { participants };
+      const answer = await ask(federation(federationId, "servers"), options, { method: "POST", body });
+      if (answer.status !== 200) throw unexpected(answer);
+      return JSON.parse(answer.text) as ServingParticipants;
     },
   };
 }

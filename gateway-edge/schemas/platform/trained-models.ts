@@ -68,6 +68,8 @@ const trainedVersionRecord = z
     percent: z.int(),
     createdBy: z.bigint().nullable(),
     createdAt: timestamp,
+    /** The participants whose own function answers; empty: the operator's nodes serve a built-in task. */
+    servedBy: z.array(z.string()),
   })
   .meta({ id: "TrainedVersion" });
 

@@ -106,6 +106,11 @@ export const publishFederationBody = publishBody
     labels: publishBody.shape.task.shape.labels,
     flagged: publishBody.shape.task.shape.flagged,
     columns: publishBody.shape.task.shape.columns,
+    /**
+     * Participants whose own serve function answers the calls, by their id. Absent: the operator's nodes serve a built-in task; for another
+     * task, every participant that declares a serve function.
+     */
+    servedBy: z.array(z.string().min(1).max(100)).min(1).max(64).optional(),
   });
 
 export const rollbackFederationBody = z.object({ model: modelName.optional(), version: z.int32().min(1).optional() });

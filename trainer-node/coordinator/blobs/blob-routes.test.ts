@@ -27,7 +27,7 @@ beforeEach(async () => {
   const unused = () => Promise.reject(new Error("not in this test"));
   const app = createCoordinatorApp({
     ...{ blobs, folder: blobs, self: "co_1", work, clock, random, logger: silentLogger, token: undefined },
-    ...{ verify: unused, replay: unused, participants: { capabilities: unused } },
+    ...{ verify: unused, replay: unused, participants: { capabilities: unused }, functions: { serve: unused, servers: unused } },
     health: () => ({ status: "ok" }),
     state: () => (stopping.signal.aborted ? "stopping" : "ready"),
     stopping: stopping.signal,

@@ -175,7 +175,12 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
 
 /** The other fields of an octet body as a header; undefined if they do not fit. */
 export function trainHeader(task: ParticipantTask): string | undefined {
-  const header = Buffer.from(JSON.stringify(fieldsOf(task, "octets"))).toString("base64");
+  return configHeader(fieldsOf(task, "octets"));
+}
+
+/** Fields as the X-Train-Config header; undefined if they do not fit. */
+export function configHeader(fields: object): string | undefined {
+  const header = Buffer.from(JSON.stringify(fields)).toString("base64");
   return header.length <= HEADER_BYTES_MAX ? header : undefined;
 }
 
@@ -190,7 +195,7 @@ export function fieldsOf(task: ParticipantTask, dialect: Dialect): Record<string
 }
 
 /** Parameters as an octet body. */
-export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTask): Promise<CallBody> {
+export async function octetBody(blobs: BlobFolder, { parameters }: Pick<ParticipantTask, "parameters">): Promise<CallBody> {
   const type = "application/octet-stream";
   if (parameters === "") return { type, bytes: 0, sha256: hash("sha256", "", "hex"), content: new Uint8Array(0) };
   const found = await blobs.find(parameters);
@@ -199,7 +204,7 @@ export async function octetBody(blobs: BlobFolder, { parameters }: ParticipantTa
 }
 
 /** Fields and parameters as a JSON body. */
-export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: ParticipantTask): Promise<CallBody> {
+export async function jsonBody(blobs: BlobFolder, fields: object, { parameters }: Pick<ParticipantTask, "parameters">): Promise<CallBody> {
   if (parameters === "") return asJson({ ...fields, parameters: null });
   return jsonWithFiles(fields, { parameters: await requireBlob(blobs.find, parameters) });
 }

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
+import { FUNCTION_TASK } from "../../../../common/training/trained-manifest.ts";
 import type { Federation, Round } from "../../../../proto/gen/tributary/training/v1/training.ts";
 import { connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
@@ -8,8 +9,9 @@ import * as trained from "../../../schemas/platform/trained-models.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
 import { type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
 import { presentList, sent } from "../present.ts";
-import { modelNameOf } from "./present-training.ts";
+import { modelNameOf, taskOf } from "./present-training.ts";
 import { eachRound } from "./read-rounds.ts";
+import { servingNodes } from "./serving-nodes.ts";
 import { presentModel, presentVersion } from "./trained-models.ts";
 
 const shared = { tag: "Training", auth: "user", apiKey: true, params: idParams } as const;
@@ -29,18 +31,21 @@ const publish = (deps: EdgeDeps) =>
     status: 201,
     answer: trained.publishAnswer,
     handler: async ({ params, body }, call) => {
-      const { round: wanted, model, labels, flagged, columns, pricing, ...rest } = body;
+      const { round: wanted, model, labels, flagged, columns, pricing, servedBy, ...rest } = body;
       const federation = await federationOf(deps, params.id, call);
       const rounds = await committedRounds(deps, federation, call);
       const round = wanted === undefined ? rounds.at(-1) : rounds.find((entry) => entry.round === wanted);
       if (!round) throw notCommitted(wanted);
       if (!(await connectHolder(deps.config, federation.holder).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
+      const servers = await servingNodes(deps, { federation, servedBy }, call);
+      const task = servers.servingFederationId === undefined ? taskOf(federation) : FUNCTION_TASK;
       const request = {
         ...rest,
+        ...servers,
         model: model ?? modelNameOf(federation),
         teamId: federation.teamId,
         blob: round.resultBlob,
-        taskJson: toJson({ task: taskOf(federation), labels, flagged, columns }),
+        taskJson: toJson({ task, labels, flagged, columns }),
         lineageJson: toJson(lineageOf(federation, round, rounds)),
         pricing: pricing && { unit: pricing.unit, input: BigInt(pricing.input), output: BigInt(pricing.output) },
       };
@@ -98,10 +103,6 @@ function lineageOf({ id, headRound }: Federation, round: Round, rounds: readonly
   const participants = round.participants.filter(({ state }) => state === "accepted").length;
   const curve = rounds.flatMap((entry) => (entry.round <= round.round && entry.accuracy !== undefined ? [entry.accuracy] : []));
   return { federationId: id, round: round.round, of: headRound, recordHash, participants, accuracy, curve };
-}
-
-function taskOf({ settings }: Federation): string {
-  return (JSON.parse(settings) as { task: { name: string } }).task.name;
 }
 
 /** Without its parameters no node could serve the model. */

@@ -112,3 +112,8 @@ export function presentNode(node: Node): z.infer<typeof schemas.nodeRecord> {
     createdAt: node.teamId === "" ? null : sent(node.createdAt, "createdAt"),
   };
 }
+
+/** The name of the task that a federation trains. */
+export function taskOf({ settings }: Pick<Federation, "settings">): string {
+  return (JSON.parse(settings) as { task: { name: string } }).task.name;
+}

@@ -29,6 +29,7 @@ const publish = (deps: EdgeDeps) =>
       const { task, lineage, pricing, ...fields } = body;
       const request = {
         ...fields,
+        servingParticipantIds: [],
         taskJson: toJson(task),
         lineageJson: toJson(lineage),
         pricing: pricing && { unit: pricing.unit, input: BigInt(pricing.input), output: BigInt(pricing.output) },
@@ -126,5 +127,6 @@ export function presentVersion(version: TrainedVersion): schemas.TrainedVersionR
     percent: version.percent,
     createdBy: version.createdBy === 0n ? null : version.createdBy,
     createdAt: sent(version.createdAt, "createdAt"),
+    servedBy: version.servingParticipantIds,
   };
 }

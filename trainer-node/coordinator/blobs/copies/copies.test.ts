@@ -47,7 +47,13 @@ async function startCoordinator(copiesOf: (folder: string) => BlobCopies): Promi
   const unused = () => Promise.reject(new Error("not in this test"));
   const app = createCoordinatorApp({
     ...{ blobs, folder: own, self: folder, work: createJoinedWork({ clock }), clock, random, logger, token: undefined },
-    ...{ verify: unused, replay: unused, participants: { capabilities: unused }, health: () => ({ status: "ok" }) },
+    ...{
+      verify: unused,
+      replay: unused,
+      participants: { capabilities: unused },
+      functions: { serve: unused, servers: unused },
+      health: () => ({ status: "ok" }),
+    },
     ...{ state: () => "ready", stopping: new AbortController().signal },
   });
   const server = await startServer(app, { host: "127.0.0.1", port: 0 });

@@ -1,0 +1,42 @@
+import { json, type Request, Router } from "express";
+import { z } from "zod";
+import { SERVING_NODES_MAX } from "../../../common/training/trained-manifest.ts";
+import { parseWith } from "../../operations/schemas.ts";
+import type { FunctionCalls } from "./function-calls.ts";
+
+/** A trainer node reads at most 8 MiB of a call; in JSON a byte may need several. */
+const BODY_BYTES_MAX = "32mb";
+const PROBE_MS = 10_000;
+
+const ids = z.array(z.string().min(1).max(100)).min(1).max(SERVING_NODES_MAX);
+const serveRequest = z.strictObject({
+  participants: ids,
+  blob: z.string().regex(/^[0-9a-f]{64}$/),
+  input: z.string(),
+  config: z.record(z.string(), z.unknown()),
+});
+const serversRequest = z.strictObject({ participants: ids.optional() });
+
+/** Whether a path is that of calls of a published model, which trainer nodes make. */
+export const isServePath = (path: string): boolean => /^\/v1\/federations\/[^/]+\/serve$/.test(path);
+
+/**
+ * `POST /v1/federations/{id}/serve`: one call of a model that participants serve with their own function, for trainer nodes. `/servers`: which
+ * participants can serve, for edges.
+ */
+export function serveRoutes({ serve, servers }: FunctionCalls): Router {
+  const router = Router();
+  router.post("/v1/federations/:id/serve", json({ limit: BODY_BYTES_MAX }), async (request, response) => {
+    const left = new AbortController();
+    response.once("close", () => left.abort());
+    const call = parseWith(serveRequest, request.body, "body");
+    response.json({ output: await serve(idOf(request), call, left.signal) });
+  });
+  router.post("/v1/federations/:id/servers", json(), async (request, response) => {
+    const { participants } = parseWith(serversRequest, request.body, "body");
+    response.json(await servers(idOf(request), participants, AbortSignal.timeout(PROBE_MS)));
+  });
+  return router;
+}
+
+const idOf = (request: Request): string => String(request.params["id"]);
