@@ -15,6 +15,7 @@ import { registerInvitations } from "./invitations.ts";
 import { registerKeys } from "./keys.ts";
 import { registerMcp } from "./mcp.ts";
 import { registerOrganizations } from "./organizations.ts";
+import { registerPrompts } from "./prompt-templates.ts";
 import { registerTeams } from "./teams.ts";
 import { registerTrain } from "./train/train.ts";
 import { registerCredits } from "./usage/credits.ts";
@@ -36,6 +37,7 @@ const GROUPS = [
   registerUsage,
   registerWebhooks,
   registerMcp,
+  registerPrompts,
   registerTrain,
   registerAdmin,
   registerImport,

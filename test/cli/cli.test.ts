@@ -280,6 +280,18 @@ test("webhooks", async () => {
   expect((await gw(`webhooks remove ${made.webhook.id} --yes`)).exit).toBe(0);
 });
 
+test("prompt templates", async () => {
+  const made = await json('prompts create --name hi --template {"instructions":"Say.{{word}}"}');
+  expect(made).toMatchObject({ object: "prompt", version: "1" });
+  const added = await json(`prompts add-version ${made.id} --template {"instructions":"Cry.{{word}}"} --not-current`);
+  expect(added).toMatchObject({ version: "2", variables: ["word"] });
+  expect(await json(`prompts change ${made.id} --use 2`)).toMatchObject({ version: "2", latest_version: "2" });
+  expect((await json(`prompts versions ${made.id}`)).data).toHaveLength(2);
+  expect(await json(`prompts show-version ${made.id} 1`)).toMatchObject({ template: { instructions: "Say.{{word}}" } });
+  expect([await json(`prompts show ${made.id}`), (await json("prompts")).data]).toMatchObject([{ id: made.id }, [{ id: made.id }]]);
+  expect((await gw(`prompts remove ${made.id} --yes`)).exit).toBe(0);
+});
+
 test("MCP servers", async () => {
   const made = await json('mcp create --name weather --url https://127.0.0.1:9/mcp --headers {"x-key":"s3cret"} --price 0.002');
   expect(made.server).toMatchObject({ name: "weather", headerNames: ["x-key"], pricePerCall: 2_000_000 });

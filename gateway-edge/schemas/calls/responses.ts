@@ -36,6 +36,8 @@ export const responsesRequest = z.looseObject({
   stream: flag,
   stream_options: anyObject.nullish(),
   background: flag,
+  /** A prompt template; its fields are in the request by the time this is validated. */
+  prompt: anyObject.nullish(),
   metadata: z
     .looseObject({})
     .refine((given) => Object.keys(given).length <= METADATA_MAX, `must have at most ${METADATA_MAX} entries`)

@@ -4,6 +4,7 @@ import { gatewayErrorHandler, gatewayErrorStatus } from "../../calls/gateway-err
 import type { EdgeDeps } from "../../deps.ts";
 import type { OperationDescription } from "../../schemas/operation-description.ts";
 import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
+import type { PromptDeps } from "../../stored/prompts/apply-prompt.ts";
 import type { Worker } from "../../stored/records/worker.ts";
 import { anthropicErrorHandler, anthropicErrorStatus } from "../middleware/anthropic-error.ts";
 import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
@@ -50,6 +51,7 @@ import {
 } from "./models/model-operations.ts";
 import { getModelHandler, listModelsHandler, type ModelListDeps } from "./models/models.ts";
 import { CHAT_PATHS, COMPLETIONS_PATHS, describeOperations, EMBEDDINGS_PATHS, MODERATIONS_PATHS } from "./operations.ts";
+import { describePrompts, promptsOperations } from "./prompts/prompts.ts";
 import { describeRealtime, realtimeRoutes } from "./realtime/realtime-operations.ts";
 import { describeVectorStores, vectorStoresOperations } from "./vector-stores/vector-stores.ts";
 
@@ -64,6 +66,7 @@ export const inferenceOperations: readonly OperationDescription[] = [
   ...describeMcp(),
   ...describePassThrough(),
   ...describeVectorStores(),
+  ...describePrompts(),
 ];
 
 /** What the inference routes need beside EdgeDeps. */
@@ -77,7 +80,7 @@ export interface RouteParts {
 
 /** The most frequent routes, matched without express' router. */
 export function exactInferenceRoutes(deps: EdgeDeps, parts: RouteParts): ExactRoutes {
-  return exactRoutes(deps, { routes: hotRoutes(callDeps(deps, parts.inference)), gate: gateOf(parts) });
+  return exactRoutes(deps, { routes: hotRoutes(hotDeps(deps, parts.inference)), gate: gateOf(parts) });
 }
 
 /** Every inference path. */
@@ -87,7 +90,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const gate = gateOf(parts);
   const unlogged: Gate = { ...gate, onRefused: undefined };
   const router = Router({ caseSensitive: true });
-  router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
+  router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
@@ -105,7 +108,11 @@ function anthropicGate(gate: Gate, inference: Inference): Gate {
   return { ...gate, onError: anthropicErrorHandler, onRefused: noteRefusal(inference, anthropicErrorStatus) };
 }
 
-function hotRoutes(calls: CallDeps): GatedRoute[] {
+function hotDeps(deps: EdgeDeps, inference: Inference): CallDeps & PromptDeps {
+  return { ...callDeps(deps, inference), records: deps.records };
+}
+
+function hotRoutes(calls: CallDeps & PromptDeps): GatedRoute[] {
   return [
     { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
     { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
@@ -132,6 +139,7 @@ function fileRoutes({ config, records, clock, random }: EdgeDeps, { worker, infe
   return [
     ...filesOperations({ records, clock, random, fileBytesMax: config.fileBytesMax }),
     ...batchesOperations({ records, worker, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
+    ...promptsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
     ...vectorStoresOperations({ records, worker, clock, random, inference, bodyBytesMax: config.jsonBodyBytesMax }),
   ];
 }

@@ -8,8 +8,8 @@ import { isOwnSeal } from "./seal.ts";
 /** The body for a server that has this API: the request with the whole conversation, because nothing is stored there. */
 export function proxiedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
   const { input, previous_response_id: previous, include = [], metadata: _metadata, background: _background, ...rest } = asked;
-  const { store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
-  const isPlain = typeof input === "string" && previous === undefined;
+  const { prompt: _prompt, store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
+  const isPlain = typeof input === "string" && previous === undefined && items.length === 1;
   // Reasoning is not stored at the provider, so it must be returned encrypted for the next turn.
   const wanted = [...new Set([...include, ...(reasons ? [SEALED] : [])])];
   return defined({ ...sent, input: isPlain ? input : items.flatMap(sentItem), include: wanted.length > 0 ? wanted : undefined });
@@ -59,6 +59,7 @@ export function proxiedResponse({ suffix, model, request }: ResponseIdentity, re
     previous_response_id: request.previous_response_id ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
     metadata: request.metadata ?? {},
+    ...(request.prompt && { prompt: request.prompt }),
     output: asList(response["output"]).map((item) => names.item(item)),
   };
 }

@@ -9,7 +9,7 @@ import { plainMessages } from "../plain-messages.ts";
 import { chatMessages } from "./items.ts";
 
 /** Fields of this API that the gateway does not have. */
-const REFUSED = ["conversation", "prompt", "context_management"];
+const REFUSED = ["conversation", "context_management"];
 
 export function refuseUnsupported(request: ResponsesRequest): void {
   refuseChatOnlyFields(request, responsesRequest.shape);
@@ -26,15 +26,21 @@ export function inputItems(input: ResponsesRequest["input"]): readonly Fields[] 
 
 /** A request as a chat request over its conversation: the stored turns before it and its own input. */
 export function toChatRequest(request: ResponsesRequest, items: readonly Fields[]): ChatRequest {
-  const { instructions, max_output_tokens, stream, temperature, top_p, parallel_tool_calls, text, reasoning } = request;
+  const { instructions } = request;
   const before: ChatMessage[] = instructions === undefined ? [] : [{ role: "system", content: instructions }];
   const messages = [...before, ...chatMessages(items)];
   if (messages.length === before.length) throw new AppError("INVALID_REQUEST", "input: must not be empty.", { param: "input" });
+  // Safe: the messages are built here, in the form of the chat schema.
+  return { ...chatFields(request), messages } as unknown as ChatRequest;
+}
+
+/** The fields of a request beside its conversation, as chat has them. */
+export function chatFields(request: ResponsesRequest): Fields {
+  const { max_output_tokens, stream, temperature, top_p, parallel_tool_calls, text, reasoning } = request;
   const offer = toolsOf(request);
-  const fields = {
+  return defined({
     ...untranslated(request),
     model: request.model,
-    messages,
     max_tokens: max_output_tokens,
     stream,
     temperature,
@@ -45,9 +51,7 @@ export function toChatRequest(request: ResponsesRequest, items: readonly Fields[
     response_format: formatOf(asFields(text?.format)),
     verbosity: text?.verbosity ?? undefined,
     reasoning_effort: reasoning?.effort ?? undefined,
-  };
-  // Safe: the messages are built here, in the form of the chat schema.
-  return defined(fields) as unknown as ChatRequest;
+  });
 }
 
 /** The same with fields of Chat Completions alone. */
@@ -81,6 +85,7 @@ const TRANSLATED = new Set([
   "stream_options",
   "background",
   "metadata",
+  "prompt",
 ]);
 
 function untranslated(request: Fields): Fields {

@@ -89,6 +89,7 @@ export function responseFields({ request, createdSeconds, model, suffix }: Respo
     tools: asList(tools).map((tool) => ({ strict: null, description: null, ...asFields(tool) })),
     // The gateway never truncates a conversation, whatever the request says.
     truncation: "disabled",
+    ...(request.prompt && { prompt: request.prompt }),
     ...stateFields(state),
   };
 }

@@ -14,6 +14,7 @@ import { routingOf } from "../../../calls/inference/route-request.ts";
 import { parseResponsesRequest, type ResponsesRequest, responseObject, responsesRequest } from "../../../schemas/calls/responses.ts";
 import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
+import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
@@ -133,12 +134,13 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
   return {
     ...described,
     handler: async (request, response) => {
-      const { rawBody, body } = await readCall(deps, request);
-      const asked = parseResponsesRequest(body);
-      refuseUnsupported(asked);
+      const { rawBody, body: given } = await readCall(deps, request);
       const callId = String(response.locals["callId"]);
       const caller = callerOf(response);
-      const turn = await readTurn(deps, { asked, caller, callId });
+      const { body, messages } = hasPrompt(given) ? await promptedResponse(deps, caller, given) : { body: given, messages: [] };
+      const asked = parseResponsesRequest(body);
+      refuseUnsupported(asked);
+      const turn = await readTurn(deps, { asked, caller, callId, messages });
       await answerCall(deps, {
         request,
         response,
@@ -163,7 +165,7 @@ interface JobInput {
 }
 
 interface ConversationTurn {
-  /** The whole conversation. */
+  /** The whole conversation, after the messages of the prompt. */
   readonly items: readonly Fields[];
   /** The items that this request adds. */
   readonly input: readonly Fields[];
@@ -171,12 +173,12 @@ interface ConversationTurn {
 
 async function readTurn(
   deps: ResponsesDeps,
-  { asked, caller, callId }: { asked: ResponsesRequest; caller: Caller; callId: string },
+  { asked, caller, callId, messages }: { asked: ResponsesRequest; caller: Caller; callId: string; messages: readonly Fields[] },
 ): Promise<ConversationTurn> {
   const before = await conversationUpTo(deps, caller, asked.previous_response_id);
   const own = await resolveReferences(deps, caller, { items: inputItems(asked.input), before });
   const input = namedInput(own, suffixOf(callId));
-  return { items: [...before, ...input], input };
+  return { items: [...messages, ...before, ...input], input };
 }
 
 /** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
