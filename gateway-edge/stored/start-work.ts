@@ -4,10 +4,11 @@ import type { EdgeRuns } from "./assistants/edge-runs.ts";
 import { batchHandler } from "./batches/batch-work.ts";
 import type { WorkHandlers } from "./records/work.ts";
 import { createWorker, type Worker } from "./records/worker.ts";
+import { backgroundHandler } from "./responses/background.ts";
 import { indexHandler } from "./vector-stores/index-work.ts";
 
 /** How many records of a kind one edge works on at once; each batch makes several concurrent calls. */
-const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4 };
+const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4, response: 256 };
 
 /** What the worker shares with the routes. */
 export interface WorkParts {
@@ -21,6 +22,7 @@ function workHandlers(deps: EdgeDeps, inference: Inference, { runs }: WorkParts)
     run: runs.handler,
     batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }),
     vector_store_file: indexHandler({ ...deps, inference }),
+    response: backgroundHandler({ ...deps, inference }),
   };
 }
 

@@ -36,6 +36,9 @@ export const responsesRequest = z.looseObject({
   stream: flag,
   stream_options: anyObject.nullish(),
   background: flag,
+  conversation: z
+    .union([text.max(128), z.looseObject({ id: text.max(128) })], { error: () => "must be an id or an object with an id" })
+    .nullish(),
   /** A prompt template; its fields are in the request by the time this is validated. */
   prompt: anyObject.nullish(),
   metadata: z

@@ -33,6 +33,7 @@ import { messagesHandler } from "./calls/platform-messages.ts";
 import { rerankHandler } from "./calls/rerank.ts";
 import { describeResponses, responsesOperations } from "./calls/responses.ts";
 import { supportedParamsHandler, tokenCounterHandler, transformRequestHandler, type UtilityDeps } from "./calls/utilities.ts";
+import { conversationsOperations, describeConversations } from "./conversations/conversations.ts";
 import { type ExactRoutes, exactRoutes } from "./exact-routes.ts";
 import { type BatchesDeps, batchesOperations } from "./files/batches.ts";
 import { type FilesDeps, filesOperations } from "./files/files.ts";
@@ -67,6 +68,7 @@ export const inferenceOperations: readonly OperationDescription[] = [
   ...describePassThrough(),
   ...describeVectorStores(),
   ...describePrompts(),
+  ...describeConversations(),
 ];
 
 /** What the inference routes need beside EdgeDeps. */
@@ -93,7 +95,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
-  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference }), gate));
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference, worker: parts.worker }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
@@ -140,6 +142,7 @@ function fileRoutes({ config, records, clock, random }: EdgeDeps, { worker, infe
     ...filesOperations({ records, clock, random, fileBytesMax: config.fileBytesMax }),
     ...batchesOperations({ records, worker, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
     ...promptsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
+    ...conversationsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
     ...vectorStoresOperations({ records, worker, clock, random, inference, bodyBytesMax: config.jsonBodyBytesMax }),
   ];
 }

@@ -24,7 +24,8 @@ export interface RecordOf<Body> {
 /** The kinds of records. */
 export type RecordKind =
   | ("assistant" | "thread" | "message" | "run" | "run_step" | "response" | "file" | "batch" | "batch_part")
-  | ("vector_store" | "vector_store_file" | "vector_store_batch" | "prompt" | "prompt_version");
+  | ("vector_store" | "vector_store_file" | "vector_store_batch" | "prompt" | "prompt_version")
+  | ("conversation" | "conversation_item");
 
 /** The team, organization and API key that a record belongs to. */
 export interface Owner {

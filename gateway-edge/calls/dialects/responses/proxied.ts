@@ -2,13 +2,13 @@ import { defined } from "../../../../common/defined.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
-import { type ResponseIdentity, responseId, SEALED } from "./response.ts";
+import { conversationField, type ResponseIdentity, responseId, SEALED } from "./response.ts";
 import { isOwnSeal } from "./seal.ts";
 
 /** The body for a server that has this API: the request with the whole conversation, because nothing is stored there. */
 export function proxiedBody(asked: ResponsesRequest, items: readonly Fields[], { reasons }: { reasons: boolean }): Fields {
   const { input, previous_response_id: previous, include = [], metadata: _metadata, background: _background, ...rest } = asked;
-  const { prompt: _prompt, store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
+  const { prompt: _prompt, conversation: _conversation, store: _store, stream: _stream, max_output_tokens: _limit, ...sent } = rest;
   const isPlain = typeof input === "string" && previous === undefined && items.length === 1;
   // Reasoning is not stored at the provider, so it must be returned encrypted for the next turn.
   const wanted = [...new Set([...include, ...(reasons ? [SEALED] : [])])];
@@ -54,12 +54,13 @@ export function proxiedResponse({ suffix, model, request }: ResponseIdentity, re
     ...response,
     id: responseId(suffix),
     model,
-    background: false,
+    background: request.background ?? false,
     store: request.store ?? true,
     previous_response_id: request.previous_response_id ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
     metadata: request.metadata ?? {},
     ...(request.prompt && { prompt: request.prompt }),
+    ...conversationField(request),
     output: asList(response["output"]).map((item) => names.item(item)),
   };
 }

@@ -67,15 +67,15 @@ test.each([
   expect(() => read(fields)).toThrow(expect.objectContaining({ code: "INVALID_REQUEST", param }));
 });
 
-test.each([{ background: true }, { conversation: "conv_1" }, { prompt: { id: "p" } }])(
-  "what is not there is not pretended: %j",
-  (fields) => {
-    const request = parseResponsesRequest({ model: "m", input: "hi", ...fields });
-    expect(() => refuseUnsupported(request)).toThrow(
-      expect.objectContaining({ code: "UNSUPPORTED_PARAMETER", param: Object.keys(fields)[0] }),
-    );
-  },
-);
+test.each([
+  [{ context_management: [{}] }, "context_management"],
+  [{ background: true, stream: true }, "stream"],
+  [{ background: true, store: false }, "store"],
+  [{ conversation: "conv_1", previous_response_id: "resp_1" }, "previous_response_id"],
+])("what is not there is not pretended: %j", (fields, param) => {
+  const request = parseResponsesRequest({ model: "m", input: "hi", ...fields });
+  expect(() => refuseUnsupported(request)).toThrow(expect.objectContaining({ param }));
+});
 
 const sealed = { type: "thinking", thinking: "hm", signature: "s" };
 const CONVERSATION = [

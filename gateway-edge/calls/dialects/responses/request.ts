@@ -9,13 +9,24 @@ import { plainMessages } from "../plain-messages.ts";
 import { chatMessages } from "./items.ts";
 
 /** Fields of this API that the gateway does not have. */
-const REFUSED = ["conversation", "context_management"];
+const REFUSED = ["context_management"];
 
 export function refuseUnsupported(request: ResponsesRequest): void {
   refuseChatOnlyFields(request, responsesRequest.shape);
-  const refused = request.background === true ? "background" : REFUSED.find((name) => request[name] !== undefined);
+  const refused = REFUSED.find((name) => request[name] !== undefined);
   if (refused)
     throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not supported by this gateway.`, { param: refused });
+  const { background, stream, store, conversation, previous_response_id: previous } = request;
+  if (conversation !== undefined && previous !== undefined) {
+    throw invalid("previous_response_id", "cannot be given together with conversation.");
+  }
+  if (background !== true) return;
+  if (stream === true) throw invalid("stream", "a background response cannot be streamed by this gateway; poll it by its id.");
+  if (store === false) throw invalid("store", "a background response is read by its id, so it must be stored.");
+}
+
+function invalid(param: string, message: string): AppError {
+  return new AppError("INVALID_REQUEST", `${param}: ${message}`, { param });
 }
 
 /** Input as items; a text is a user message. */
@@ -86,6 +97,7 @@ const TRANSLATED = new Set([
   "background",
   "metadata",
   "prompt",
+  "conversation",
 ]);
 
 function untranslated(request: Fields): Fields {

@@ -28,6 +28,7 @@ export function suffixOf(callId: string): string {
 /** The state of a response. */
 export type ResponseState =
   | { readonly status: "in_progress" }
+  | { readonly status: "queued" }
   | { readonly status: "failed"; readonly error: AppError; readonly output: readonly Fields[] }
   | {
       readonly status: "ended";
@@ -81,7 +82,7 @@ export function responseFields({ request, createdSeconds, model, suffix }: Respo
     id: responseId(suffix),
     object: "response",
     created_at: createdSeconds,
-    background: false,
+    background: request.background ?? false,
     model,
     ...Object.fromEntries(Object.entries(ECHOED).map(([name, fallback]) => [name, request[name] ?? fallback])),
     reasoning: { effort: null, summary: null, ...reasoning },
@@ -90,13 +91,19 @@ export function responseFields({ request, createdSeconds, model, suffix }: Respo
     // The gateway never truncates a conversation, whatever the request says.
     truncation: "disabled",
     ...(request.prompt && { prompt: request.prompt }),
+    ...conversationField(request),
     ...stateFields(state),
   };
 }
 
+export function conversationField({ conversation }: ResponsesRequest): Fields {
+  if (conversation === undefined) return {};
+  return { conversation: { id: typeof conversation === "string" ? conversation : conversation.id } };
+}
+
 function stateFields(state: ResponseState): Fields {
   const open = { completed_at: null, error: null, incomplete_details: null, usage: null };
-  if (state.status === "in_progress") return { ...open, status: state.status, output: [] };
+  if (state.status === "in_progress" || state.status === "queued") return { ...open, status: state.status, output: [] };
   if (state.status === "failed") return { ...open, status: state.status, error: errorOf(state.error), output: state.output };
   const { output, usage, finishReason, cause, nowMs } = state;
   const reason = INCOMPLETE[finishReason];

@@ -50,7 +50,7 @@ export interface CallExchange<Answer> {
   readonly format: ResponseFormat<Answer>;
 }
 
-const JSON_TYPE = "application/json; charset=utf-8";
+export const JSON_TYPE = "application/json; charset=utf-8";
 const SILENCE_MS_MAX = 15_000;
 const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
@@ -172,12 +172,12 @@ async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, 
   writer.end((await stream?.failed?.(error)) ?? errorFrame(errors.body(error)) + DONE_FRAME);
 }
 
-function replay(response: Response, answer: StoredAnswer): void {
+export function replay(response: Response, answer: StoredAnswer): void {
   const headers = { ...answer.headers, "idempotent-replayed": "true" };
   send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
 }
 
-function send(
+export function send(
   response: Response,
   answer: { status?: number; headers: Readonly<Record<string, string>>; contentType: string; body: string | Buffer },
 ): void {

@@ -1,23 +1,17 @@
 import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { type FrameOptions, ResponseFrames } from "../../../calls/dialects/responses/frames.ts";
-import { ItemNames, proxiedResponse } from "../../../calls/dialects/responses/proxied.ts";
 import { isProxied, ProxiedFrames } from "../../../calls/dialects/responses/proxied-frames.ts";
-import {
-  type ResponseIdentity,
-  responseUsage,
-  shownResponse,
-  suffixOf,
-  wholeResponse,
-} from "../../../calls/dialects/responses/response.ts";
+import { type ResponseIdentity, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
 import type { FormatContext, ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
-import type { Bill } from "../../../calls/inference/bill.ts";
 import type { ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
+import { conversationIdOf } from "../../../stored/responses/conversations.ts";
+import { keepResponse, type StoredResponsesDeps } from "../../../stored/responses/stored-responses.ts";
+import { responseOf } from "../../../stored/responses/whole-response.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import type { CallDeps } from "./answer-call.ts";
-import { type StoredResponsesDeps, storeResponse } from "./stored-responses.ts";
 
 interface AnsweredRequest {
   readonly asked: ResponsesRequest;
@@ -32,19 +26,12 @@ export function responsesFormat(
 ): ResponseFormat<ProxiedAnswer> {
   const include = asked.include ?? [];
   const isStored = asked.store !== false;
-  const store = async (response: Fields) =>
-    isStored ? await storeResponse(deps, ownerOf(caller), { response, input, nowMs: deps.clock.now() }) : response;
+  const conversationId = conversationIdOf(asked);
+  const store = (response: Fields) => keepResponse(deps, ownerOf(caller), { response, input, isStored, conversationId });
   return {
-    whole: async (answer, context) => toJson(shownResponse(await store(answered(answer, identityOf(context, asked), context)), include)),
+    whole: async (answer, context) => toJson(shownResponse(await store(responseOf(answer, identityOf(context, asked), context)), include)),
     stream: (context) => streamFormat(identityOf(context, asked), { include, keep: store, now: () => deps.clock.now() }),
   };
-}
-
-function answered(answer: ProxiedAnswer, identity: ResponseIdentity, context: { bill: Bill; nowMs: number }): Fields {
-  if (!("proxied" in answer)) return wholeResponse(identity, answer, context);
-  const { proxied: response } = answer;
-  const usage = response["usage"] ?? responseUsage(context.bill.usage);
-  return proxiedResponse(identity, { ...response, usage }, new ItemNames(identity.suffix));
 }
 
 /** The first part shows whether the events are the provider's own. */

@@ -1,32 +1,23 @@
 import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
-import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
-import type { Inference } from "../../../calls/create.ts";
-import { proxiedBody } from "../../../calls/dialects/responses/proxied.ts";
-import { inputItems, refuseUnsupported, toChatRequest, toPlainChat } from "../../../calls/dialects/responses/request.ts";
+import { refuseUnsupported } from "../../../calls/dialects/responses/request.ts";
 import { shownItem, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
-import type { Job } from "../../../calls/inference/job.ts";
-import { tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
-import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
-import { responsesJob, responsesSpeaker } from "../../../calls/inference/jobs/responses.ts";
-import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
-import { parseResponsesRequest, type ResponsesRequest, responseObject, responsesRequest } from "../../../schemas/calls/responses.ts";
+import { parseResponsesRequest, responseObject, responsesRequest } from "../../../schemas/calls/responses.ts";
 import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
-import { ownerOf } from "../../../stored/records/own-record.ts";
-import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts";
+import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
+import { cancelResponse } from "../../../stored/responses/background.ts";
+import { readTurn, responseJob } from "../../../stored/responses/response-turn.ts";
+import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import { answerCall, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import { queueResponse } from "./background-response.ts";
+import type { ResponsesDeps } from "./responses-deps.ts";
 import { responsesFormat } from "./responses-format.ts";
-import { conversationUpTo, namedInput, requireResponse, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
-
-/** The dependencies of the Responses API's operations. */
-export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
-  readonly inference: Pick<Inference, "routing" | "providers">;
-}
 
 const TAG = "responses";
 const ONE = twice("responses/:response_id");
@@ -66,15 +57,21 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "post",
       paths: ONE.map((path) => `${path}/cancel`),
-      summary: "Cancel a background response; always refused, because background responses are not supported",
+      summary: "Cancel a background response",
       tag: TAG,
       answer: responseObject,
       bodyBytesMax,
       handle: async ({ caller, param }) => {
-        await requireResponse(deps, caller, param("response_id"));
-        throw new AppError("INVALID_REQUEST", "Only a response that was created with background=true can be canceled.", {
-          param: "response_id",
-        });
+        const id = param("response_id");
+        const record = await requireRecord<StoredResponse>(deps, caller, { kind: "response", id });
+        if (record.body.response["background"] !== true) {
+          throw new AppError("INVALID_REQUEST", "Only a response that was created with background=true can be canceled.", {
+            param: "response_id",
+          });
+        }
+        const canceled = await cancelResponse(deps, caller, record);
+        deps.worker.refresh(id);
+        return shownResponse(canceled, []);
       },
     }),
     jsonOperation({
@@ -140,14 +137,17 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       const { body, messages } = hasPrompt(given) ? await promptedResponse(deps, caller, given) : { body: given, messages: [] };
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
-      const turn = await readTurn(deps, { asked, caller, callId, messages });
+      const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
+      const job = responseJob(deps.inference, { asked, caller, items: turn.items });
+      if (asked.background === true)
+        return await queueResponse(deps, { request, response, callId, caller, asked, messages, rawBody, turn });
       await answerCall(deps, {
         request,
         response,
         callId,
         endpoint: "/v1/responses",
         caller,
-        job: jobOf(deps, { asked, caller, items: turn.items }),
+        job,
         routing: routingOf(asked),
         rawBody,
         pathModel: undefined,
@@ -156,56 +156,4 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       });
     },
   };
-}
-
-interface JobInput {
-  readonly asked: ResponsesRequest;
-  readonly caller: Caller;
-  readonly items: readonly Fields[];
-}
-
-interface ConversationTurn {
-  /** The whole conversation, after the messages of the prompt. */
-  readonly items: readonly Fields[];
-  /** The items that this request adds. */
-  readonly input: readonly Fields[];
-}
-
-async function readTurn(
-  deps: ResponsesDeps,
-  { asked, caller, callId, messages }: { asked: ResponsesRequest; caller: Caller; callId: string; messages: readonly Fields[] },
-): Promise<ConversationTurn> {
-  const before = await conversationUpTo(deps, caller, asked.previous_response_id);
-  const own = await resolveReferences(deps, caller, { items: inputItems(asked.input), before });
-  const input = namedInput(own, suffixOf(callId));
-  return { items: [...messages, ...before, ...input], input };
-}
-
-/** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
-function jobOf({ inference: { routing, providers } }: ResponsesDeps, { asked, caller, items }: JobInput): Job<ProxiedAnswer> {
-  const asChat = () => chatJobOf(asked, items);
-  const isSpoken = isSpokenByAny(responsesSpeaker, providers, routing.candidates(asked.model, caller));
-  // The cast is safe: a chat job only gets answers that it parsed itself.
-  if (!isSpoken) return asChat() as unknown as Job<ProxiedAnswer>;
-  return responsesJob({
-    model: asked.model,
-    stream: asked.stream === true,
-    maxOutputTokens: asked.max_output_tokens,
-    endUser: asked.user,
-    tags: tagsOf(asked),
-    request: asked,
-    bodyFor: (given) => proxiedBody(asked, items, given),
-    asChat,
-  });
-}
-
-function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {
-  return translatedChatJob({
-    withBlocks: toChatRequest(asked, items),
-    plain: toPlainChat,
-    // Many clients send these default values.
-    optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
-    tags: tagsOf(asked),
-    maxOutputParam: "max_output_tokens",
-  });
 }

@@ -1,0 +1,58 @@
+import type { Request, Response } from "express";
+import { AppError } from "../../../../common/errors.ts";
+import { toJson } from "../../../../common/json.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { responseFields, suffixOf } from "../../../calls/dialects/responses/response.ts";
+import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
+import { requireModel } from "../../../stored/assistants/checks.ts";
+import { ownerOf } from "../../../stored/records/own-record.ts";
+import type { ResponseTurn } from "../../../stored/responses/response-turn.ts";
+import { RETENTION_MS, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import { idempotencyKey } from "../../middleware/idempotency.ts";
+import { JSON_TYPE, replay, send } from "./answer-call.ts";
+import { beginIdempotentCall } from "./idempotent-call.ts";
+import type { ResponsesDeps } from "./responses-deps.ts";
+
+export interface QueuedResponse {
+  readonly request: Request;
+  readonly response: Response;
+  readonly callId: string;
+  readonly caller: Caller;
+  readonly asked: ResponsesRequest;
+  /** The messages of the prompt. */
+  readonly messages: readonly Fields[];
+  readonly rawBody: Buffer;
+  readonly turn: ResponseTurn;
+}
+
+/** Stores a response as queued, answers with it, and starts its call on this edge. */
+export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse): Promise<void> {
+  const { request, response, callId, caller, asked, rawBody } = queued;
+  requireModel(caller, asked.model, deps.inference.routing);
+  const input = { key: idempotencyKey(request), keyId: caller.keyId, callId, body: rawBody, pathModel: undefined };
+  const idempotent = await beginIdempotentCall(deps, input);
+  if (idempotent.answer) return replay(response, idempotent.answer);
+  try {
+    const body = toJson(await stored(deps, queued));
+    idempotent.record(body);
+    const headers = { "x-gw-call-id": callId };
+    await idempotent.store(headers, JSON_TYPE);
+    send(response, { headers, contentType: JSON_TYPE, body });
+  } finally {
+    await idempotent.close();
+  }
+}
+
+async function stored(deps: ResponsesDeps, { callId, caller, asked, messages, turn }: QueuedResponse): Promise<Fields> {
+  const nowMs = deps.clock.now();
+  const identity = { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model: asked.model, request: asked };
+  const shown = responseFields(identity, { status: "queued" });
+  const { input: _input, ...rest } = asked;
+  const body: StoredResponse = { response: shown, input: turn.input, work: { asked: rest, messages } };
+  const record = { kind: "response", id: String(shown["id"]), body, createdAtMs: nowMs, expiresAtMs: nowMs + RETENTION_MS } as const;
+  const [created] = await deps.records.commit(ownerOf(caller), [{ type: "create", ...record, ...deps.worker.newLease() }]);
+  if (!created) throw new AppError("SERVER_ERROR", "A background response was not stored.");
+  deps.worker.startNow({ record: created, caller });
+  return shown;
+}

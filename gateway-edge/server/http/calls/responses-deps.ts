@@ -1,0 +1,10 @@
+import type { Inference } from "../../../calls/create.ts";
+import type { Worker } from "../../../stored/records/worker.ts";
+import type { StoredResponsesDeps } from "../../../stored/responses/stored-responses.ts";
+import type { CallDeps } from "./answer-call.ts";
+
+/** The dependencies of the Responses API's operations. */
+export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
+  readonly inference: Pick<Inference, "routing" | "providers">;
+  readonly worker: Pick<Worker, "newLease" | "startNow" | "refresh">;
+}

@@ -1,0 +1,167 @@
+import { type Clock, pause } from "../../../common/clock.ts";
+import { AppError, asAppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../calls/create.ts";
+import { type ResponseIdentity, responseFields } from "../../calls/dialects/responses/response.ts";
+import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
+import { routingOf } from "../../calls/inference/route-request.ts";
+import type { Fields } from "../../upstream/providers/provider.ts";
+import { ownerOf } from "../records/own-record.ts";
+import type { RecordOf, RecordStore } from "../records/records.ts";
+import type { WorkHandler, WorkLease } from "../records/work.ts";
+import { writeAgainstChange } from "../records/write-against-change.ts";
+import { conversationIdOf } from "./conversations.ts";
+import { itemsBefore, responseJob } from "./response-turn.ts";
+import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
+import { responseOf } from "./whole-response.ts";
+
+export interface BackgroundDeps extends StoredResponsesDeps {
+  readonly inference: Pick<Inference, "run" | "routing" | "providers">;
+  readonly random: Random;
+}
+
+/** Codes of a control plane that is unavailable or overloaded: the call or the write is made again. */
+const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
+const PAUSE_MS = 500;
+
+/** Makes the calls of background responses. A response whose edge died is made again by another, and billed once. */
+export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
+  return async ({ record, caller }, work) => {
+    const held = record as RecordOf<StoredResponse>;
+    const stop = stopSignal(work);
+    const started = await startedResponse(deps, held, work);
+    if (!started || stop.aborted) return await endWork(deps, held, { work, response: undefined });
+    const response = await answered(deps, { record: held, work: started, caller, stop });
+    work.signal.throwIfAborted();
+    await endWork(deps, held, { work, response });
+  };
+}
+
+/** Aborts when the claim is lost, the edge stops, or the response was canceled. */
+function stopSignal(work: WorkLease): AbortSignal {
+  const stop = new AbortController();
+  const canceled = new AppError("UPSTREAM_UNAVAILABLE", "The response was canceled.");
+  work.onChange((changed) => isCanceled(changed as RecordOf<StoredResponse>) && stop.abort(canceled));
+  return AbortSignal.any([stop.signal, work.signal]);
+}
+
+/** Shows the response as in progress; undefined if it was canceled before. */
+async function startedResponse(deps: BackgroundDeps, record: RecordOf<StoredResponse>, work: WorkLease): Promise<ResponseWork | undefined> {
+  const { result } = await writeAgainstChange(deps, ownerOf(record), async () => {
+    const latest = await deps.records.get<StoredResponse>(record.teamId, "response", record.id);
+    if (!latest || isCanceled(latest) || !latest.body.work) return { writes: [], result: undefined };
+    const body = { ...latest.body, response: { ...latest.body.response, status: "in_progress" } };
+    const put = { type: "put", kind: "response", id: record.id, body, expectedRevision: latest.revision } as const;
+    return { writes: [{ ...put, claim: work.claim, keepWork: true }], result: latest.body.work };
+  });
+  return result;
+}
+
+interface Answering {
+  readonly record: RecordOf<StoredResponse>;
+  readonly work: ResponseWork;
+  readonly caller: Caller | undefined;
+  readonly stop: AbortSignal;
+}
+
+/** The response in its final state, also if it failed. */
+async function answered(deps: BackgroundDeps, { record, work, caller, stop }: Answering): Promise<Fields> {
+  const { response } = record.body;
+  const model = work.asked.model;
+  const suffix = record.id.replace(/^resp_/, "");
+  const identity: ResponseIdentity = { suffix, createdSeconds: Number(response["created_at"]), model, request: work.asked };
+  try {
+    if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the response no longer exists.");
+    return await calledModel(deps, { record, work, caller, stop }, identity);
+  } catch (thrown) {
+    const error = asAppError(thrown);
+    if (error.code === "SERVER_ERROR" && !stop.aborted) deps.logger.error({ id: record.id, internal: error.internal }, error.message);
+    return responseFields(identity, { status: "failed", error, output: [] });
+  }
+}
+
+async function calledModel(
+  deps: BackgroundDeps,
+  { record, work: { asked, messages }, caller, stop }: Answering & { caller: Caller },
+  identity: ResponseIdentity,
+): Promise<Fields> {
+  const { input } = record.body;
+  const before = await itemsBefore(deps, { asked, caller, added: input.length });
+  const job = responseJob(deps.inference, { asked, caller, items: [...messages, ...before, ...input] });
+  for (;;) {
+    const callId = newId("call", deps);
+    const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };
+    try {
+      const result = await deps.inference.run({ ...call, errorStatus: gatewayErrorStatus });
+      if (result.type !== "answer") throw new Error("a background response is answered whole");
+      const context = { bill: result.bill, nowMs: deps.clock.now() };
+      return responseOf(result.answer, { ...identity, model: result.head.model }, context);
+    } catch (thrown) {
+      if (stop.aborted || !PASSING.has(asAppError(thrown).code)) throw thrown;
+      await pause(deps.clock, PAUSE_MS, stop);
+    }
+  }
+}
+
+/** Ends the work. A response that was canceled meanwhile stays canceled; one that was deleted is not written. */
+async function endWork(
+  deps: BackgroundDeps,
+  record: RecordOf<StoredResponse>,
+  { work, response }: { work: WorkLease; response: Fields | undefined },
+): Promise<void> {
+  let ended = response;
+  while (!work.signal.aborted) {
+    try {
+      return await writeEnd(deps, record, { work, response: ended });
+    } catch (thrown) {
+      const { code } = asAppError(thrown);
+      if (code === "RECORD_CHANGED" || PASSING.has(code)) await pause(deps.clock, PAUSE_MS, work.signal);
+      else if (ended === undefined || ended["status"] === "failed") throw thrown;
+      else ended = unstorable(ended, thrown, deps);
+    }
+  }
+}
+
+async function writeEnd(
+  { records, clock }: { records: RecordStore; clock: Clock },
+  { id, teamId, organizationId, keyId }: RecordOf<StoredResponse>,
+  { work, response }: { work: WorkLease; response: Fields | undefined },
+): Promise<void> {
+  const latest = await records.get<StoredResponse>(teamId, "response", id);
+  if (!latest || latest.claim !== work.claim) return;
+  const { input, work: asked } = latest.body;
+  const canceled = isCanceled(latest) || !response;
+  const body: StoredResponse = { input, response: canceled ? latest.body.response : response };
+  const owner = { teamId, organizationId, keyId };
+  const conversationId = asked && conversationIdOf(asked.asked);
+  const added = canceled ? [] : await turnWrites({ records, clock }, owner, { ...body, conversationId });
+  const put = { type: "put", kind: "response", id, body, expectedRevision: latest.revision, claim: work.claim } as const;
+  await records.commit(owner, [{ ...put, expiresAtMs: latest.createdAtMs + RETENTION_MS }, ...added]);
+}
+
+/** A response that the store refuses, such as one that is too large, ends as failed. */
+function unstorable(response: Fields, thrown: unknown, { logger }: BackgroundDeps): Fields {
+  logger.warn({ id: response["id"], error: String(thrown) }, "a background response could not be stored");
+  const error = { code: "server_error", message: "The response could not be stored." };
+  return { ...response, status: "failed", completed_at: null, output: [], error };
+}
+
+/** Cancels a background response: returns it as it is afterwards. One that has ended stays as it is. */
+export async function cancelResponse(deps: StoredResponsesDeps, caller: Caller, record: RecordOf<StoredResponse>): Promise<Fields> {
+  const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
+    const latest = await deps.records.get<StoredResponse>(caller.teamId, "response", record.id);
+    const body = latest?.body ?? record.body;
+    if (!latest || !body.work || isCanceled(latest)) return { writes: [], result: body.response };
+    const response = { ...body.response, status: "cancelled" };
+    // The holder of the claim reads this with its next renewal, and ends the work.
+    const put = { type: "put", kind: "response", id: record.id, body: { ...body, response }, keepWork: true } as const;
+    return { writes: [{ ...put, expectedRevision: latest.revision }], result: response };
+  });
+  return result;
+}
+
+function isCanceled({ body }: RecordOf<StoredResponse>): boolean {
+  return body.response["status"] === "cancelled";
+}

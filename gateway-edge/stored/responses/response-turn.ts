@@ -1,0 +1,87 @@
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Inference } from "../../calls/create.ts";
+import { proxiedBody } from "../../calls/dialects/responses/proxied.ts";
+import { inputItems, toChatRequest, toPlainChat } from "../../calls/dialects/responses/request.ts";
+import type { Job } from "../../calls/inference/job.ts";
+import { tagsOf } from "../../calls/inference/jobs/gateway-fields.ts";
+import { isSpokenByAny, type ProxiedAnswer } from "../../calls/inference/jobs/proxied.ts";
+import { responsesJob, responsesSpeaker } from "../../calls/inference/jobs/responses.ts";
+import { translatedChatJob } from "../../calls/inference/jobs/translated-chat.ts";
+import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
+import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
+import { conversationIdOf, itemsOf, requireConversation, requireRoom } from "./conversations.ts";
+import { namedInput } from "./input-items.ts";
+import { conversationUpTo, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
+
+export interface AskedTurn {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  /** Part of the ids of the turn's items. */
+  readonly suffix: string;
+  /** The messages of the prompt. */
+  readonly messages: readonly Fields[];
+}
+
+export interface ResponseTurn {
+  /** The whole conversation, after the messages of the prompt. */
+  readonly items: readonly Fields[];
+  /** The items that this request adds. */
+  readonly input: readonly Fields[];
+}
+
+export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffix, messages }: AskedTurn): Promise<ResponseTurn> {
+  const given = inputItems(asked.input);
+  const before = await itemsBefore(deps, { asked, caller, added: given.length });
+  const own = await resolveReferences(deps, caller, { items: given, before });
+  const input = namedInput(own, suffix);
+  return { items: [...messages, ...before, ...input], input };
+}
+
+/** The stored items that a request continues from. */
+export async function itemsBefore(
+  deps: StoredResponsesDeps,
+  { asked, caller, added }: { asked: ResponsesRequest; caller: Caller; added: number },
+): Promise<readonly Fields[]> {
+  const conversationId = conversationIdOf(asked);
+  if (conversationId === undefined) return await conversationUpTo(deps, caller, asked.previous_response_id);
+  requireRoom(await requireConversation(deps, caller, conversationId), added);
+  return await itemsOf(deps, caller.teamId, conversationId);
+}
+
+export interface JobInput {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  readonly items: readonly Fields[];
+}
+
+/** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
+export function responseJob(
+  { routing, providers }: Pick<Inference, "routing" | "providers">,
+  { asked, caller, items }: JobInput,
+): Job<ProxiedAnswer> {
+  const asChat = () => chatJobOf(asked, items);
+  const isSpoken = isSpokenByAny(responsesSpeaker, providers, routing.candidates(asked.model, caller));
+  // The cast is safe: a chat job only gets answers that it parsed itself.
+  if (!isSpoken) return asChat() as unknown as Job<ProxiedAnswer>;
+  return responsesJob({
+    model: asked.model,
+    stream: asked.stream === true,
+    maxOutputTokens: asked.max_output_tokens,
+    endUser: asked.user,
+    tags: tagsOf(asked),
+    request: asked,
+    bodyFor: (given) => proxiedBody(asked, items, given),
+    asChat,
+  });
+}
+
+function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {
+  return translatedChatJob({
+    withBlocks: toChatRequest(asked, items),
+    plain: toPlainChat,
+    // Many clients send these default values.
+    optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
+    tags: tagsOf(asked),
+    maxOutputParam: "max_output_tokens",
+  });
+}
