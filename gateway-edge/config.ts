@@ -18,6 +18,7 @@ import { controlClientSettings, readClientTls } from "../common/peers/control-cl
 import { secretSetting } from "../common/secret-files.ts";
 import { traceSettings } from "../common/tracing/trace-settings.ts";
 import { accessLogSetting } from "./server/middleware/access-log.ts";
+import { readProxies } from "./upstream/transports/proxies.ts";
 import { TRANSPORTS } from "./upstream/transports/transport.ts";
 
 /** The settings of an edge; docs/settings.md is printed from them. */
@@ -73,7 +74,7 @@ export const edgeSettings = {
   UPSTREAM_TRANSPORT: z
     .enum(TRANSPORTS)
     .default("http1")
-    .describe("How providers are called: `http1` is connections of our own, `undici` honors `HTTPS_PROXY` and `NO_PROXY`."),
+    .describe("How providers are called: `http1` is connections of our own, `undici` is those of the library undici."),
   ...drainSettings,
   STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(
     "How long a client may read nothing of a stream before its connection is closed. The call is billed for what left the gateway.",
@@ -107,8 +108,7 @@ export function readEdgeConfig(environment: Environment) {
     allowPrivateNodes: isOpen(settings.allowPrivateNodes, exposed),
     allowPrivateMcp: isOpen(settings.allowPrivateMcp, exposed),
     allowPrivateUpstreams: isOpen(settings.allowPrivateUpstreams, exposed),
-    /** The variable of the environment that names a proxy; only the undici transport uses it. */
-    proxyVariable: ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].find((name) => environment[name]),
+    proxyOf: readProxies(environment),
     reusePort: settings.edgeReusePort || settings.edges > 1,
     /** One folder per edge: two edges on one folder would recover each other's running calls as dead. */
     journalFolder: resolve(settings.dataDir, "journal", `edge-${settings.edgeIndex}`),

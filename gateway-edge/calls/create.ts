@@ -101,7 +101,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const runDeps = { routing, credit, providers, send, clock, logger, tracing, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config, contents });
   const passThrough = createPassThrough({ ...runDeps, guardrails: layers.guardrails, ...limitsIn(config) });
-  const realtime = createRealtime({ ...deps, ...runDeps, guard, guardrails: layers.guardrails, limits: sessionLimits(config) });
+  const realtime = createRealtime({ ...deps, ...runDeps, guard, guardrails: layers.guardrails, ...sessionsIn(config) });
   const mcp = createMcp({ ...deps, credit, refusals, guardrails: layers.guardrails });
   const catalog = createCatalog({
     access: control.access,
@@ -183,8 +183,8 @@ function limitsIn({ jsonBodyBytesMax, streamStallMs }: EdgeDeps["config"]) {
   return { bodyBytesMax: jsonBodyBytesMax, stallMs: streamStallMs };
 }
 
-function sessionLimits({ realtimeIdleMs, realtimeSessionMs }: EdgeDeps["config"]) {
-  return { idleMs: realtimeIdleMs, totalMs: realtimeSessionMs };
+function sessionsIn({ realtimeIdleMs, realtimeSessionMs, proxyOf }: EdgeDeps["config"]) {
+  return { limits: { idleMs: realtimeIdleMs, totalMs: realtimeSessionMs }, proxyOf };
 }
 
 function reportOf(credit: Credit, { edgeId, isReady }: { edgeId: string; isReady: () => boolean }): ReturnType<Inference["report"]> {
@@ -227,17 +227,11 @@ async function tellFlushed(
 }
 
 /** The network, for all upstreams but the built-in one. */
-function networkHttp({ clock, config, logger }: EdgeDeps, { guardFor }: UpstreamGuard): HttpSend {
-  const { proxyVariable } = config;
-  if (proxyVariable && config.upstreamTransport === "http1") {
-    logger.warn(
-      { variable: proxyVariable },
-      "UPSTREAM_TRANSPORT=http1 calls providers without a proxy; set UPSTREAM_TRANSPORT=undici to use it",
-    );
-  }
+function networkHttp({ clock, config }: EdgeDeps, { guardFor }: UpstreamGuard): HttpSend {
   return createHttpSend({
     clock,
     guardFor,
+    proxyOf: config.proxyOf,
     transport: config.upstreamTransport,
     signers: { aws: createAwsSigner(clock), google: createGoogleTokens({ clock }) },
     connectionsMax: connectionsWithin(config.upstreamConnectionsMax, readOpenFilesMax()),

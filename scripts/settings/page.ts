@@ -18,7 +18,7 @@ environment on to every process that it starts. Times are in milliseconds, sizes
 
 A secret has two variables: the second, \`…_FILE\`, is the path of a file that has the secret, as containers and systemd provide them; a line
 break at its end is ignored. The file is read at the start. Setting both is a problem, and so is a file that is empty or cannot be read. Provider keys such as \`OPENAI_API_KEY\`, and
-all variables that a configuration file names by \`os.environ/\`, can be in files in the same way: \`OPENAI_API_KEY_FILE\`.
+all variables that a configuration file names by \`os.environ/\`, can be in files in the same way: \`OPENAI_API_KEY_FILE\`. Files of provider keys are read again when they change.
 
 **Exposed** is a deployment whose \`HOST\` or \`PUBLIC_URL\` is not loopback, that has \`TRUST_PROXY\` set, or that runs with \`NODE_ENV=production\`:
 what is convenient on one's own machine and dangerous among strangers is then off until its variable is \`true\`. Every process judges by its own

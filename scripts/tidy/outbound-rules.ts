@@ -35,6 +35,7 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "gateway-edge/upstream/transports/google-token.ts":
     "Google's token service, and the machine's own identity, which is at a link-local address",
   "gateway-edge/upstream/transports/http1/connection.ts": "takes the guard of its origin",
+  "gateway-edge/upstream/transports/http1/tunnel.ts": "the proxy, which the operator sets",
   "gateway-edge/upstream/transports/open-socket.ts": "takes the guard of its origin",
   "gateway-edge/upstream/transports/undici-transport.ts": "takes the guard of each origin; a proxy is the operator's",
   "trainer-node/http/peer.ts": "reads the certificate of an incoming connection, and opens none",

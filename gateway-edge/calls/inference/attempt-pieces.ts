@@ -1,4 +1,5 @@
 import type { BytesPart, ConnectionWait, Send, StreamPart, UpstreamResponse } from "../../upstream/providers/provider.ts";
+import { toTarget } from "../../upstream/target.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
 import type { Job, JobAnswer, JobAttempt, JobPieces } from "./job.ts";
 
@@ -48,7 +49,7 @@ async function open<Answer>(
   { jobAttempt, connection, onStatus }: PiecesAttempt<Answer>,
   piece: Job<Answer>,
 ): Promise<UpstreamResponse> {
-  const response = await send(piece.request(jobAttempt), connection.signal, connection);
+  const response = await send(toTarget(piece.request(jobAttempt), jobAttempt.target), connection.signal, connection);
   onStatus(response.status);
   if (response.status < 200 || response.status > 299) throw jobAttempt.provider.readError(await readFailure(response));
   return response;

@@ -4,7 +4,7 @@ import { AppError, asAppError } from "../../../common/errors.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
-import { targetOf } from "../../upstream/target.ts";
+import { targetOf, toTarget } from "../../upstream/target.ts";
 import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
 import { answerPieces, streamPieces } from "./attempt-pieces.ts";
@@ -84,7 +84,7 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
       connection.done();
       return { type: "answer", attempt, provider, asError, close, queuedMs: connection.queuedMs(), answer };
     }
-    const response = await deps.send(job.request(jobAttempt), connection.signal, connection);
+    const response = await deps.send(toTarget(job.request(jobAttempt), target), connection.signal, connection);
     upstreamStatus = response.status;
     if (response.status < 200 || response.status > 299) throw provider.readError(await readFailure(response));
     const queuedMs = connection.queuedMs();

@@ -6,6 +6,7 @@ import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/
 import type { Credit } from "../../credit/credit.ts";
 import type { Send } from "../../upstream/providers/provider.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
+import { toTarget } from "../../upstream/target.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../read-body.ts";
@@ -68,7 +69,9 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
         const client = leaving(response);
         const ids = { "x-request-id": String(response.getHeader("x-request-id")), ...traceHeader(deps, { kind, callId, call }) };
         const headers = { ...headersTo(upstream, request.headers), ...ids };
-        const answer = await deps.send({ method: request.method, url: url.href, headers, body }, client).catch(unreachable);
+        const answer = await deps
+          .send(toTarget({ method: request.method, url: url.href, headers, body }, upstream), client)
+          .catch(unreachable);
         await proxiedCall.deliver(answer, { response, client });
       } catch (thrown) {
         throw await proxiedCall.fail(thrown, response);

@@ -2,6 +2,8 @@ import { defined } from "../../../common/defined.ts";
 import type { ProviderKind } from "../../../common/providers/shared/provider-kind.ts";
 import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { UpstreamTls } from "../../upstream/providers/provider.ts";
+import { targetOf } from "../../upstream/target.ts";
 
 /** How a provider is called directly: its address, and the header for its key. */
 export interface UpstreamRow {
@@ -35,6 +37,7 @@ export interface Upstream {
   readonly row: UpstreamRow;
   readonly root: URL;
   readonly apiKey: string;
+  readonly tls: UpstreamTls | undefined;
   readonly deployments: readonly Deployment[];
 }
 
@@ -46,7 +49,7 @@ export function findUpstreams(deployments: readonly Deployment[]): Map<string, U
     const first = own.find(({ apiKey, baseUrl }) => apiKey !== undefined && (baseUrl ?? row.root) !== undefined);
     const address = first?.baseUrl === undefined ? row.root : rootOf(first.baseUrl).root;
     if (first?.apiKey !== undefined && address !== undefined && URL.canParse(address)) {
-      found.set(row.kind, { row, root: new URL(address), apiKey: first.apiKey, deployments: own });
+      found.set(row.kind, { row, root: new URL(address), apiKey: first.apiKey, tls: targetOf(first).tls, deployments: own });
     }
   }
   return found;

@@ -6,6 +6,7 @@ import type { Provider } from "../../upstream/providers/provider.ts";
 import type { Attempt, RouteRun } from "../../upstream/routing/route.ts";
 import { targetOf } from "../../upstream/target.ts";
 import { openSocket, RefusedHandshake } from "../../upstream/transports/open-socket.ts";
+import type { ProxyOf } from "../../upstream/transports/proxies.ts";
 import type { UpstreamGuard } from "../../upstream/transports/upstream-guard.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -21,6 +22,7 @@ import { Turns, type TurnsDeps } from "./turns.ts";
 export interface RealtimeDeps extends TurnsDeps {
   readonly guardrails: Pick<GuardrailLayer, "chosenFor">;
   readonly guard: Pick<UpstreamGuard, "guardFor">;
+  readonly proxyOf: ProxyOf;
   readonly openCalls: OpenCalls;
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
 }
@@ -159,11 +161,12 @@ async function open(
 ): Promise<WebSocket | AppError> {
   try {
     if (!provider?.realtime) throw new AppError("UPSTREAM_UNAVAILABLE", "The provider does not offer this operation.");
-    const { url, headers } = provider.realtime.locate(targetOf(attempt.deployment));
+    const target = targetOf(attempt.deployment);
+    const { url, headers } = provider.realtime.locate(target);
     const guard = deps.guard.guardFor(new URL(url).origin);
     const handshakeMs = Math.min(HANDSHAKE_MS, attempt.timeouts.totalMs);
-    const options = { guard, signal: call.signal, handshakeMs, messageBytesMax: MESSAGE_BYTES_MAX };
-    return await openSocket({ url, headers: { ...headers, ...call.headers } }, options);
+    const options = { guard, proxyOf: deps.proxyOf, signal: call.signal, handshakeMs, messageBytesMax: MESSAGE_BYTES_MAX };
+    return await openSocket({ url, headers: { ...headers, ...call.headers }, tls: target.tls }, options);
   } catch (thrown) {
     if (thrown instanceof RefusedHandshake && provider) return provider.readError(thrown.failure);
     if (thrown instanceof AppError) return thrown;

@@ -2,7 +2,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { ChatMessage, CountCall, Provider, RemoteCount, Send } from "../../upstream/providers/provider.ts";
-import { targetOf } from "../../upstream/target.ts";
+import { targetOf, toTarget } from "../../upstream/target.ts";
 import { readFailure, readJsonAnswer } from "../../upstream/transports/upstream.ts";
 import type { Countable } from "./token-counter.ts";
 
@@ -39,8 +39,9 @@ export async function countRemotely(deps: RemoteCountDeps, input: RemoteCountInp
   const cancel = deps.clock.after(COUNT_MS, () => late.abort());
   let upstreamStatus: number | undefined;
   try {
-    const request = counter.buildRequest({ ...countCall(input.asked), proxied: input.proxied }, targetOf(input.deployment));
-    const response = await deps.send(request, AbortSignal.any([input.signal, late.signal]));
+    const target = targetOf(input.deployment);
+    const request = counter.buildRequest({ ...countCall(input.asked), proxied: input.proxied }, target);
+    const response = await deps.send(toTarget(request, target), AbortSignal.any([input.signal, late.signal]));
     if (response.status < 200 || response.status > 299) {
       upstreamStatus = response.status;
       throw provider.readError(await readFailure(response));

@@ -250,6 +250,18 @@ export interface ProviderTarget {
   readonly params: Fields;
   /** The operator's facts about the model: LiteLLM's model_info. */
   readonly info?: Fields;
+  readonly tls?: UpstreamTls | undefined;
+}
+
+/** What TLS connections to a deployment use beside the defaults, as PEM. */
+export interface UpstreamTls {
+  /** Equal contents have equal ids. */
+  readonly id: string;
+  /** Replaces the authorities that the gateway trusts otherwise. */
+  readonly ca: string | undefined;
+  /** The certificate of the gateway and its key, for servers that ask for one. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
 }
 
 /** An HTTP request as an adapter builds it. */
@@ -262,6 +274,8 @@ export interface UpstreamRequest {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** How the sender signs the request, because that needs the time or another service. */
   readonly signing?: Signing;
+  /** Added by `toTarget`. Absent: the defaults. */
+  readonly tls?: UpstreamTls | undefined;
 }
 
 /** How the sender signs a request. */

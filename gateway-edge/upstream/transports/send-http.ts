@@ -6,6 +6,7 @@ import { addressOf } from "./address.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import { createHttp1Transport } from "./http1/transport.ts";
+import { NO_PROXIES, type ProxyOf } from "./proxies.ts";
 import type { TransportName } from "./transport.ts";
 import { createUndiciTransport } from "./undici-transport.ts";
 
@@ -22,6 +23,8 @@ export interface HttpSendOptions {
   };
   /** The guard of new connections to an origin. Absent: every address but link-local ones is allowed. */
   readonly guardFor?: ((origin: string) => Guard) | undefined;
+  /** Absent: every upstream is called directly. */
+  readonly proxyOf?: ProxyOf | undefined;
   /** Absent: http1. */
   readonly transport?: TransportName | undefined;
   readonly connectMs?: number | undefined;
@@ -42,7 +45,8 @@ export type HttpSend = Send & {
 /** The network: pooled connections, verified TLS, no redirects, pulled bodies. Errors of the network are thrown with their `code`. */
 export function createHttpSend(options: HttpSendOptions): HttpSend {
   const { signers, clock, connectMs = 5_000, connectionsMax = CONNECTIONS_MAX, originsMax = 512, totalMs = 600_000 } = options;
-  const parts = { guardFor: options.guardFor ?? (() => OPERATOR_GUARD), connectMs, connectionsMax, originsMax };
+  const { guardFor = () => OPERATOR_GUARD, proxyOf = NO_PROXIES } = options;
+  const parts = { guardFor, proxyOf, connectMs, connectionsMax, originsMax };
   const transport = options.transport === "undici" ? createUndiciTransport(parts) : createHttp1Transport({ ...parts, clock });
   const deadlines = new Deadlines<HttpExchange>(totalMs, (exchange) => exchange.tookTooLong(totalMs));
   const dispatch = (request: UpstreamRequest, signal: AbortSignal, wait: ConnectionWait | undefined) => {

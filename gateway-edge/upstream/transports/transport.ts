@@ -3,6 +3,7 @@ import type { UpstreamRequest } from "../providers/provider.ts";
 import type { Address } from "./address.ts";
 import type { ConnectionWaits } from "./connection-wait.ts";
 import type { HttpExchange } from "./http-exchange.ts";
+import type { ProxyOf } from "./proxies.ts";
 
 /** The transports that can be chosen with UPSTREAM_TRANSPORT. */
 export const TRANSPORTS = ["http1", "undici"] as const;
@@ -11,6 +12,7 @@ export type TransportName = (typeof TRANSPORTS)[number];
 export interface TransportOptions {
   /** The guard of new connections to an origin. */
   readonly guardFor: (origin: string) => Guard;
+  readonly proxyOf: ProxyOf;
   readonly connectMs: number;
   /** Connections to one upstream; calls above it wait for one. */
   readonly connectionsMax: number;

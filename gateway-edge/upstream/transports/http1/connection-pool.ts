@@ -1,13 +1,16 @@
 import type { Clock } from "../../../../common/clock.ts";
 import type { Guard } from "../../../../common/outbound.ts";
+import type { UpstreamTls } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
 import type { ConnectionWaits } from "../connection-wait.ts";
+import type { ProxyOf, UpstreamProxy } from "../proxies.ts";
 import { type Call, Connection, type ConnectionOwner } from "./connection.ts";
 
 export interface ConnectionPoolOptions {
   readonly clock: Clock;
   /** The guard of new connections to an origin. */
   readonly guardFor: (origin: string) => Guard;
+  readonly proxyOf: ProxyOf;
   readonly connectMs: number;
   /** Connections to one upstream; more calls than this wait for one. */
   readonly connectionsMax: number;
@@ -47,23 +50,25 @@ export class ConnectionPool {
     return { ...this.#waits, waiting };
   }
 
-  dispatch(address: Address, call: Call): void {
+  /** Calls with another certificate have connections of their own. */
+  dispatch(address: Address, call: Call, tls?: UpstreamTls): void {
     const { originsMax } = this.#options;
-    const known = this.#origins.get(address.origin);
+    const name = tls === undefined ? address.origin : `${address.origin} ${tls.id}`;
+    const known = this.#origins.get(name);
     if (known) known.dispatch(call);
-    else if (this.#origins.size < originsMax) this.#open(address).dispatch(call);
+    else if (this.#origins.size < originsMax) this.#open(name, { address, tls }).dispatch(call);
     else call.handler.onResponseError(null, new TooManyOrigins(originsMax));
   }
 
-  #open(address: Address): Origin {
-    const origin = new Origin(address, this.#options, {
-      onEmpty: () => this.#origins.delete(address.origin),
+  #open(name: string, place: Pick<Origin, "address" | "tls">): Origin {
+    const origin = new Origin(place, this.#options, {
+      onEmpty: () => this.#origins.delete(name),
       onWaited: (waitedMs) => {
         this.#waits.waits++;
         this.#waits.waitedMs += waitedMs;
       },
     });
-    this.#origins.set(address.origin, origin);
+    this.#origins.set(name, origin);
     return origin;
   }
 
@@ -80,6 +85,8 @@ interface OriginEvents {
 /** The connections to one upstream. */
 class Origin implements ConnectionOwner {
   readonly address: Address;
+  readonly tls: UpstreamTls | undefined;
+  readonly proxy: UpstreamProxy | undefined;
   session: Buffer | undefined;
   readonly #options: ConnectionPoolOptions;
   readonly #events: OriginEvents;
@@ -88,8 +95,10 @@ class Origin implements ConnectionOwner {
   readonly #waiting: { readonly call: Call; readonly sinceMs: number }[] = [];
   #connections = 0;
 
-  constructor(address: Address, options: ConnectionPoolOptions, events: OriginEvents) {
+  constructor({ address, tls }: Pick<Origin, "address" | "tls">, options: ConnectionPoolOptions, events: OriginEvents) {
     this.address = address;
+    this.tls = tls;
+    this.proxy = options.proxyOf(address);
     this.#options = options;
     this.#events = events;
   }

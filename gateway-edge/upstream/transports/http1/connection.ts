@@ -1,9 +1,13 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
-import type { Guard } from "../../../../common/outbound.ts";
+import { type Guard, OPERATOR_GUARD } from "../../../../common/outbound.ts";
+import type { UpstreamTls } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
+import type { UpstreamProxy } from "../proxies.ts";
+import { secureContextOf } from "../tls-identity.ts";
 import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
+import { openTunnel } from "./tunnel.ts";
 import { WriteCoalescer } from "./write-coalescer.ts";
 
 /** What a call may do to its connection, until the call has ended. */
@@ -36,6 +40,8 @@ export interface Call {
 export interface ConnectionOwner {
   readonly address: Address;
   readonly connectMs: number;
+  readonly tls: UpstreamTls | undefined;
+  readonly proxy: UpstreamProxy | undefined;
   /** Checks the address of a new connection. */
   guard(): Guard;
   /** The TLS session of an earlier connection: it halves the next handshake. */
@@ -72,6 +78,13 @@ class ConnectTooLong extends Error {
   }
 }
 
+interface Hop extends Pick<Guard, "lookup"> {
+  readonly host: string;
+  readonly port: number;
+}
+
+const hopTo = ({ host, port }: Pick<Hop, "host" | "port">, { lookup }: Guard): Hop => ({ host, port, lookup });
+
 /** One connection, one call at a time. */
 export class Connection implements CallControl, ResponseEvents {
   /** While idle: until when it may be used again. */
@@ -79,7 +92,8 @@ export class Connection implements CallControl, ResponseEvents {
   paused = false;
   readonly #owner: ConnectionOwner;
   readonly #parser = new ResponseParser(this);
-  readonly #socket: Socket;
+  /** First the connection to the proxy, where there is one. */
+  #socket: Socket;
   readonly #connectTimer: NodeJS.Timeout;
   #isOpen = false;
   #call: Call | undefined;
@@ -91,16 +105,7 @@ export class Connection implements CallControl, ResponseEvents {
 
   constructor(owner: ConnectionOwner) {
     this.#owner = owner;
-    const guard = owner.guard();
-    guard.checkHost(owner.address.host);
-    this.#socket = owner.address.isTls ? this.#connectTls(guard) : this.#connectTcp(guard);
-    this.#socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
-    this.#socket.on("error", (error) => {
-      this.#error ??= error;
-    });
-    // An upstream that closed its side gets no more requests.
-    this.#socket.on("end", () => this.#socket.destroy());
-    this.#socket.on("close", () => this.#closed());
+    this.#socket = this.#watched(this.#connect());
     this.#connectTimer = setTimeout(() => this.#socket.destroy(new ConnectTooLong(owner.connectMs)), owner.connectMs);
   }
 
@@ -198,22 +203,60 @@ export class Connection implements CallControl, ResponseEvents {
     call?.handler.onResponseEnd();
   }
 
-  #connectTcp({ lookup }: Guard): Socket {
+  #watched(socket: Socket): Socket {
+    socket.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
+    socket.on("error", (error) => {
+      this.#error ??= error;
+    });
+    // An upstream that closed its side gets no more requests.
+    socket.on("end", () => socket.destroy());
+    // A tunnel is closed together with the connection inside it.
+    socket.on("close", () => {
+      if (socket === this.#socket) this.#closed();
+    });
+    return socket;
+  }
+
+  #connect(): Socket {
+    const { address, proxy } = this.#owner;
+    const guard = this.#owner.guard();
+    guard.checkHost(address.host);
+    if (!proxy)
+      return address.isTls
+        ? this.#connectTls({ ...hopTo(address, guard), session: this.#owner.session })
+        : this.#connectTcp(hopTo(address, guard));
+    if (address.isTls) return openTunnel(proxy, address, () => this.#enterTunnel());
+    // The request itself tells the proxy where it goes. A proxy resolves names, so that only the text of the host is checked.
+    const hop = hopTo(proxy, OPERATOR_GUARD);
+    OPERATOR_GUARD.checkHost(proxy.host);
+    return proxy.isTls ? this.#connectTls(hop) : this.#connectTcp(hop);
+  }
+
+  #connectTcp(hop: Hop): Socket {
     const callback = (length: number, buffer: Uint8Array): boolean => {
       this.#received((buffer as Buffer).subarray(0, length), true);
       return true;
     };
-    const { host, port } = this.#owner.address;
-    const socket = connectTcp({ host, port, lookup, onread: { buffer: SHARED, callback } });
+    const socket = connectTcp({ ...hop, onread: { buffer: SHARED, callback } });
     return socket.once("connect", () => this.#opened());
   }
 
-  #connectTls({ lookup }: Guard): Socket {
-    const { host, port } = this.#owner.address;
-    const { session } = this.#owner;
+  #enterTunnel(): void {
+    const { host } = this.#owner.address;
+    try {
+      this.#socket = this.#watched(this.#connectTls({ host, socket: this.#socket, session: this.#owner.session }));
+    } catch (error) {
+      this.#socket.destroy(error as Error);
+    }
+  }
+
+  #connectTls(hop: (Hop | { readonly host: string; readonly socket: Socket }) & { readonly session?: Buffer | undefined }): Socket {
+    const { tls, address } = this.#owner;
     const options = {
-      ...{ host, port, lookup, session },
-      servername: isIP(host) === 0 ? host : undefined,
+      ...hop,
+      servername: isIP(hop.host) === 0 ? hop.host : undefined,
+      // The certificate of a deployment is not for the proxy in front of it.
+      ...(tls && address.isTls ? { secureContext: secureContextOf(tls) } : undefined),
       ALPNProtocols: ["http/1.1"],
       // Set explicitly, so that no environment variable can disable it.
       rejectUnauthorized: true,
