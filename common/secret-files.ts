@@ -7,6 +7,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface FoundSecret {
   readonly value?: string | undefined;
   readonly problem?: string;
+  /** The file that it is in, if it is in one. */
+  readonly file?: string;
 }
 
 const ENDING = "_FILE";
@@ -25,7 +27,7 @@ export function findSecret(name: string, environment: Environment): FoundSecret 
   const path = environment[fileVariable(name)] || undefined;
   if (path === undefined) return { value };
   if (value !== undefined) return { problem: `${name}, ${fileVariable(name)}: set one of them, not both` };
-  return readSecretFile(fileVariable(name), path);
+  return { ...readSecretFile(fileVariable(name), path), file: path };
 }
 
 /** The environment in which every secret of the shape that is in a file is a variable, for processes that are started with it. */
@@ -39,11 +41,12 @@ export function withSecretFiles(shape: z.ZodRawShape, environment: Environment):
   return { ...environment, ...Object.fromEntries(read) };
 }
 
-function readSecretFile(variable: string, path: string): FoundSecret {
+/** Reads a secret from a file; `name` is the setting that names the file. */
+export function readSecretFile(name: string, path: string): FoundSecret {
   try {
     const value = readFileSync(path, "utf8").replace(/\r?\n$/, "");
-    return value === "" ? { problem: `${variable}: the file ${path} is empty` } : { value };
+    return value === "" ? { problem: `${name}: the file ${path} is empty` } : { value };
   } catch (cause) {
-    return { problem: `${variable}: the file cannot be read: ${(cause as NodeJS.ErrnoException).message}` };
+    return { problem: `${name}: the file cannot be read: ${(cause as NodeJS.ErrnoException).message}` };
   }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fromJson } from "../../common/json.ts";
 import { fromUsd } from "../../common/money.ts";
 import { usageError } from "../cli-error.ts";
@@ -84,6 +85,14 @@ const READERS: Readonly<Record<Exclude<FieldKind, "true" | "false" | "secret">, 
     const at = new Date(text);
     if (Number.isNaN(at.getTime())) throw usageError(`${flag}: ${text} is not a time such as 2026-11-15T09:00:00Z.`);
     return at.toISOString();
+  },
+  file: (text, { flag }) => {
+    if (text === "none") return "";
+    try {
+      return readFileSync(text, "utf8");
+    } catch (error) {
+      throw usageError(`${flag}: the file cannot be read: ${(error as NodeJS.ErrnoException).message}.`);
+    }
   },
   json: (text, { flag }) => {
     try {

@@ -4,7 +4,7 @@ import type { ApiAnswer, Auth, Method } from "../http/client.ts";
 import type { View } from "../output/printer.ts";
 
 /** How the text of an option is parsed. With `clears`, the text `none` removes a limit. */
-export type FieldKind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json";
+export type FieldKind = "text" | "integer" | "number" | "usd" | "list" | "time" | "true" | "false" | "secret" | "json" | "file";
 
 export interface Field {
   /** In commander's syntax: "--team <id>", or "<id>" for a positional argument. */

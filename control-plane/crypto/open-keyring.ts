@@ -55,8 +55,8 @@ async function isSecretOf(reader: Reader, secrets: RootSecrets): Promise<boolean
   const receipts = createReceiptSigner(secrets);
   const keys = await publishedKeys(reader, receipts);
   if (keys.length > 0 && !keys.some(({ keyId }) => keyId === receipts.key.kid)) return false;
-  for await (const { sealedCredential } of reader.scan("providers")) {
-    if (sealedCredential !== undefined && !canOpen(secrets, sealedCredential)) return false;
+  for await (const { sealedCredential, sealedTls } of reader.scan("providers")) {
+    if ([sealedCredential, sealedTls].some((sealed) => sealed !== undefined && !canOpen(secrets, sealed))) return false;
   }
   return true;
 }

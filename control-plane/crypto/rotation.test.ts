@@ -50,7 +50,7 @@ const put = <Name extends CollectionName>(name: Name, record: unknown) =>
 
 /** One record of each collection with sealed values; every sealed text is "plain". */
 async function fill(seal: () => string): Promise<void> {
-  await put("providers", { id: "prov_1", nameKey: "p", sealedCredential: seal(), createdAt: 1 });
+  await put("providers", { id: "prov_1", nameKey: "p", sealedCredential: seal(), sealedTls: seal(), createdAt: 1 });
   await put("providers", { id: "prov_2", nameKey: "without", createdAt: 1 });
   await put("secondFactors", { id: 7, sealedSecret: seal(), recoveryHashes: [] });
   await put("webhooks", { id: "wh_1", organizationId: "org_1", sealedSecret: seal(), createdAt: 1 });
@@ -99,9 +99,9 @@ test("after a rotation the new root secret alone opens every sealed value, and e
   await fill(() => before.keyring.seal(Buffer.from("plain")));
   const hashes = [before.keyring.keyHash(Buffer.from("key")), before.keyring.tokenHash("token")];
   const during = await plane({ key: "new", previous: "old" });
-  expect((await sealedTexts()).map((text) => during.keyring.open(text).toString())).toEqual(Array.from({ length: 10 }, () => "plain"));
+  expect((await sealedTexts()).map((text) => during.keyring.open(text).toString())).toEqual(Array.from({ length: 11 }, () => "plain"));
   await during.step(1);
-  expect([opens("old", await sealedTexts()), opens("new", await sealedTexts())]).toEqual([0, 10]);
+  expect([opens("old", await sealedTexts()), opens("new", await sealedTexts())]).toEqual([0, 11]);
   await during.step(2);
   expect(during.logged.at(-1)).toMatch(/SECRET_KEY_PREVIOUS can be removed/);
   const after = await plane({ key: "new" });
@@ -128,12 +128,12 @@ test("a pass that ends half way is continued by the next start, and until then t
   await expect(killed.step(1)).rejects.toThrow("the process is killed");
   const left = opens("old", await sealedTexts());
   expect(left).toBeGreaterThan(0);
-  expect(left).toBeLessThan(10);
+  expect(left).toBeLessThan(11);
   await expect(plane({ key: "new" })).rejects.toThrow(/not finished/);
   const next = await plane({ key: "new", previous: "old" });
   await next.step(2);
   await next.step(3);
-  expect(opens("new", await sealedTexts())).toBe(10);
+  expect(opens("new", await sealedTexts())).toBe(11);
   await expect(plane({ key: "new" })).resolves.toBeDefined();
 });
 
@@ -157,7 +157,7 @@ test("records of a slot are sealed again by its owner, and the rotation is not f
   const owner = await plane({ key: "new", previous: "old" });
   await owner.step(4);
   await other.step(5);
-  expect(opens("new", await sealedTexts())).toBe(10);
+  expect(opens("new", await sealedTexts())).toBe(11);
   expect(other.logged.at(-1)).toMatch(/can be removed/);
 });
 

@@ -171,6 +171,8 @@ export interface Provider {
   baseUrl?: string;
   /** Encrypted; decrypted only for edges. */
   sealedCredential?: string;
+  /** The same for the PEM texts of TLS, as JSON. */
+  sealedTls?: string;
   createdAt: number;
   updatedAt: number;
 }

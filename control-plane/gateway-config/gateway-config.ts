@@ -1,5 +1,6 @@
 import type { ConfiguredPrice } from "../../common/model-data/configured-price.ts";
 import type { Capability, Mode } from "../../common/model-data/model-families.ts";
+import type { UpstreamTls } from "../domain/upstream-tls.ts";
 
 /** A deployment of the configuration file. */
 export interface ConfiguredDeployment {
@@ -10,6 +11,7 @@ export interface ConfiguredDeployment {
   inferenceModelId: string;
   baseUrl?: string;
   apiKey?: string;
+  tls?: UpstreamTls;
   /** litellm_params without model, api_key and api_base, and always with `custom_llm_provider`, LiteLLM's name. May contain secrets. */
   params: Readonly<Record<string, unknown>>;
   info: Readonly<Record<string, unknown>>;
@@ -34,7 +36,7 @@ export interface GatewaySettings {
 
 /** A parsed and checked configuration. */
 export interface GatewayConfig {
-  /** The file and what it includes. */
+  /** The file, what it includes, and the files of secrets and certificates that it names: a change of any of them triggers a reload. */
   files: readonly string[];
   deployments: readonly ConfiguredDeployment[];
   settings: GatewaySettings;

@@ -150,6 +150,11 @@ export const LITELLM_PARAMS: Readonly<Record<string, ValueType>> = {
   extra_headers: "map",
   extra_body: "map",
   configurable_clientside_auth_params: "list",
+  // Extensions; LiteLLM has none of these.
+  api_key_file: "text",
+  ca_file: "text",
+  client_cert_file: "text",
+  client_key_file: "text",
 };
 
 export const MODEL_INFO: Readonly<Record<string, ValueType>> = {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { createAuthority } from "../../cli/certs/issue.ts";
 import { ConfigError } from "../../common/config.ts";
 import { NOT_SUPPORTED, SUPPORTED } from "./known-settings.ts";
 import { loadGatewayConfig } from "./load.ts";
@@ -472,6 +473,34 @@ describe("guardrails", () => {
       "5: an entry of guardrails needs a guardrail_name and litellm_params with a guardrail",
     ]);
   });
+});
+
+test("files of keys and certificates are read and watched, and stay out of params; a wrong one is a problem that names its setting", async () => {
+  const authority = await createAuthority(Date.now());
+  const client = await authority.issue({ role: "edge", name: "e" }, { hosts: [], days: 1 });
+  const [ca, cert, key] = [write("ca", authority.cert), write("cert", client.cert), write("key", client.key)];
+  const token = write("token", "sk-1\n");
+  const secret = write("secret", "sk-2\n");
+  const files = `ca_file: ${ca}, client_cert_file: ${cert}, client_key_file: ${key}`;
+  const config = load(
+    `${model(`model: openai/gpt-4o, api_key_file: ${token}, ${files}`)}  - {model_name: n, litellm_params: {model: openai/gpt-4o, api_key: os.environ/N}}\n`,
+    { N_FILE: secret, ANTHROPIC_API_KEY_FILE: secret },
+  );
+  expect(config.deployments[0]).toMatchObject({
+    apiKey: "sk-1",
+    tls: { ca: authority.cert.trimEnd(), clientCertificate: client.cert.trimEnd(), clientKey: client.key.trimEnd() },
+    params: { custom_llm_provider: "openai" },
+  });
+  expect(Object.keys(config.deployments[0]?.params ?? {})).toEqual(["custom_llm_provider"]);
+  expect(config.deployments[1]).not.toHaveProperty("tls");
+  expect(new Set(config.files)).toEqual(new Set([join(folder, "config.yaml"), ca, cert, key, token, secret]));
+  const problems = (params: string) => problemsOf(model(`model: openai/gpt-4o, api_key: k, ${params}`));
+  expect(problems(`ca_file: ${token}`)).toEqual(["3: litellm_params.ca_file is not a certificate in PEM"]);
+  expect(problems(`client_cert_file: ${cert}`)).toEqual(["3: litellm_params.client_key_file is missing: the certificate has no key"]);
+  const other = await authority.issue({ role: "edge", name: "f" }, { hosts: [], days: 1 });
+  expect(problems(`client_cert_file: ${cert}, client_key_file: ${write("other", other.key)}`)).toEqual([
+    "3: litellm_params.client_key_file is not the key of the certificate",
+  ]);
 });
 
 test("a provider's key can be in a file, whether the configuration names its variable or not", () => {

@@ -32,17 +32,18 @@ export class GatewayConfigError extends ConfigError {
 /** Reads a LiteLLM `config.yaml`. Throws with every problem at once, each with its file and line. */
 export function loadGatewayConfig(options: LoadOptions): GatewayConfig {
   const issues = new ConfigIssues();
-  const { root, files } = readConfigFiles(options.path, issues);
+  const { root, files: ownFiles } = readConfigFiles(options.path, issues);
+  const files = new Set(ownFiles);
   warnSections(root, issues);
-  const environment = withFileVariables(options.environment, root.entries.get("environment_variables")?.node, issues);
-  const resolve = createResolver(environment, issues);
+  const environment = withFileVariables(options.environment, root.entries.get("environment_variables")?.node, { issues, files });
+  const resolve = createResolver(environment, { issues, files });
   const credentials = readCredentials(root.entries.get("credential_list")?.node, resolve, issues);
-  const context: ModelContext = { resolve, environment, credentials, issues, now: options.now };
+  const context: ModelContext = { resolve, environment, credentials, issues, files, now: options.now };
   const deployments = readModels(root.entries.get("model_list")?.node, context);
   const { settings, masterKey } = readSettings(root, resolve, issues);
   checkGroups(root, { deployments, catalogNames: [...options.catalogNames, ...namesWritten(root)] }, issues);
-  if (issues.problemCount > 0) throw new GatewayConfigError(issues.problems, files);
-  return { files, deployments, settings, ...(masterKey !== undefined && { masterKey }), warnings: issues.warnings };
+  if (issues.problemCount > 0) throw new GatewayConfigError(issues.problems, [...files]);
+  return { files: [...files], deployments, settings, ...(masterKey !== undefined && { masterKey }), warnings: issues.warnings };
 }
 
 function warnSections(root: LocatedMap, issues: ConfigIssues): void {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { resolve as absolute } from "node:path";
 import { defined } from "../../common/defined.ts";
 import { configuredPrice, isPriceName } from "../../common/model-data/configured-price.ts";
 import { LITELLM_MODES } from "../../common/model-data/litellm-modes.ts";
@@ -9,6 +10,7 @@ import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
 import { LITELLM_PARAMS, MODEL_INFO } from "./known-settings.ts";
 import { type ConfigIssues, type Located, type LocatedMap, plain, type SourcePosition } from "./located.ts";
+import { readNamedFiles } from "./named-files.ts";
 import { type NamedProvider, providerOf } from "./provider-of.ts";
 import { checkType, coerce, type ValueType } from "./value-types.ts";
 
@@ -20,6 +22,8 @@ export interface ModelContext {
   environment: Environment;
   credentials: ReadonlyMap<string, Fields>;
   issues: ConfigIssues;
+  /** Files whose change triggers a reload. */
+  files: Set<string>;
   now: number;
 }
 
@@ -64,8 +68,8 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
   const { info, provider, modelName } = entry;
   const { declaration, inferenceModelId } = provider;
   const { kind } = declaration;
-  const params = withDefaults(entry, context);
-  const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = params;
+  const { params, tls } = readNamedFiles(entry.params, entry.at, context);
+  const { model: _model, api_key: apiKey, api_base: apiBase, base_url: baseUrl, ...rest } = withDefaults({ ...entry, params }, context);
   const address = (apiBase ?? baseUrl) as string | undefined;
   checkAddress(entry, address, context.issues);
   const keyVariable = declaration.environment["api_key"]?.[0];
@@ -79,7 +83,7 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
     modelName,
     providerKind: kind,
     inferenceModelId,
-    ...defined({ baseUrl: address, apiKey: apiKey as string | undefined, price }),
+    ...defined({ baseUrl: address, apiKey: apiKey as string | undefined, price, tls }),
     params: { ...rest, custom_llm_provider: provider.litellmName },
     info,
     type: typeOf(entry, data, context.issues),
@@ -155,7 +159,7 @@ function readProvider(params: Fields, node: LocatedMap, issues: ConfigIssues): N
 const AWS_IDENTITY = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_profile_name", "aws_role_name", "api_key"];
 
 /** Fills in missing parameters from the provider's usual environment variables, or the files that they name. */
-function withDefaults({ params, provider, at }: ModelEntry, { environment, issues }: ModelContext): Fields {
+function withDefaults({ params, provider, at }: ModelEntry, context: ModelContext): Fields {
   const filled: Fields = { ...params };
   // An AWS identity must not be mixed from the entry and the environment.
   const hasOwnIdentity = AWS_IDENTITY.some((name) => params[name] !== undefined);
@@ -163,19 +167,22 @@ function withDefaults({ params, provider, at }: ModelEntry, { environment, issue
   for (const [name, variables] of Object.entries(provider.declaration.environment)) {
     if (filled[name] !== undefined || (hasOwnIdentity && AWS_IDENTITY.includes(name))) continue;
     if (name === "api_base" && filled["base_url"] !== undefined) continue;
-    const value = firstOf(variables, { at, environment, issues });
+    const value = firstOf(variables, { ...context, at });
     if (value !== undefined) filled[name] = value;
   }
   return filled;
 }
 
-interface Lookup extends Pick<ModelContext, "environment" | "issues"> {
+interface Lookup extends Pick<ModelContext, "environment" | "issues" | "files"> {
   readonly at: SourcePosition;
 }
 
-function firstOf(variables: readonly string[], { at, environment, issues }: Lookup): string | undefined {
+function firstOf(variables: readonly string[], { at, environment, issues, files }: Lookup): string | undefined {
   const found = variables.map((variable) => findSecret(variable, environment));
-  for (const { problem } of found) if (problem !== undefined) issues.problem(at, problem);
+  for (const { problem, file } of found) {
+    if (problem !== undefined) issues.problem(at, problem);
+    if (file !== undefined) files.add(absolute(file));
+  }
   return found.find(({ value }) => value !== undefined)?.value;
 }
 

@@ -97,6 +97,11 @@ export const adminModels: Group = {
 
 const providerSettings: readonly Field[] = [
   option("--base-url <url>", "base URL, if not the default of the provider kind", "baseUrl"),
+  option("--ca-file <file>", "PEM file of the authorities of its server's certificate; none: remove", "ca", { kind: "file" }),
+  option("--client-cert-file <file>", "PEM file of the certificate that the gateway presents; none: remove", "clientCertificate", {
+    kind: "file",
+  }),
+  option("--client-key-file <file>", "PEM file of that certificate's private key; none: remove", "clientKey", { kind: "file" }),
   option("--key-stdin", "read the provider's API key from stdin", "apiKey", { kind: "secret", question: "Provider API key" }),
 ];
 
@@ -129,7 +134,7 @@ export const adminProviders: Group = {
     },
     {
       name: "update",
-      summary: "Update a provider's name, base URL or API key",
+      summary: "Update a provider's name, base URL, API key or certificates",
       method: "PATCH",
       path: "/api/admin/providers/:id",
       auth: "user",

@@ -137,6 +137,21 @@ describe("the file and the store as one catalog", () => {
     expect(isOfFile(gateway.current, "prov_1")).toBe(false);
   });
 
+  test("a key that is rotated in its file is in force after the next check; while the file is gone the key before stays", async () => {
+    edit("key", "sk-first\n");
+    edit("config.yaml", `model_list:\n${entry("gpt", `model: openai/gpt-4o, api_key_file: ${join(folder, "key")}`)}`);
+    const gateway = await open();
+    const keyNow = async () => (await view(gateway)).map(({ apiKey }) => apiKey);
+    expect(await keyNow()).toEqual(["sk-first"]);
+    rmSync(join(folder, "key"));
+    await gateway.check();
+    expect(await keyNow()).toEqual(["sk-first"]);
+    expect(logged.at(-1)?.message).toMatch(/the previous one stays in force/);
+    edit("key", "sk-second\n");
+    await gateway.check();
+    expect(await keyNow()).toEqual(["sk-second"]);
+  });
+
   test("settings reach the edges without secrets", async () => {
     edit(
       "config.yaml",

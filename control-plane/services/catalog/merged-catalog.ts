@@ -8,6 +8,7 @@ import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date } from "../messages.ts";
 import { modelMessage } from "./messages.ts";
+import { openTls } from "./provider-tls.ts";
 import { trainedDeployments, trainedModelMessages } from "./trained-deployments.ts";
 
 /*
@@ -124,6 +125,7 @@ async function storedDeployments({ store, secrets }: Deps, messages: readonly Mo
         info: "{}",
         dbModel: true,
         organizationIds: [],
+        tls: openTls(provider, secrets),
       },
     ];
   });
@@ -142,6 +144,7 @@ function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): 
     info: toJson(deployment.info),
     dbModel: false,
     organizationIds: [],
+    tls: deployment.tls,
   };
 }
 

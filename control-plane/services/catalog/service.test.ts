@@ -1,4 +1,7 @@
+import { createAuthority } from "../../../cli/certs/issue.ts";
+import type { CreateProviderRequest } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
+import { openTls } from "./provider-tls.ts";
 import { catalogHandlers } from "./service.ts";
 
 let platform: Platform;
@@ -8,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => platform.close());
 
 const catalog = () => catalogHandlers(platform.deps);
-const provider = (name: string, changes: { kind?: string; baseUrl?: string; apiKey?: string } = {}) =>
+const provider = (name: string, changes: Partial<CreateProviderRequest> = {}) =>
   catalog().createProvider({ name, kind: "openai", ...changes }, platform.as("operator"));
 const model = (name: string, changes: { provider?: string } = {}) =>
   catalog().createModel(
@@ -76,6 +79,25 @@ test.each([
   ["an address that is not http", { baseUrl: "ftp://example.org" }],
 ])("a provider with %s is refused", async (_name, changes) => {
   expect(await outcomeOf(provider("upstream", changes))).toBe("VALIDATION_ERROR");
+});
+
+test("certificates of a provider are checked, encrypted, given to edges only, and removed one by one", async () => {
+  const authority = await createAuthority(Date.now());
+  const { cert: clientCertificate, key: clientKey } = await authority.issue({ role: "edge", name: "e" }, { hosts: [], days: 1 });
+  const ca = authority.cert;
+  const { provider: created } = await provider("upstream", { ca, clientCertificate, clientKey });
+  const id = created?.id ?? "";
+  const stored = async () => await platform.deps.store.get("providers", id);
+  expect(JSON.stringify([created, await stored()])).not.toContain("PRIVATE KEY");
+  const tls = async () => openTls((await stored()) ?? {}, platform.deps.secrets);
+  expect(await tls()).toEqual({ ca, clientCertificate, clientKey });
+  const update = (changes: object) => catalog().updateProvider({ id, ...changes }, platform.as("operator"));
+  expect(await outcomeOf(update({ clientKey: "" }))).toBe("VALIDATION_ERROR");
+  expect(await outcomeOf(update({ ca: "no pem" }))).toBe("VALIDATION_ERROR");
+  await update({ clientKey: "", clientCertificate: "" });
+  expect(await tls()).toEqual({ ca });
+  await update({ ca: "" });
+  expect(await stored()).not.toHaveProperty("sealedTls");
 });
 
 test("the credential of a provider is encrypted, and no answer contains it", async () => {

@@ -32,6 +32,7 @@ import { checkBaseUrl } from "./base-url.ts";
 import { cacheHandlers } from "./cache.ts";
 import { allModels, fileProviders, isOfFile } from "./merged-catalog.ts";
 import { modelMessage, providerMessage } from "./messages.ts";
+import { changedTls } from "./provider-tls.ts";
 import { trainedProviders } from "./trained-deployments.ts";
 
 export function catalogHandlers(deps: ControlDeps): ServiceHandlers<typeof CatalogServiceService> {
@@ -171,6 +172,7 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
           kind: request.kind,
           ...(request.baseUrl === undefined ? {} : { baseUrl: request.baseUrl }),
           ...(request.apiKey === undefined ? {} : { sealedCredential: deps.secrets.seal(Buffer.from(request.apiKey)) }),
+          ...changedTls({}, request, deps.secrets),
           createdAt: now,
           updatedAt: now,
         };
@@ -187,17 +189,23 @@ function providerHandlers(deps: ControlDeps): Pick<Handlers, "createProvider" | 
         if (request.name !== undefined && request.name.toLowerCase() !== provider.nameKey) await refuseTakenName(tx, request.name);
         if (request.baseUrl !== undefined) checkBaseUrl(provider.kind, request.baseUrl, deps.config.allowPrivateUpstreams);
         const name = request.name ?? provider.name;
+        const { sealedTls: _before, ...unchanged } = provider;
         const updated: Provider = {
-          ...provider,
+          ...unchanged,
           name,
           nameKey: name.toLowerCase(),
           ...(request.baseUrl === undefined ? {} : { baseUrl: request.baseUrl }),
           ...(request.apiKey === undefined ? {} : { sealedCredential: deps.secrets.seal(Buffer.from(request.apiKey)) }),
+          ...changedTls(provider, request, deps.secrets),
           updatedAt: now,
         };
         await tx.put("providers", updated);
         await appendChange(tx, { kind: "catalog", subject: provider.id }, now);
-        await audit({ action: "provider.update", target: provider.id, details: { name, credentialChanged: request.apiKey !== undefined } });
+        await audit({
+          action: "provider.update",
+          target: provider.id,
+          details: { name, credentialChanged: request.apiKey !== undefined, tlsChanged: updated.sealedTls !== provider.sealedTls },
+        });
         return { provider: await providerMessage(tx, updated) };
       });
     },

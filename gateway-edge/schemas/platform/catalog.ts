@@ -89,9 +89,15 @@ export const updateModelBody = optionalModelFields.extend({
 export const modelAnswer = z.object({ model: adminModelRecord });
 export const deletedAnswer = z.object({ deleted: z.literal(true), id: z.string() });
 
+const pem = z.string().max(64 * 1024);
 const providerFields = {
   baseUrl: z.url({ protocol: /^https?$/, error: "must be an http or https address" }).max(500),
   apiKey: plainText(1000),
+  ca: pem.describe(
+    "Certificate authorities of the provider's server, in PEM; they replace those that are trusted otherwise. Empty: removed.",
+  ),
+  clientCertificate: pem.describe("Certificate in PEM that the gateway presents to the provider's server. Empty: removed."),
+  clientKey: pem.describe("Private key in PEM of clientCertificate, unencrypted; stored encrypted and never shown. Empty: removed."),
 };
 const kinds = PROVIDER_KINDS.map(({ kind }) => kind);
 const providerKind = z.enum(kinds, { error: `must be one of ${kinds.join(", ")}` });
