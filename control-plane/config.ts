@@ -182,6 +182,9 @@ export const controlSettings = {
   LEDGER_CHECKPOINT_HOURS: countSetting(24, { min: 0, max: 8760 }).describe(
     "Hours from one checkpoint of the ledger to the next: the control plane verifies the entries since the last one and writes the next, at which `gw admin ledger verify --mode fast` begins. 0: none.",
   ),
+  LOG_INDEX_ROWS: countSetting(2_000_000, { min: 0, max: 100_000_000 }).describe(
+    "Usage rows that the control plane has in memory at most, about 100 bytes each, for filters and search in long logs; the newest rows of the logs that were used last. 0: none, and long logs are answered in parts.",
+  ),
   LOG_LEVEL: logLevelSetting,
 };
 

@@ -53,6 +53,7 @@ import { Verifications } from "./proof/verifications.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { createLimitOwners } from "./services/rates/limit-owners.ts";
+import { LogIndexes } from "./services/usage/log-index/log-indexes.ts";
 import { LogScans } from "./services/usage/log-scans.ts";
 import { requireOwner } from "./slots/require-owner.ts";
 import type { Slots } from "./slots/slots.ts";
@@ -108,7 +109,7 @@ await runMain("tributary control-plane", async () => {
     ...held,
     slots,
     leases: new Leases({ store, clock, policy: config.creditPolicy, ...held, caughtUp: () => edges.caughtUp() }),
-    settler: new Settler({ store, ...held, clock, logger }),
+    ...createSettler(store, { ...held, slots, config, logger }),
     settlementSpans: exporter && new SettlementSpans({ sink: exporter, clock, random }),
     feed: new FeedHub({ store, clock, logger }),
     edges,
@@ -200,6 +201,16 @@ function createReservations(
   });
   slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
   return { reservations, counted };
+}
+
+/** What settles calls, and the logs in memory that follow it, of the organizations that this control plane owns. */
+function createSettler(
+  store: Store,
+  { reservations, slots, config, logger }: Pick<ControlDeps, "reservations" | "slots" | "config" | "logger">,
+): Pick<ControlDeps, "settler" | "logIndexes"> {
+  const logIndexes = new LogIndexes({ store, clock, logger, rowsMax: config.logIndexRows });
+  slots.onLost((lost) => logIndexes.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
+  return { settler: new Settler({ store, reservations, clock, logger, settledRows: logIndexes }), logIndexes };
 }
 
 /** Writes what every start finds or leaves in the store. */

@@ -34,6 +34,7 @@ export async function settleInParts(report: Report, slots: number, settle: Settl
     repeated: outcomes.reduce((sum, { repeated }) => sum + repeated, 0),
     refused: outcomes.flatMap(({ refused }) => refused),
     fresh: outcomes.flatMap(({ fresh }) => fresh),
+    stored: outcomes.flatMap(({ stored }) => stored),
   };
 }
 

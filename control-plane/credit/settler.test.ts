@@ -8,7 +8,7 @@ import { slotScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
 import { grantLeases } from "../writes/leases.ts";
 import { Reservations } from "./reservations.ts";
-import { Settler } from "./settler.ts";
+import { type SettledRows, Settler } from "./settler.ts";
 
 const SLOTS = 4;
 const [HERE, ALSO_HERE, ELSEWHERE] = organizationsOf([0, 1, 2]);
@@ -20,7 +20,7 @@ function organizationsOf(slots: readonly number[]): string[] {
 }
 
 /** A control plane that owns the slots 0 and 1, under the epoch 1. `onCommit` runs before a commit. */
-function open(onCommit: (tables: Tables) => void = () => {}) {
+function open(onCommit: (tables: Tables) => void = () => {}, settledRows?: SettledRows) {
   const tables = new Tables();
   for (let slot = 0; slot < SLOTS; slot++) tables.epochs.set(slotScope(slot), 1);
   let commits = 0;
@@ -31,7 +31,7 @@ function open(onCommit: (tables: Tables) => void = () => {}) {
   };
   const store = memoryStore({ tables, commit, slots: SLOTS, fence: { epochOf: (slot) => (slot < 2 ? 1 : undefined) } });
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
-  const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
+  const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger, settledRows });
   return { store, settler, commits: () => commits };
 }
 
@@ -51,6 +51,25 @@ test("a call that is reported again with other content is refused for its report
   expect((await store.get("accounts", `org:${ALSO_HERE}`))?.balance).toBe(-2n);
   const lines = await collect(store.scan("audit"));
   expect(lines.map(({ action, target }) => [action, target])).toEqual([["settlement.mismatch", "call_1"]]);
+});
+
+test("whoever follows settled rows gets each once, as it is stored, and hears of a commit that failed", async () => {
+  let isFailing = false;
+  const followed: string[] = [];
+  const forgotten: string[] = [];
+  const onCommit = () => {
+    if (isFailing) throw new Error("the outcome is not known");
+  };
+  const { settler } = open(onCommit, {
+    add: (rows) => void followed.push(...rows.map(({ id, ledgerSeq }) => `${id} ${ledgerSeq === undefined ? "free" : "charged"}`)),
+    forget: (isUncertain) => void forgotten.push(...[HERE, ALSO_HERE].flatMap((id) => (id !== undefined && isUncertain(id) ? [id] : []))),
+  });
+  await settler.settle([call("call_1", HERE), call("call_2", HERE)]);
+  await settler.settle([call("call_2", HERE), call("call_3", HERE, 0n)]);
+  isFailing = true;
+  await expect(settler.settle([call("call_4", HERE)])).rejects.toThrow("the outcome is not known");
+  expect(followed).toEqual(["call_1 charged", "call_2 charged", "call_3 free"]);
+  expect(forgotten).toEqual([HERE]);
 });
 
 test("figures count what became of each call once, and committed batches only", async () => {

@@ -24,22 +24,38 @@ interface Waiting {
 
 const QUEUE_ROWS_MAX = 20_000;
 
+/** Follows what is settled: rows in memory that queries of the log are answered from. */
+export interface SettledRows {
+  /** Called after their commit. */
+  add(rows: readonly UsageRow[]): void;
+  /** Called for organizations with a commit whose outcome is not known. */
+  forget(isUncertain: (organizationId: string) => boolean): void;
+}
+
 /** Collects what edges report while a transaction runs into the next transaction, so that one commit settles many calls. */
 export class Settler {
   readonly #store: Store;
   readonly #reservations: Reservations;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #settledRows: SettledRows | undefined;
   #queue: Waiting[] = [];
   #queuedRows = 0;
   #running: Promise<void> | undefined;
   readonly #figures = { batches: 0, calls: { settled: 0, repeated: 0, refused: 0 } };
 
-  constructor(options: { store: Store; reservations: Reservations; clock: Clock; logger: Logger }) {
+  constructor(options: {
+    store: Store;
+    reservations: Reservations;
+    clock: Clock;
+    logger: Logger;
+    settledRows?: SettledRows | undefined;
+  }) {
     this.#store = options.store;
     this.#reservations = options.reservations;
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#settledRows = options.settledRows;
   }
 
   /** Resolves when the rows are committed. */
@@ -94,11 +110,18 @@ export class Settler {
     try {
       await this.#commit(owned);
     } catch (error) {
+      this.#forget(owned);
       const rest = error instanceof NotOwner ? owned.filter((waiting) => !refuseElsewhere(waiting, (slot) => slot === error.slot)) : owned;
       // Nothing was written; each edge retries its own rows.
       if (rest.length === owned.length) for (const { reject } of rest) reject(error);
       else await this.#settleBatch(rest);
     }
+  }
+
+  /** A commit that failed may have been applied; its rows are then reported again as known ones. */
+  #forget(batch: readonly Waiting[]): void {
+    const organizations = new Set(batch.flatMap(({ rows }) => rows.map(({ organizationId }) => organizationId)));
+    this.#settledRows?.forget((organizationId) => organizations.has(organizationId));
   }
 
   /** One batch; where a transaction may not write all slots, one for each slot, which are settled at the same time. */
@@ -150,6 +173,7 @@ export class Settler {
       for (const { rows } of batch) results.push({ ...outcome, refused: rows.map((row) => row.id).filter((id) => refused.has(id)) });
       return results;
     });
+    this.#settledRows?.add(outcomes[0]?.stored ?? []);
     for (const leases of endedLater) {
       await this.#store.transaction(scopesOf("leases", leases, this.#store.slots), (tx) => endLeases(tx, leases, this.#clock.now()));
     }

@@ -12,7 +12,7 @@ const PAGE_RECORDS = 200;
 export async function* inPages<Name extends CollectionName>(
   reader: Reader,
   collection: Name,
-  options: { range?: Omit<Range<Name>, "after" | "skip" | "limit" | "reverse">; signal: AbortSignal },
+  options: { range?: Omit<Range<Name>, "after" | "skip" | "limit">; signal: AbortSignal },
 ): AsyncGenerator<Records[Name][]> {
   const { range = {}, signal } = options;
   let after: Position | undefined;

@@ -28,6 +28,7 @@ import type { Verifications } from "../proof/verifications.ts";
 import type { Slots } from "../slots/slots.ts";
 import type { Store } from "../stores/store.ts";
 import type { SendWebhook } from "../webhooks/send-webhook.ts";
+import type { LogIndexes } from "./usage/log-index/log-indexes.ts";
 import type { LogScans } from "./usage/log-scans.ts";
 
 /** Dependencies of the services; main.ts assembles them once. */
@@ -88,6 +89,8 @@ export interface ControlDeps {
   readonly loginAttempts: LoginAttempts;
   /** Limits long scans of usage logs. */
   readonly logScans: LogScans;
+  /** Usage logs in memory, for filters and search. */
+  readonly logIndexes: LogIndexes;
   /** Makes backups of the embedded store. */
   readonly backups: Backups;
   /** Moves old usage rows to files. */

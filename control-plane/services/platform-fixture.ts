@@ -31,6 +31,7 @@ import type { Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { createAccount, joinOrganization, joinTeam, openSession } from "../writes/accounts.ts";
 import type { ControlDeps } from "./deps.ts";
+import { LogIndexes } from "./usage/log-index/log-indexes.ts";
 import { LogScans } from "./usage/log-scans.ts";
 
 /**
@@ -129,6 +130,7 @@ function createDeps(given: {
   const rates = new RateLimiter(clock);
   const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy, rates });
   const edges = new Edges(clock);
+  const logIndexes = new LogIndexes({ store, clock, logger: silentLogger, rowsMax: config.logIndexRows });
   const parts = openArchive(config, { clock, instance: "test" });
   return {
     config,
@@ -159,7 +161,7 @@ function createDeps(given: {
     counted: new CountedCalls(rates, clock),
     slots: allSlots({ count: store.slots, self: { id: "test", address: "127.0.0.1:4100" } }),
     leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
-    settler: new Settler({ store, reservations, clock, logger: silentLogger }),
+    settler: new Settler({ store, reservations, clock, logger: silentLogger, settledRows: logIndexes }),
     feed: new FeedHub({ store, clock, logger: silentLogger }),
     edges,
     edgeReports: new EdgeReports(),
@@ -167,6 +169,7 @@ function createDeps(given: {
     addressLimits: new AddressLimits(config),
     loginAttempts: new LoginAttempts(),
     logScans: new LogScans({ clock }),
+    logIndexes,
     backups: new Backups({ store, clock, config, secrets }),
     archiver: new UsageArchiver({ store, clock, logger: silentLogger, parts, config }),
     auditArchiver: new AuditArchiver({ store, clock, logger: silentLogger, parts, config }),

@@ -16,8 +16,10 @@ export interface SettleOutcome {
   repeated: number;
   /** Reported before with other content: refused. `auditMismatches` writes them to the audit log. */
   refused: string[];
-  /** The calls that this batch settled. */
+  /** The calls that this batch settled, as they were reported. */
   fresh: readonly UsageRow[];
+  /** The same calls as they are stored. */
+  stored: readonly UsageRow[];
 }
 
 /** Longer than any background work may take. */
@@ -32,7 +34,7 @@ const ARCHIVED_MS = 7 * 24 * 3_600_000;
  */
 export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<SettleOutcome> {
   const { fresh: reported, repeated, refused } = await sortOut(tx, rows, now);
-  if (reported.length === 0) return { settled: 0, repeated, refused, fresh: reported };
+  if (reported.length === 0) return { settled: 0, repeated, refused, fresh: reported, stored: [] };
 
   const fresh = await payWorkOnce(tx, reported, now);
   const organizations = new Set(fresh.filter((row) => row.cost > 0n).map((row) => row.organizationId));
@@ -53,7 +55,7 @@ export async function settleCalls(tx: Transaction, rows: readonly UsageRow[], no
     if (balance < 0n) negative.set(organizationId, balance);
   }
   await followBalances(tx, negative, now);
-  return { settled: fresh.length, repeated, refused, fresh: reported };
+  return { settled: fresh.length, repeated, refused, fresh: reported, stored: settledRows };
 }
 
 /** Writes refused calls to the audit log, in a transaction of its own: the log is one chain, and a settlement must not wait for it. */

@@ -1,11 +1,14 @@
 import fc from "fast-check";
 import { systemClock } from "../../common/clock.ts";
 import type { CallContext } from "../../common/grpc/server.ts";
+import { silentLogger } from "../../common/logger.ts";
 import type { UsageRow } from "../../control-plane/domain/records.ts";
 import { reportedCall, settle } from "../../control-plane/proof/ledger-fixture.ts";
 import type { ControlDeps } from "../../control-plane/services/deps.ts";
+import { LogIndexes } from "../../control-plane/services/usage/log-index/log-indexes.ts";
 import { LogScans } from "../../control-plane/services/usage/log-scans.ts";
 import { usageHandlers } from "../../control-plane/services/usage/service.ts";
+import { allSlots } from "../../control-plane/slots/slots.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
 import { openTestStore } from "../../control-plane/stores/test-store.ts";
 import type { EdgeDeps } from "../../gateway-edge/deps.ts";
@@ -68,6 +71,8 @@ beforeAll(async () => {
     tokens: { verify: async () => ({ sessionId: "ses_1", userId: 1 }) },
     edges: { caughtUp: async () => {} },
     logScans: new LogScans({ clock: systemClock }),
+    logIndexes: new LogIndexes({ store: opened.store, clock: systemClock, logger: silentLogger, rowsMax: CALLS }),
+    slots: allSlots({ count: 1, self: { id: "test", address: "" } }),
   } as unknown as ControlDeps;
   const handlers = usageHandlers(deps);
   const context: CallContext = { metadata: { authorization: "token" }, signal: new AbortController().signal, setHeader: () => {} };

@@ -109,6 +109,7 @@ export class ScanBudget {
   #hasSlot = false;
   #isRefused = false;
   #isSpent = false;
+  #isLong = false;
 
   constructor(scans: LogScans, request: ScanRequest) {
     this.#scans = scans;
@@ -118,6 +119,11 @@ export class ScanBudget {
 
   get hasSlot(): boolean {
     return this.#hasSlot;
+  }
+
+  /** It read more than any request may read freely. */
+  get isLong(): boolean {
+    return this.#isLong;
   }
 
   /** No further record may be scanned. */
@@ -147,6 +153,7 @@ export class ScanBudget {
   }
 
   async #enter(): Promise<void> {
+    this.#isLong = true;
     if (this.#hasSlot) return;
     if (!this.#isRefused) this.#hasSlot = await this.#scans.enter(this.#request);
     this.#request.signal.throwIfAborted();

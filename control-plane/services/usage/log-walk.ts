@@ -143,5 +143,5 @@ function rowRange(query: UsageQuery, { start, end }: Window): Range<"usage"> {
 function isFound(row: UsageRow, search: string | undefined): boolean {
   if (search === undefined) return true;
   const texts = [row.id, row.model, row.provider, row.apiKeyName, row.teamName, row.endpoint, row.endUser ?? "", row.errorCode ?? ""];
-  return texts.some((text) => text.toLowerCase().includes(search));
+  return [...texts, ...row.tags].some((text) => text.toLowerCase().includes(search));
 }

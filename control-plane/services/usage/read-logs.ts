@@ -39,9 +39,19 @@ export async function readLogs(reader: Reader, query: UsageQuery, request: LogRe
   const isOnePass = withTotals && query.search !== undefined && after === undefined;
   const page = await readPage(reader, query, request, isOnePass ? (row) => sums.add(rollupOf(row)) : undefined);
   if (!withTotals || isOnePass) return { ...page, ...sums.found, totalsExact: withTotals && !budget.isSpent };
+  return { ...page, ...(await sumMatching(reader, query, budget)) };
+}
+
+/** Sums of all rows that match, from roll-ups, in a scan of its own. */
+export async function sumMatching(
+  reader: Reader,
+  query: UsageQuery,
+  budget: ScanBudget,
+): Promise<Pick<FoundLogs, "count" | "totals" | "totalsExact">> {
+  const sums = new LogSums();
   budget.renew();
   for await (const sum of matchingSums(reader, query, budget)) sums.add(sum);
-  return { ...page, ...sums.found, totalsExact: !budget.isSpent };
+  return { ...sums.found, totalsExact: !budget.isSpent };
 }
 
 /** Reads as many rows as requested, or as fit. `onRow` receives every match, also before and after the page. */
@@ -63,7 +73,7 @@ async function readPage(
 }
 
 /** Collects the rows that belong to the page. */
-class PageRows {
+export class PageRows {
   readonly rows: UsageRow[] = [];
   readonly #limit: number;
   readonly #bytesMax: number;

@@ -1,16 +1,19 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { slotOf } from "../../../common/slots.ts";
 import type { UsageServiceService } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { NotOwner } from "../../domain/not-owner.ts";
 import type { Rollup } from "../../domain/records.ts";
 import { bucketNamer, type Interval, isTimezone } from "../../domain/time-buckets.ts";
 import { requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
 import { UsageBuckets } from "./buckets.ts";
-import type { LogPosition } from "./log-walk.ts";
+import { isIndexed, readIndexed } from "./log-index/read-indexed.ts";
+import type { LogPosition, UsageQuery } from "./log-walk.ts";
 import { usageMessage } from "./messages.ts";
 import { matchingSums, prepareQuery, requireRow } from "./query.ts";
-import { LogSums, readLogs } from "./read-logs.ts";
+import { type FoundLogs, type LogRequest, LogSums, readLogs } from "./read-logs.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
 /** Well below the largest message, because callers choose parts of their rows' content. */
@@ -20,6 +23,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
   return {
     async listLogs(request, context) {
       const actor = await requireActor(deps, context);
+      preferOwner(deps, actor.organizationId);
       await deps.edges.caughtUp(actor.organizationId);
       const query = await prepareQuery(deps, actor, request.filter);
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
@@ -27,8 +31,10 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       const skip = after ? 0 : (page.page - 1) * page.pageSize;
       const limits = { limit: page.pageSize, bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY };
       const { organizationId } = actor;
-      return deps.logScans.run({ organizationId, signal: context.signal }, async (budget) => {
-        const found = await readLogs(deps.store, query, { budget, after, skip, ...limits, withTotals: !request.export });
+      const { signal } = context;
+      return deps.logScans.run({ organizationId, signal }, async (budget) => {
+        const wanted = { budget, after, skip, ...limits, withTotals: !request.export };
+        const found = await findLogs(deps, { query, signal }, wanted);
         const { rows, count, totals, totalsExact, nextPosition, isPartial } = found;
         return {
           logs: rows.map(usageMessage),
@@ -70,6 +76,26 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       return { buckets: buckets.sorted(), totals: totals.found.totals };
     },
   };
+}
+
+/** The owner of an organization has its log in memory, so it answers if there is one. */
+function preferOwner({ slots }: Pick<ControlDeps, "slots">, organizationId: string): void {
+  const slot = slotOf(organizationId, slots.count);
+  if (!slots.isOwned(slot) && slots.ownerOf(slot)) throw new NotOwner(slot);
+}
+
+/** From memory where that is possible; a scan that turns out to be long has the log read into memory for the next query. */
+async function findLogs(
+  { store, slots, logIndexes }: Pick<ControlDeps, "store" | "slots" | "logIndexes">,
+  { query, signal }: { query: UsageQuery; signal: AbortSignal },
+  wanted: LogRequest,
+): Promise<FoundLogs> {
+  const isOwned = slots.isOwned(slotOf(query.organizationId, slots.count));
+  const index = isOwned ? logIndexes.of(query.organizationId) : undefined;
+  if (index && isIndexed(index, wanted)) return readIndexed(store, { index, query, signal }, wanted);
+  const found = await readLogs(store, query, wanted);
+  if (isOwned && wanted.budget.isLong) void logIndexes.build(query.organizationId);
+  return found;
 }
 
 function intervalOf(name: string): Interval {

@@ -1,0 +1,245 @@
+import type { Rollup, UsageRow } from "../../../domain/records.ts";
+import type { LogPosition, UsageQuery } from "../log-walk.ts";
+
+/** Rows of a full chunk. A chunk is scanned without yielding to the event loop, in less than a millisecond. */
+export const CHUNK_ROWS = 8_192;
+
+/** What many rows have in common. A filter is decided once for each of them instead of once for each row. */
+interface Shape extends Pick<Rollup, "teamId" | "apiKeyId" | "model" | "provider" | "status"> {
+  /** Calls that a refused row stands for; 0 for other rows. */
+  readonly refused: number;
+  /** Lower case, for the search. */
+  readonly text: string;
+}
+
+/** Sums over rows, as the log's totals have them. */
+export interface RowSums {
+  rows: number;
+  requests: number;
+  refused: number;
+  tokens: number;
+  cost: bigint;
+}
+
+/** A part of the log in time: `start` is inclusive, `end` exclusive. */
+export interface LogWindow {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Between texts of a row, so that a search does not find the end of one and the start of the next. */
+const TEXT_END = "\0";
+
+/** Up to `CHUNK_ROWS` usage rows as columns, about 70 bytes each. Rows are in no order. */
+export class LogChunk {
+  #rows = 0;
+  #oldestAt = Number.POSITIVE_INFINITY;
+  #newestAt = Number.NEGATIVE_INFINITY;
+  readonly #at = new Float64Array(CHUNK_ROWS);
+  readonly #cost = new Float64Array(CHUNK_ROWS);
+  readonly #tokens = new Float64Array(CHUNK_ROWS);
+  readonly #shapeOf = new Uint16Array(CHUNK_ROWS);
+  readonly #labelOf = new Uint16Array(CHUNK_ROWS);
+  readonly #shapes = new Distinct<Shape>();
+  /** End user and tags. */
+  readonly #labels = new Distinct<string>();
+  readonly #sums: RowSums[] = [];
+  readonly #ids = new IdColumn();
+
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get isFull(): boolean {
+    return this.#rows === CHUNK_ROWS;
+  }
+
+  /** When its first and last call began. */
+  get span(): { readonly oldestAt: number; readonly newestAt: number } {
+    return { oldestAt: this.#oldestAt, newestAt: this.#newestAt };
+  }
+
+  add(row: UsageRow): void {
+    const place = this.#rows++;
+    const shape = this.#shapes.codeOf(shapeKey(row), () => shapeOf(row));
+    this.#at[place] = row.createdAt;
+    // A call of nine million dollars would lose its last digits.
+    this.#cost[place] = Number(row.cost);
+    this.#tokens[place] = row.usage.total;
+    this.#shapeOf[place] = shape;
+    this.#labelOf[place] = this.#labels.codeOf(labelOf(row), () => labelOf(row));
+    this.#ids.push(row.id);
+    this.#oldestAt = Math.min(this.#oldestAt, row.createdAt);
+    this.#newestAt = Math.max(this.#newestAt, row.createdAt);
+    const sums = this.#sums[shape] ?? emptySums();
+    this.#sums[shape] = sums;
+    addRow(sums, { refused: (this.#shapes.values[shape] as Shape).refused, tokens: row.usage.total, cost: row.cost });
+  }
+
+  idOf(place: number): string {
+    return this.#ids.at(place);
+  }
+
+  /** Removes those ids from the set that the chunk has. */
+  removeKnown(ids: Set<string>): void {
+    for (let place = 0; place < this.#rows && ids.size > 0; place++) ids.delete(this.idOf(place));
+  }
+
+  /** Adds the matching rows of a window to the sums. Whole chunks without a search are summed already, by shape. */
+  sum(query: UsageQuery, window: LogWindow, into: RowSums): void {
+    if (query.search === undefined && window.start <= this.#oldestAt && window.end > this.#newestAt) {
+      for (const [code, shape] of this.#shapes.values.entries()) if (query.matches(shape)) addSums(into, this.#sums[code] as RowSums);
+      return;
+    }
+    const refused = this.#shapes.values.map((shape) => shape.refused);
+    const cost = new NumberSum();
+    this.eachMatch(query, window, (place) => {
+      cost.add(this.#cost[place] as number);
+      addRow(into, { refused: refused[this.#shapeOf[place] as number] as number, tokens: this.#tokens[place] as number, cost: 0n });
+    });
+    into.cost += cost.total;
+  }
+
+  /** Visits the places of the rows that match, in no order. */
+  eachMatch(query: UsageQuery, { start, end }: LogWindow, visit: (place: number, at: number) => void): void {
+    const { search } = query;
+    const allowed = verdicts(this.#shapes.values, (shape) => query.matches(shape));
+    const found = search === undefined ? undefined : this.#find(search);
+    if (!allowed.includes(1)) return;
+    for (let place = 0; place < this.#rows; place++) {
+      if (allowed[this.#shapeOf[place] as number] === 0) continue;
+      if (found && !found(place)) continue;
+      const at = this.#at[place] as number;
+      if (at >= start && at < end) visit(place, at);
+    }
+  }
+
+  /** Tells for each place whether a text of the row contains the search. */
+  #find(search: string): (place: number) => boolean {
+    if (search.includes(TEXT_END)) return () => false;
+    const shapes = verdicts(this.#shapes.values, ({ text }) => text.includes(search));
+    const labels = verdicts(this.#labels.values, (text) => text.includes(search));
+    const ids = this.#ids.containing(search);
+    return (place) => shapes[this.#shapeOf[place] as number] === 1 || labels[this.#labelOf[place] as number] === 1 || ids.has(place);
+  }
+}
+
+export function emptySums(): RowSums {
+  return { rows: 0, requests: 0, refused: 0, tokens: 0, cost: 0n };
+}
+
+/** Whether a row is behind a position, newest first. */
+export function isAfter(row: LogPosition, position: LogPosition | undefined): boolean {
+  if (!position) return true;
+  return row.createdAt < position.createdAt || (row.createdAt === position.createdAt && row.id < position.id);
+}
+
+function addRow(sums: RowSums, { refused, tokens, cost }: { refused: number; tokens: number; cost: bigint }): void {
+  sums.rows++;
+  sums.tokens += tokens;
+  sums.cost += cost;
+  if (refused > 0) sums.refused += refused;
+  else sums.requests++;
+}
+
+function addSums(sums: RowSums, { rows, requests, refused, tokens, cost }: RowSums): void {
+  sums.rows += rows;
+  sums.requests += requests;
+  sums.refused += refused;
+  sums.tokens += tokens;
+  sums.cost += cost;
+}
+
+/** A sum of integers that stays exact: numbers are added as long as that is exact, because adding bigints is slow. */
+class NumberSum {
+  #total = 0n;
+  #open = 0;
+
+  add(value: number): void {
+    const sum = this.#open + value;
+    if (sum <= Number.MAX_SAFE_INTEGER) {
+      this.#open = sum;
+      return;
+    }
+    this.#total += BigInt(this.#open);
+    this.#open = value;
+  }
+
+  get total(): bigint {
+    return this.#total + BigInt(this.#open);
+  }
+}
+
+function verdicts<T>(values: readonly T[], test: (value: T) => boolean): Uint8Array {
+  return Uint8Array.from(values, (value) => (test(value) ? 1 : 0));
+}
+
+function shapeKey(row: UsageRow): string {
+  const { teamId, teamName, apiKeyId, apiKeyName, model, provider, status, endpoint, errorCode, refused } = row;
+  return JSON.stringify([teamId, teamName, apiKeyId, apiKeyName, model, provider, status, endpoint, errorCode, refused]);
+}
+
+function shapeOf(row: UsageRow): Shape {
+  const { teamId, teamName, apiKeyId, apiKeyName, model, provider, status, endpoint, errorCode = "" } = row;
+  const text = [model, provider, apiKeyName, teamName, endpoint, errorCode].join(TEXT_END).toLowerCase();
+  return { teamId, apiKeyId, model, provider, status, refused: status === "refused" ? (row.refused ?? 1) : 0, text };
+}
+
+function labelOf({ endUser = "", tags }: UsageRow): string {
+  return tags.length === 0 ? endUser.toLowerCase() : [endUser, ...tags].join(TEXT_END).toLowerCase();
+}
+
+/** The distinct values of a column, by their codes. */
+class Distinct<T> {
+  readonly values: T[] = [];
+  readonly #codes = new Map<string, number>();
+
+  codeOf(key: string, create: () => T): number {
+    const known = this.#codes.get(key);
+    if (known !== undefined) return known;
+    const code = this.values.push(create()) - 1;
+    this.#codes.set(key, code);
+    return code;
+  }
+}
+
+/** The ids of a chunk as one text, so that a search is one pass over it and an id has no object of its own. */
+class IdColumn {
+  readonly #ends = new Uint32Array(CHUNK_ROWS);
+  #rows = 0;
+  #text = "";
+
+  push(id: string): void {
+    this.#text += id + TEXT_END;
+    this.#ends[this.#rows++] = this.#text.length;
+  }
+
+  at(place: number): string {
+    return this.#text.slice(this.#startOf(place), (this.#ends[place] as number) - TEXT_END.length);
+  }
+
+  containing(search: string): ReadonlySet<number> {
+    const places = new Set<number>();
+    const text = this.#text.toLowerCase();
+    for (let hit = text.indexOf(search), place = 0; hit !== -1; hit = text.indexOf(search, this.#ends[place])) {
+      place = this.#placeOf(hit, place);
+      places.add(place);
+    }
+    return places;
+  }
+
+  #startOf(place: number): number {
+    return place === 0 ? 0 : (this.#ends[place - 1] as number);
+  }
+
+  /** The row of a character, found by bisection from a place before it. */
+  #placeOf(character: number, from: number): number {
+    let [low, high] = [from, this.#rows - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#ends[middle] as number) > character) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,228 @@
+import fc from "fast-check";
+import { type Clock, systemClock } from "../../../../common/clock.ts";
+import { silentLogger } from "../../../../common/logger.ts";
+import type { UsageRow } from "../../../domain/records.ts";
+import { DAY, plant, QUARTER, reportedCall, settle } from "../../../proof/ledger-fixture.ts";
+import { openTestStore } from "../../../stores/test-store.ts";
+import { LogScans } from "../log-scans.ts";
+import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { readLogs } from "../read-logs.ts";
+import { CHUNK_ROWS } from "./log-chunk.ts";
+import { LogIndexes } from "./log-indexes.ts";
+import { isIndexed, readIndexed } from "./read-indexed.ts";
+
+const ROWS = 900;
+const NO_FILTER: UsageQuery = {
+  organizationId: "org_1",
+  keyId: undefined,
+  teamId: undefined,
+  search: undefined,
+  start: undefined,
+  end: undefined,
+  matches: () => true,
+};
+const never = new AbortController().signal;
+
+let opened: ReturnType<typeof openTestStore>;
+const rows: UsageRow[] = [];
+
+beforeAll(async () => {
+  opened = openTestStore();
+  for (let number = 0; number < ROWS; number++) {
+    const shared = { createdAt: DAY + ((number * 7_919) % (9 * QUARTER)), organizationId: number % 10 === 9 ? "org_2" : "org_1" };
+    const varied = { teamId: `team_${number % 3}`, model: number % 7 === 0 ? "Other" : "echo", endUser: `user-${number % 40}` };
+    const changes = { ...shared, ...varied, ...(number % 6 === 0 ? { tags: ["Nightly", `run ${number % 5}`] } : {}) };
+    rows.push(
+      number % 50 === 0
+        ? reportedCall(`call_${number}`, 0n, { ...changes, status: "refused", ...(number % 100 === 0 ? { refused: 7 } : {}) })
+        : reportedCall(`call_${number}`, BigInt(number) ** 5n, changes),
+    );
+  }
+  await settle(opened.store, rows);
+});
+afterAll(() => opened.close());
+
+function indexesOf({ clock = systemClock, rowsMax = 100_000 }: { clock?: Clock; rowsMax?: number } = {}): LogIndexes {
+  return new LogIndexes({ store: opened.store, clock, logger: silentLogger, rowsMax });
+}
+
+interface Page {
+  readonly after?: LogPosition | undefined;
+  readonly skip?: number;
+  readonly limit: number;
+}
+
+/** A page as the service reads it: from memory, or by a scan if the index cannot answer. */
+function read(indexes: LogIndexes, query: UsageQuery, { after, skip = 0, limit }: Page) {
+  const scans = new LogScans({ clock: systemClock, limits: { timeMsMax: 60_000 } });
+  return scans.run({ organizationId: query.organizationId, signal: never }, (budget) => {
+    const wanted = { budget, after, skip, limit, bytesMax: Number.POSITIVE_INFINITY, withTotals: true };
+    const index = indexes.of(query.organizationId);
+    return index && isIndexed(index, wanted)
+      ? readIndexed(opened.store, { index, query, signal: never }, wanted)
+      : readLogs(opened.store, query, wanted);
+  });
+}
+
+async function allIds(indexes: LogIndexes, query: UsageQuery, limit: number): Promise<string[]> {
+  const ids: string[] = [];
+  let after: LogPosition | undefined;
+  do {
+    const page = await read(indexes, query, { after, limit });
+    ids.push(...page.rows.map(({ id }) => id));
+    after = page.nextPosition;
+  } while (after);
+  return ids;
+}
+
+interface Filter {
+  readonly teamId?: string;
+  readonly model?: string;
+  readonly status?: string;
+  readonly search?: string;
+  readonly start?: number;
+  readonly end?: number;
+}
+
+const filters: fc.Arbitrary<Filter> = fc.record(
+  {
+    teamId: fc.constantFrom("team_0", "team_1", "team_9"),
+    model: fc.constantFrom("echo", "Other", "missing"),
+    status: fc.constantFrom("refused", "success"),
+    search: fc.constantFrom("call_1", "all_12", "other", "user-3", "nightly", "run 2", "zzzz", "\0", "0\0call"),
+    start: fc.constantFrom(DAY, DAY + 3 * QUARTER + 17),
+    end: fc.constantFrom(DAY + 6 * QUARTER, DAY + 7 * QUARTER + 5),
+  },
+  { requiredKeys: [] },
+);
+
+function queryOf({ teamId, model, status, ...rest }: Filter): UsageQuery {
+  const matches: UsageQuery["matches"] = (row) =>
+    (teamId === undefined || row.teamId === teamId) &&
+    (model === undefined || row.model === model) &&
+    (status === undefined || row.status === status);
+  return { ...NO_FILTER, ...rest, teamId, matches };
+}
+
+function expectedRows({ search, start = 0, end = Number.POSITIVE_INFINITY, ...filter }: Filter): UsageRow[] {
+  const { matches } = queryOf(filter);
+  const texts = ({ id, model, endUser = "", tags }: UsageRow) => [id, model, endUser, ...tags].map((text) => text.toLowerCase());
+  return rows
+    .filter((row) => row.organizationId === "org_1" && matches(row) && row.createdAt >= start && row.createdAt < end)
+    .filter((row) => search === undefined || texts(row).some((text) => text.includes(search)))
+    .sort((left, right) => right.createdAt - left.createdAt || (left.id < right.id ? 1 : -1));
+}
+
+test("pages by cursor and by number, and totals, are those of all matching rows", async () => {
+  const indexes = indexesOf();
+  await indexes.build("org_1");
+  const pages = fc.record({ filter: filters, limit: fc.integer({ min: 1, max: 60 }), skip: fc.integer({ min: 0, max: 300 }) });
+  await fc.assert(
+    fc.asyncProperty(pages, async ({ filter, limit, skip }) => {
+      const expected = expectedRows(filter);
+      expect(await allIds(indexes, queryOf(filter), limit)).toEqual(expected.map(({ id }) => id));
+      const page = await read(indexes, queryOf(filter), { skip, limit });
+      expect(page.rows.map(({ id }) => id)).toEqual(expected.slice(skip, skip + limit).map(({ id }) => id));
+      const refused = expected.filter(({ status }) => status === "refused");
+      expect(page).toMatchObject({
+        count: expected.length,
+        isPartial: false,
+        totalsExact: true,
+        totals: {
+          requests: BigInt(expected.length - refused.length),
+          refused: refused.reduce((sum, row) => sum + BigInt(row.refused ?? 1), 0n),
+          cost: expected.reduce((sum, { cost }) => sum + cost, 0n),
+          tokens: 30n * BigInt(expected.length),
+        },
+      });
+    }),
+    { numRuns: 80 },
+  );
+});
+
+test("a call that is settled while the log is read is in the index once, whether the read met it or not", async () => {
+  const sleeping = Promise.withResolvers<void>();
+  const indexes = indexesOf({ clock: { ...systemClock, sleep: () => sleeping.promise } });
+  const built = indexes.build("org_1");
+  // The first page is read; the others wait for the pause.
+  const late = reportedCall("call_late", 5n, { createdAt: DAY + 1 });
+  const met = rows.filter(({ organizationId }) => organizationId === "org_1").slice(0, 5);
+  indexes.add([late, ...met]);
+  await settle(opened.store, [late]);
+  expect(indexes.of("org_1")).toBeUndefined();
+  sleeping.resolve();
+  await built;
+  const ids = await allIds(indexes, NO_FILTER, 50);
+  expect(ids.filter((id) => id === "call_late")).toHaveLength(1);
+  expect(ids).toHaveLength(new Set(ids).size);
+  indexes.add([reportedCall("call_ghost", 5n)]);
+  expect((await read(indexes, { ...NO_FILTER, search: "call_ghost" }, { limit: 5 })).count).toBe(1);
+  await plant(opened.store, "usage", "call_late", "removed");
+});
+
+test("of a log with more rows than fit, the newest are in memory, and a cursor continues with a scan", async () => {
+  const indexes = indexesOf({ rowsMax: 300 });
+  await indexes.build("org_1");
+  const index = indexes.of("org_1");
+  expect(index?.rows).toBeLessThanOrEqual(400);
+  expect(index?.coveredFrom).toBeGreaterThan(DAY);
+  const filter = { model: "Other" };
+  expect(await allIds(indexes, queryOf(filter), 20)).toEqual(expectedRows(filter).map(({ id }) => id));
+  const search = await read(indexes, { ...NO_FILTER, search: "zzzz" }, { limit: 20 });
+  expect(search).toMatchObject({ rows: [], isPartial: true, totalsExact: false, nextPosition: { createdAt: index?.coveredFrom } });
+});
+
+test("the log that was used longest ago makes room for another, and one that is not used for an hour is dropped", async () => {
+  let nowMs = 0;
+  const indexes = indexesOf({ clock: { ...systemClock, monotonicMs: () => nowMs, sleep: async () => {} }, rowsMax: ROWS - 1 });
+  await indexes.build("org_2");
+  await indexes.build("org_1");
+  expect([indexes.of("org_1") === undefined, indexes.of("org_2")]).toEqual([false, undefined]);
+  nowMs = 3_600_001;
+  indexes.add([reportedCall("call_x", 1n, { organizationId: "org_3" })]);
+  expect(indexes.of("org_1")).toBeUndefined();
+});
+
+test("a log is dropped when rows may be missing, also while it is read", async () => {
+  const indexes = indexesOf();
+  const built = indexes.build("org_1");
+  indexes.forget((organizationId) => organizationId === "org_1");
+  await built;
+  expect(indexes.of("org_1")).toBeUndefined();
+  await indexes.build("org_1");
+  expect(indexes.of("org_1")).toBeDefined();
+});
+
+test("rows of archived months are not found any more", async () => {
+  const indexes = indexesOf();
+  await indexes.build("org_1");
+  const before = DAY + 4 * QUARTER;
+  const archive = { id: "org_1", organizationId: "org_1", before, rows: 1, charged: 1, cost: 1n };
+  await opened.store.transaction("every", (tx) => tx.put("usageArchives", archive));
+  const left = expectedRows({ start: before });
+  expect(await read(indexes, NO_FILTER, { limit: 1 })).toMatchObject({ count: left.length, totalsExact: true });
+  await plant(opened.store, "usageArchives", "org_1", "removed");
+});
+
+test("a log over several chunks is in the order of its calls, however they were settled", async () => {
+  const indexes = indexesOf();
+  await indexes.build("org_big");
+  const total = 2 * CHUNK_ROWS + 10;
+  const big = Array.from({ length: total }, (_, number) =>
+    reportedCall(`call_b${number}`, 1n, { organizationId: "org_big", createdAt: DAY + ((number * 7_907) % total) }),
+  );
+  indexes.add(big);
+  const query = { ...NO_FILTER, organizationId: "org_big" };
+  const found = await indexes.of("org_big")?.find(
+    query,
+    { start: 0, end: DAY + total },
+    {
+      after: { createdAt: DAY + 5_000, id: "" },
+      limit: 100,
+      withSums: true,
+      signal: never,
+    },
+  );
+  expect(found?.positions.map(({ createdAt }) => createdAt)).toEqual(Array.from({ length: 101 }, (_, place) => DAY + 4_999 - place));
+  expect(found?.sums).toMatchObject({ rows: total, cost: BigInt(total) });
+});

@@ -1,0 +1,52 @@
+import type { Reader } from "../../../stores/store.ts";
+import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { type FoundLogs, type LogRequest, PageRows, sumMatching } from "../read-logs.ts";
+import type { LogWindow, RowSums } from "./log-chunk.ts";
+import type { LogIndex } from "./log-index.ts";
+
+/** Rows before a numbered page that are looked up; later pages are scanned. Cursors have no limit. */
+const SKIP_MAX = 20_000;
+
+/** Whether an index can answer: it has the rows behind the position. Where its rows end, no id is before the position's. */
+export function isIndexed({ coveredFrom }: LogIndex, { after, skip }: Pick<LogRequest, "after" | "skip">): boolean {
+  if (skip > SKIP_MAX) return false;
+  return after === undefined || after.createdAt > coveredFrom || (after.createdAt === coveredFrom && after.id !== "");
+}
+
+/** Reads one page of a query and the totals of all its rows from memory; only the rows of the page are read from the store. */
+export async function readIndexed(
+  reader: Reader,
+  { index, query, signal }: { index: LogIndex; query: UsageQuery; signal: AbortSignal },
+  request: LogRequest,
+): Promise<FoundLogs> {
+  const { after, skip, limit, withTotals } = request;
+  const { coveredFrom } = index;
+  // Rows of archived months are on their way out of the log.
+  const archivedBefore = (await reader.get("usageArchives", query.organizationId))?.before ?? Number.NEGATIVE_INFINITY;
+  const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, archivedBefore);
+  const isWhole = coveredFrom <= start;
+  const window: LogWindow = { start: Math.max(start, coveredFrom), end: query.end ?? Number.POSITIVE_INFINITY };
+  const { positions, sums } = await index.find(query, window, { after, limit: skip + limit, withSums: withTotals, signal });
+  const page = await readRows(reader, query, { ...request, positions: positions.slice(skip) });
+  const end = page.nextPosition ?? (isWhole ? undefined : { createdAt: coveredFrom, id: "" });
+  const found = { rows: page.rows, nextPosition: end, isPartial: end !== undefined && page.nextPosition === undefined };
+  // Rows before the index are summed by the roll-ups, which know no text.
+  if (withTotals && !isWhole && query.search === undefined) return { ...found, ...(await sumMatching(reader, query, request.budget)) };
+  return { ...found, ...totalsOf(sums), totalsExact: withTotals && isWhole };
+}
+
+async function readRows(
+  reader: Reader,
+  { organizationId }: UsageQuery,
+  { positions, limit, bytesMax }: Pick<LogRequest, "limit" | "bytesMax"> & { positions: readonly LogPosition[] },
+): Promise<Pick<FoundLogs, "rows" | "nextPosition">> {
+  const page = new PageRows({ skip: 0, limit, bytesMax });
+  const ids = positions.map(({ id }) => id);
+  // A row may have been archived since. The organization is checked on every row, as in scans.
+  for (const row of await reader.getMany("usage", ids)) if (row?.organizationId === organizationId) page.offer(row);
+  return { rows: page.rows, nextPosition: page.isFull ? page.end : positions.length > limit ? positions[limit - 1] : undefined };
+}
+
+function totalsOf({ rows, requests, refused, tokens, cost }: RowSums): Pick<FoundLogs, "count" | "totals"> {
+  return { count: rows, totals: { requests: BigInt(requests), tokens: BigInt(tokens), cost, refused: BigInt(refused) } };
+}
