@@ -1,8 +1,8 @@
+import { signedHeaders } from "../../common/webhook-signature.ts";
 import { type AttemptOutcome, afterAttempt } from "../domain/delivery.ts";
 import type { Delivery } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { perTransaction } from "../stores/record-slots.ts";
-import { signedHeaders } from "./sign.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random" | "logger" | "secrets" | "mailer" | "sendWebhook" | "config">;
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import { systemRandom } from "../../common/random.ts";
+import { mintWebhookSecret, signedHeaders } from "../../common/webhook-signature.ts";
 import { createWebhookSender, type SenderOptions } from "./send-webhook.ts";
-import { mintWebhookSecret, signedHeaders } from "./sign.ts";
 
 const servers: Server[] = [];
 afterAll(() => {

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
+import { mintWebhookSecret } from "../../../common/webhook-signature.ts";
 import {
   CreateWebhookResponse,
   DeleteWebhookResponse,
@@ -14,7 +15,6 @@ import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { webhookDelivery } from "../../webhooks/expand-notices.ts";
-import { mintWebhookSecret } from "../../webhooks/sign.ts";
 import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, optionalDate, pageOf } from "../messages.ts";
@@ -145,7 +145,7 @@ function webhookMessage({ id, organizationId, url, events, createdBy, createdAt 
 }
 
 function deliveryMessage(delivery: Delivery): DeliveryMessage {
-  const { id, webhookId = "", type, status, attempts, httpStatus, error } = delivery;
+  const { id, webhookId = "", type, status, attempts, httpStatus, error, body } = delivery;
   return {
     id,
     webhookId,
@@ -157,5 +157,6 @@ function deliveryMessage(delivery: Delivery): DeliveryMessage {
     createdAt: date(delivery.createdAt),
     deliveredAt: optionalDate(delivery.deliveredAt),
     nextAttemptAt: optionalDate(delivery.dueAt),
+    body,
   };
 }

@@ -33,6 +33,8 @@ const deliveryRecord = z
     createdAt: z.date(),
     deliveredAt: z.date().nullable(),
     nextAttemptAt: z.date().nullable(),
+    /** The JSON that is sent, as the text that the signature covers. */
+    body: z.string(),
   })
   .meta({ id: "WebhookDelivery" });
 

@@ -97,7 +97,7 @@ function presentWebhook({ id, organizationId, url, events, createdBy, createdAt 
 }
 
 function presentDelivery(delivery: Delivery): schemas.DeliveryRecord {
-  const { id, webhookId, type, status, attempts } = delivery;
+  const { id, webhookId, type, status, attempts, body } = delivery;
   return {
     id,
     webhookId,
@@ -109,5 +109,6 @@ function presentDelivery(delivery: Delivery): schemas.DeliveryRecord {
     createdAt: sent(delivery.createdAt, "createdAt"),
     deliveredAt: delivery.deliveredAt ?? null,
     nextAttemptAt: delivery.nextAttemptAt ?? null,
+    body,
   };
 }

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Random } from "../../common/random.ts";
+import type { Random } from "./random.ts";
 
 const PREFIX = "whsec_";
 const SECRET_BYTES = 32;
