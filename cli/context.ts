@@ -31,6 +31,8 @@ export interface Context {
   secret(question: string, options: { fromStdin: boolean; flag: string }): Promise<string>;
   /** A client with the same credentials for another base URL. */
   clientOf(baseUrl: string): Client;
+  /** The same, whose requests Ctrl-C does not end: for what a command cleans up. */
+  detached(baseUrl: string): Client;
 }
 
 const TIMEOUT_SECONDS = 30;
@@ -42,16 +44,17 @@ export async function createContext(io: Io, given: GlobalFlags): Promise<Context
   const settings = resolveSettings({ flags, env: io.env, files });
   const print = createPrinter(io, flags);
   const trace = painter(io.stderr, io.env);
-  const clientOf = (baseUrl: string): Client =>
+  const clientWith = (baseUrl: string, signal: AbortSignal): Client =>
     createClient({
       baseUrl,
       timeoutMs: timeoutMs(flags.timeout),
       dryRun: flags.dryRun === true,
       idempotencyKey: flags.idempotencyKey,
-      signal: io.signal,
+      signal,
       authorize: (auth) => authorize(auth, { io, settings }),
       trace: flags.verbose ? (line) => io.stderr.write(`${trace("dim", line)}\n`) : undefined,
     });
+  const clientOf = (baseUrl: string): Client => clientWith(baseUrl, io.signal);
   if (given.apiKey !== undefined && given.apiKey !== "-") {
     print.note("Other users of this machine can see a key on the command line. Use GW_API_KEY or --api-key - instead.");
   }
@@ -63,6 +66,7 @@ export async function createContext(io: Io, given: GlobalFlags): Promise<Context
     print,
     client: clientOf(settings.apiUrl.value),
     clientOf,
+    detached: (baseUrl) => clientWith(baseUrl, new AbortController().signal),
     async confirm(question) {
       if (flags.yes || flags.dryRun) return;
       if (!io.stdinIsTerminal) throw usageError(`${question} Confirmation needs a terminal.`, "Use --yes to confirm.");
@@ -107,7 +111,7 @@ async function authorize(auth: Auth, { io, settings }: { io: Io; settings: Setti
   throw notLoggedIn(settings);
 }
 
-const noKey = (): CliError =>
+export const noKey = (): CliError =>
   new CliError(EXIT.notLoggedIn, {
     error: "An API key is required.",
     code: "NO_API_KEY",

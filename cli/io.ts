@@ -1,3 +1,6 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { createPrompts, type Prompts } from "./prompts.ts";
 
 export interface Output {
@@ -17,6 +20,10 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly prompts: Prompts;
   nowMs(): number;
+  /** Opens an address in the user's browser; false if this machine has none. */
+  openUrl(url: string): boolean;
+  /** Runs a program in place of this process, so that signals and the exit code are its own. */
+  become(file: string, words: readonly string[], env: Readonly<Record<string, string | undefined>>): void;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
 }
@@ -40,6 +47,8 @@ export function processIo(): Io {
     env: process.env,
     prompts: createPrompts(),
     nowMs: Date.now,
+    openUrl,
+    become,
     signal: interrupt.signal,
   };
 }
@@ -58,4 +67,22 @@ async function readAll(): Promise<string> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
   return text;
+}
+
+/** Programs that open an address in a browser, by platform. */
+const OPENERS: Readonly<Record<string, string>> = { darwin: "open", linux: "xdg-open" };
+
+function openUrl(url: string): boolean {
+  const opener = OPENERS[process.platform];
+  const hasScreen = process.platform !== "linux" || Boolean(process.env["DISPLAY"] || process.env["WAYLAND_DISPLAY"]);
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  const file = folders.map((folder) => join(folder, opener ?? "")).find((path) => existsSync(path));
+  if (opener === undefined || !hasScreen || file === undefined) return false;
+  spawn(file, [url], { stdio: "ignore", detached: true }).unref();
+  return true;
+}
+
+function become(file: string, words: readonly string[], env: Readonly<Record<string, string | undefined>>): void {
+  const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  process.execve?.(file, [file, ...words], Object.fromEntries(defined));
 }

@@ -28,10 +28,11 @@ export function buildProgram(io: Io): Command {
     .version(VERSION, "--version", "print the version of gw")
     .option("-v, --verbose", "print requests and responses on stderr, with masked secrets")
     .exitOverride()
-    .showHelpAfterError("(list commands with gw --help)")
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
+      // A usage error is printed by run.ts, as every other error.
+      outputError: () => undefined,
       getOutHelpWidth: () => io.stdout.columns,
       getErrHelpWidth: () => io.stderr.columns,
     })

@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { CliError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { DryRun } from "./http/client.ts";
 import type { Io } from "./io.ts";
@@ -26,7 +26,11 @@ function endInterrupted({ signal, stderr }: Io): void {
 }
 
 function explain(error: unknown, words: readonly string[], io: Io): ExitCode {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.ok;
+    if (error.code.startsWith("commander.help")) return EXIT.usage;
+    return explain(fromCommander(error), words, io);
+  }
   if (error instanceof DryRun) {
     io.stdout.write(documentJson(error.request));
     return EXIT.ok;
@@ -37,6 +41,13 @@ function explain(error: unknown, words: readonly string[], io: Io): ExitCode {
   }
   io.stderr.write(`gw: ${String((error as { stack?: string }).stack ?? error)}\n`);
   return EXIT.failure;
+}
+
+/** Commander's message may have a second line: "(Did you mean --name?)". */
+function fromCommander({ message }: CommanderError): CliError {
+  const [first = "", suggestion] = message.replace(/^error: /, "").split("\n");
+  const hint = suggestion?.replace(/^\(|\)$/g, "") ?? "Show the usage with --help.";
+  return usageError(`${first.charAt(0).toUpperCase()}${first.slice(1)}.`, hint);
 }
 
 const withoutUndefined = ({ facts }: CliError) => ({ ...facts, retryable: facts.retryable ?? false });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { operationOf } from "../operations/register.ts";
+import { examplesOf } from "./examples.ts";
 
 export interface CommandNode {
   /** Without the program's own name: "keys create". */
@@ -9,6 +10,7 @@ export interface CommandNode {
   readonly operation: string | null;
   readonly words: readonly { readonly name: string; readonly description: string; readonly required: boolean }[];
   readonly options: readonly { readonly flags: string; readonly description: string }[];
+  readonly examples: readonly string[];
   readonly commands: readonly CommandNode[];
 }
 
@@ -24,6 +26,7 @@ export function commandTree(command: Command, path = ""): CommandNode {
       required: argument.required,
     })),
     options: command.options.map(({ flags, description }) => ({ flags, description })),
+    examples: examplesOf(path),
     commands: command.commands.map((inner) => commandTree(inner, `${path} ${inner.name()}`.trim())),
   };
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { usageError } from "../cli-error.ts";
 import type { Io } from "../io.ts";
+import { commandPath, unknownCommand } from "../operations/register.ts";
 import { documentJson } from "../output/json.ts";
 import { commandTree } from "./command-tree.ts";
 
@@ -19,6 +19,9 @@ export function registerHelp(program: Command, io: Io): void {
 
 function childOf(parent: Command, name: string): Command {
   const child = parent.commands.find((command) => command.name() === name || command.aliases().includes(name));
-  if (!child) throw usageError(`Unknown command ${name}.`, "List commands with gw --help.");
+  if (!child) {
+    const names = parent.commands.map((command) => command.name());
+    throw unknownCommand(name, names, commandPath(parent));
+  }
   return child;
 }

@@ -69,7 +69,7 @@ const operations: readonly OperationSpec[] = [
     auth: "user",
     fields: [
       option("--name <name>", "key name", "name", { ...required, question: "Key name" }),
-      option("--team <id>", "team ID, required with several teams", "team_id"),
+      option("--team <id>", "name or ID of the team, required with several teams", "team_id"),
       ...limits,
     ],
     view: withSecret,

@@ -5,7 +5,6 @@ import { budgetFields, modelsField, rateLimitFields } from "../operations/limit-
 import { registerGroup } from "../operations/register.ts";
 import { argument, filter, type OperationSpec, option, required } from "../operations/spec.ts";
 import type { View } from "../output/printer.ts";
-import { table } from "../output/table.ts";
 import { type Column, valueAt } from "../output/values.ts";
 import { keyColumns } from "./keys.ts";
 
@@ -137,11 +136,10 @@ export function registerTeams(program: Command, io: Io): void {
   registerGroup(program, io, { name: "teams", summary: "Manage teams and members", operations, default: "list" });
 }
 
-function showParts({ print, io }: Context, body: unknown): void {
+function showParts({ print }: Context, body: unknown): void {
   if (print.json || print.quiet) return;
   for (const [at, columns] of [["members", memberColumns] as const, ["apiKeys", keyColumns] as const]) {
     const rows = (valueAt(body, `team.${at}`) as unknown[] | undefined) ?? [];
-    if (rows.length === 0) continue;
-    print.text(`\n${table({ columns, rows, paint: print.paint, width: io.stdout.isTerminal ? io.stdout.columns : undefined })}`);
+    if (rows.length > 0) print.table(columns, rows);
   }
 }

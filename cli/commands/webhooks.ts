@@ -4,6 +4,15 @@ import { registerGroup } from "../operations/register.ts";
 import { argument, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
 
+export const WEBHOOK_EVENTS = [
+  "balance.low",
+  "balance.blocked",
+  "balance.unblocked",
+  "purchase.completed",
+  "key.created",
+  "key.removed",
+] as const;
+
 const columns: readonly Column[] = [
   { title: "id", at: "id" },
   { title: "url", at: "url" },
@@ -40,15 +49,7 @@ const operations: readonly OperationSpec[] = [
     auth: "user",
     fields: [
       option("--url <url>", "HTTPS URL", "url", { ...required, question: "URL" }),
-      option(
-        "--events <a,b>",
-        "events: balance.low, balance.blocked, balance.unblocked, purchase.completed, key.created, key.removed",
-        "events",
-        {
-          kind: "list",
-          ...required,
-        },
-      ),
+      option("--events <a,b>", `events: ${WEBHOOK_EVENTS.join(", ")}`, "events", { kind: "list", ...required }),
     ],
     view: {
       kind: "record",

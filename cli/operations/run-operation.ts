@@ -3,7 +3,7 @@ import type { Context } from "../context.ts";
 import type { ApiAnswer } from "../http/client.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
-import { type Options, readValues } from "./read-values.ts";
+import { isWord, type Options, readValues } from "./read-values.ts";
 import type { OperationSpec, RequestValues } from "./spec.ts";
 
 const PAGES_MAX = 10_000n;
@@ -16,11 +16,19 @@ export async function runOperation(
 ): Promise<void> {
   const values = await readValues(context, spec.fields ?? [], given);
   await spec.before?.(context, values);
-  if (spec.confirm) await context.confirm(spec.confirm.replace("{args}", given.words.join(" ")));
+  if (spec.confirm) await context.confirm(spec.confirm.replace("{args}", () => argumentsOf(spec, values)));
   const all = spec.view.kind === "list" && given.options["all"] === true;
   const answer = all ? await allPages(context, spec, values) : await askTwice(context, spec, values);
   context.print.answer(without(answer.body, spec.hidden ?? []), spec.view);
   await spec.after?.(context, answer, { values, options: given.options });
+}
+
+/** The arguments as they are sent, because one that was missing on the command line has been chosen since. */
+function argumentsOf({ fields = [] }: OperationSpec, values: RequestValues): string {
+  return fields
+    .filter(isWord)
+    .map((field) => String(values[field.in][field.to] ?? ""))
+    .join(" ");
 }
 
 function without(body: unknown, names: readonly string[]): unknown {

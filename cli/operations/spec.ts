@@ -19,6 +19,8 @@ export interface Field {
   readonly choices?: readonly string[];
   /** The prompt on a terminal when the value is missing. */
   readonly question?: string;
+  /** The list from which the value is chosen on a terminal when it is missing: the group's, another one, or null for none. */
+  readonly pick?: OperationSpec | null;
 }
 
 /** A command that maps to one HTTP operation. */

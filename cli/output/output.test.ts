@@ -1,7 +1,7 @@
 import { painter } from "./paint.ts";
 import { bar } from "./progress.ts";
 import { sparkline } from "./sparkline.ts";
-import { table } from "./table.ts";
+import { record, table } from "./table.ts";
 import { format, valueAt } from "./values.ts";
 
 const paint = (_tone: string, text: string) => text;
@@ -23,6 +23,34 @@ test("a table fits the terminal, and letters of two columns count as two", () =>
   ];
   const lines = table({ columns, rows, paint, width: 30 }).split("\n");
   expect(lines[1]).toBe(`${"東京".repeat(5)}東…  ${" ".repeat(3)}12`.replace("  ", "  "));
+});
+
+test("an ID is never cut: columns that leave no room for it are left out, and named", () => {
+  const id = `key_${"1".repeat(33)}`;
+  const columns = ["name", "id", "team", "status", "spend"].map((title) => ({ title, at: title }));
+  const rows = [{ id, name: "a laptop with a long name", team: "Research", status: "active", spend: "$1.00" }];
+  const lines = table({ columns, rows, paint, width: 60 }).split("\n");
+  expect(lines).toEqual([
+    `NAME         ${"ID".padEnd(37)}  TEAM`,
+    `a laptop w…  ${id}  Research`,
+    "Not shown: status, spend (wider terminal, or --fields)",
+    "",
+  ]);
+});
+
+test("times are relative on a terminal only", () => {
+  const nowMs = Date.parse("2026-11-15T09:00:00Z");
+  const shown = [
+    "2026-11-15T08:59:59.500Z",
+    "2026-11-15T08:58:00Z",
+    "2026-11-14T08:00:00Z",
+    "2026-11-17T10:00:00Z",
+    "2026-01-02T03:04:05Z",
+  ];
+  expect(shown.map((time) => format(time, "time", nowMs))).toEqual(["now", "2 min ago", "1 d ago", "in 2 d", "2026-01-02"]);
+  expect([format("soon", "time", nowMs), format(shown[1], "time")]).toEqual(["soon", "2026-11-15T08:58:00Z"]);
+  const fields = [{ title: "created", at: "at", as: "time" as const }];
+  expect(record({ fields, value: { at: shown[1] }, paint, nowMs })).toBe("created  2026-11-15T08:58:00Z (2 min ago)\n");
 });
 
 test("a path goes into lists, and takes the first of its alternatives that is there", () => {

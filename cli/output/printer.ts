@@ -27,6 +27,8 @@ export interface Printer {
   answer(body: unknown, view: View): void;
   /** Prints one item of a stream: a line of JSON, or a line of text. */
   item(value: unknown, line: () => string): void;
+  /** Prints a table that follows a response, after an empty line. */
+  table(columns: readonly Column[], rows: readonly unknown[]): void;
   /** Writes text to stdout unchanged. */
   text(text: string): void;
   /** Prints a note on stderr. */
@@ -39,12 +41,13 @@ export function createPrinter(io: Io, flags: OutputFlags): Printer {
   const paint = painter(io.stdout, io.env);
   const fields = flags.fields?.split(",").map((field) => field.trim());
   const width = io.stdout.isTerminal ? io.stdout.columns : undefined;
+  const nowMs = io.stdout.isTerminal ? io.nowMs() : undefined;
   const write = (text: string) => io.stdout.write(text);
   const note = (text: string) => io.stderr.write(`${painter(io.stderr, io.env)("dim", text)}\n`);
   const showList = (body: unknown, view: Extract<View, { kind: "list" }>) => {
     const rows = rowsOf(body);
     if (rows.length === 0) return note(view.empty ?? "No results.");
-    write(table({ columns: chosen(view.columns, fields), rows, paint, width }));
+    write(table({ columns: chosen(view.columns, fields), rows, paint, width, nowMs }));
     const page = pageNote(body);
     if (page) note(page);
   };
@@ -53,6 +56,7 @@ export function createPrinter(io: Io, flags: OutputFlags): Printer {
     quiet: flags.quiet === true,
     paint,
     text: write,
+    table: (columns, rows) => write(`\n${table({ columns, rows, paint, width, nowMs })}`),
     note,
     item: (value, line) => write(json ? lineJson(picked(value, fields)) : `${line()}\n`),
     answer(body, view) {
@@ -60,7 +64,7 @@ export function createPrinter(io: Io, flags: OutputFlags): Printer {
       else if (json) write(documentJson(pickedDocument(body, { view, fields })));
       else if (view.kind === "sentence") write(`${view.text(body)}\n`);
       else if (view.kind === "record") {
-        write(record({ fields: chosen(view.fields, fields), value: view.at ? valueAt(body, view.at) : body, paint }));
+        write(record({ fields: chosen(view.fields, fields), value: view.at ? valueAt(body, view.at) : body, paint, nowMs }));
       } else showList(body, view);
     },
   };

@@ -1,5 +1,6 @@
 import { toJson } from "../../common/json.ts";
 import { toUsdString } from "../../common/money.ts";
+import { relativeTime } from "./relative-time.ts";
 
 /** How a response value is formatted for people. */
 export type ValueFormat = "text" | "state" | "usd" | "price" | "count" | "time" | "list" | "ms" | "percent" | "decimal" | "yesno";
@@ -23,8 +24,10 @@ function step(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-export function format(value: unknown, as: ValueFormat = "text"): string {
+/** Formats a value. With `nowMs`, a time is relative to it: "2 min ago". */
+export function format(value: unknown, as: ValueFormat = "text", nowMs?: number): string {
   if (value === null || value === undefined || value === "") return "-";
+  if (as === "time" && nowMs !== undefined) return relativeTime(asText(value), nowMs);
   return sanitize(FORMATTERS[as](value));
 }
 

@@ -1,5 +1,12 @@
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { fakeIo } from "../../cli/io-fixture.ts";
+import { run } from "../../cli/run.ts";
+import { signedHeaders } from "../../common/webhook-signature.ts";
 import { authenticator } from "../helpers/authenticator.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { adminTests } from "./admin.ts";
@@ -181,7 +188,7 @@ test("an invitation: listed for its address, accepted with the token of the link
 
 test("keys: shown once, saved on request, found by ID, and with several teams --team is required", async () => {
   const several = await gw("keys create --name laptop");
-  expect([several.exit, JSON.parse(several.err).hint]).toMatchObject([2, expect.stringContaining("Default")]);
+  expect([several.exit, JSON.parse(several.err).hint]).toMatchObject([2, expect.stringContaining("Default (team_")]);
   const made = await gw("keys create --name laptop --team Default --rpm 600 --save", { terminal: true });
   expect(made.out).toMatch(/^secret +sk-\w{30,}\n/);
   const listed = await gw("keys", { terminal: true });
@@ -192,6 +199,13 @@ test("keys: shown once, saved on request, found by ID, and with several teams --
   ]);
   const narrow = await gw("keys", { terminal: true, columns: 60 });
   expect(Math.max(...narrow.out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(narrow.out).toMatch(/^key_[0-9a-z]{33} /m);
+  const chosen = await gw("keys create --name chosen", { terminal: true, answers: ["Default"] });
+  expect([chosen.exit, chosen.asked, chosen.out]).toEqual([0, ["Team of the key"], expect.stringMatching(/team +Default\n/)]);
+  const removed = await gw("keys remove", { terminal: true, answers: ["chosen", true] });
+  expect([removed.exit, removed.asked[0], removed.out]).toEqual([0, expect.stringMatching(/^Choose: key ID/), "Revoked chosen.\n"]);
+  expect(removed.asked[1]).toMatch(/^Permanently revoke key_/);
+  expect((await gw("keys remove")).exit).toBe(2);
   const other = await json("keys create --name spare --team Default");
   expect((await json(["keys", "rename", other.apiKey.id, "second one"])).apiKey.name).toBe("second one");
   expect((await json(`keys update ${other.apiKey.id} --models echo --tpm 5000`)).apiKey).toMatchObject({ models: ["echo"], tpm: 5000 });
@@ -221,12 +235,11 @@ test("without credits a call is refused with a code of its own; a purchase mends
   expect((await json("quota")).quota).toMatchObject({ totalPurchased: 1_500_000_000, status: "active" });
 });
 
-test("chat: streamed on a terminal, one document in a pipe, a conversation that remembers, and no escape sequence of a model", async () => {
+test("chat: text on a terminal and in a pipe, one document with --json, a conversation that remembers, and no escape sequence of a model", async () => {
   expect((await gw(["chat", "hello river"], { terminal: true })).out).toBe("hello river\n");
-  const piped = await gw("chat --model echo", { stdin: "from a pipe\n" });
-  expect(JSON.parse(piped.out).choices[0].message.content).toBe("from a pipe");
+  expect((await gw("chat --model echo", { stdin: "from a pipe\n" })).out).toBe("from a pipe\n");
   expect((await gw(["chat", "--no-stream", "at once"], { terminal: true })).out).toBe("at once\n");
-  expect((await json(["chat", "--platform", "by the platform"])).choices[0].message.content).toBe("by the platform");
+  expect((await json(["chat", "--json", "--platform", "by the platform"])).choices[0].message.content).toBe("by the platform");
   const talk = await gw("chat --max-tokens 50", { terminal: true, answers: ["one", "two", "/new", "three", "/exit"] });
   expect([talk.exit, talk.out]).toEqual([0, "one\ntwo\nthree\n"]);
   // The second request contains the first exchange; after /new the third does not.
@@ -236,6 +249,8 @@ test("chat: streamed on a terminal, one document in a pipe, a conversation that 
   expect((await gw("chat --model nope hello")).exit).toBe(6);
   expect((await gw("chat")).exit).toBe(2);
   expect((await gw("chat hello", { env: { GW_API_KEY: "sk-wrong" } })).exit).toBe(4);
+  const keyless = await gw("chat", { terminal: true, env: { GW_PROFILE: "keyless" } });
+  expect([keyless.exit, keyless.asked, keyless.err]).toEqual([4, [], expect.stringContaining("gw keys create")]);
 });
 
 test("logs and usage: the same sums, one call explained down to its ledger entry", async () => {
@@ -290,6 +305,44 @@ test("prompt templates", async () => {
   expect(await json(`prompts show-version ${made.id} 1`)).toMatchObject({ template: { instructions: "Say.{{word}}" } });
   expect([await json(`prompts show ${made.id}`), (await json("prompts")).data]).toMatchObject([{ id: made.id }, [{ id: made.id }]]);
   expect((await gw(`prompts remove ${made.id} --yes`)).exit).toBe(0);
+});
+
+test("listen: events arrive without a public address, are forwarded with a signature, and the webhook goes with the command", async () => {
+  const received: { id: unknown; signed: boolean; type: string }[] = [];
+  let secret = "";
+  const local = createServer(async (request, response) => {
+    const body = (await request.toArray()).join("");
+    const [id, timestamp] = [String(request.headers["webhook-id"]), Number(request.headers["webhook-timestamp"])];
+    const expected = signedHeaders({ id, body, secret, now: timestamp * 1000 })["webhook-signature"];
+    received.push({ id, signed: request.headers["webhook-signature"] === expected, type: JSON.parse(body).type });
+    response.end();
+  });
+  const interrupt = new AbortController();
+  await once(local.listen(0, "127.0.0.1"), "listening");
+  const { port } = local.address() as AddressInfo;
+  const io = fakeIo({ env: session.env, signal: interrupt.signal });
+  const listening = run(["listen", "--events", "key.created", "--forward-to", `http://127.0.0.1:${port}/hook`], io);
+  await until(() => io.err().includes("Waiting for events"));
+  secret = /whsec_\S+/.exec(io.err())?.[0] ?? "";
+  await json("keys create --name heard --team Default");
+  await until(() => io.out() !== "");
+  interrupt.abort();
+  expect(await listening).toBe(130);
+  local.close();
+  expect(received).toEqual([{ id: expect.any(String), signed: true, type: "key.created" }]);
+  expect(JSON.parse(io.out())).toMatchObject({ id: received[0]?.id, event: { type: "key.created" }, forwarded: "HTTP 200" });
+  expect((await json("webhooks")).data).toEqual([]);
+  expect((await gw("listen --forward-to nowhere")).exit).toBe(2);
+});
+
+/** Waits for a condition that another part of the process fulfils; the test's own limit ends it. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await setImmediate();
+}
+
+test("open and up need no server", async () => {
+  expect((await json("open keys")).url).toBe(`${system.url}/ui/keys`);
+  expect((await gw("up")).became).toHaveLength(1);
 });
 
 test("MCP servers", async () => {

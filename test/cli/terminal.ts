@@ -50,6 +50,15 @@ export function terminalTests(world: () => { session: Session; system: System })
     expect(plain.out).not.toContain("\u001b[");
   });
 
+  test("up takes the place of gw: settings and exit code are those of the platform's program", async () => {
+    const ports = { PORT: "4000", CONTROL_PORT: "4000" };
+    const refused = await start(launcher, ["up"], ports);
+    expect([refused.exit !== 0, refused.err]).toEqual([
+      true,
+      expect.stringContaining("PORT, TRAINER_PORT, CONTROL_PORT, COORDINATOR_PORT: must differ"),
+    ]);
+  });
+
   test("on a terminal: a conversation, a removal that is not confirmed, and progress while conform works", async () => {
     const [talk, declined, conform] = await Promise.all([
       onTerminal(

@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import type { Io } from "../../io.ts";
 import { registerOperation } from "../../operations/register.ts";
 import type { OperationSpec } from "../../operations/spec.ts";
-import { table } from "../../output/table.ts";
 import { type Column, valueAt } from "../../output/values.ts";
 
 const edgeColumns: readonly Column[] = [
@@ -61,11 +60,10 @@ const system: OperationSpec = {
 };
 
 /** Prints the processes as tables on a terminal. JSON output already contains them. */
-function showParts({ print, io }: Context, body: unknown): void {
+function showParts({ print }: Context, body: unknown): void {
   if (print.json || print.quiet) return;
-  const width = io.stdout.isTerminal ? io.stdout.columns : undefined;
   const show = (columns: readonly Column[], rows: readonly unknown[]) => {
-    if (rows.length > 0) print.text(`\n${table({ columns, rows, paint: print.paint, width })}`);
+    if (rows.length > 0) print.table(columns, rows);
   };
   const edges = listAt(body, "edges");
   show(edgeColumns, edges);

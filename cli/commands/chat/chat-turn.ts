@@ -25,14 +25,14 @@ export interface Turn {
 /** Sends the messages, prints the answer as it arrives and returns it. */
 export async function askModel(context: Context, turn: Turn): Promise<string> {
   // JSON output is one document, so it is not streamed.
-  return turn.stream && !context.print.json ? streamed(context, turn) : whole(context, turn);
+  return turn.stream && !context.flags.json ? streamed(context, turn) : whole(context, turn);
 }
 
 async function whole(context: Context, turn: Turn): Promise<string> {
   const { body, headers } = await context.client.send({ ...requestOf(context, turn, false), untimed: true });
   const text = String(valueAt(firstChoice(body), "message.content") ?? "");
-  if (context.print.json) context.print.text(documentJson(body));
-  else context.print.text(`${terminalText(text)}\n`);
+  if (context.flags.json) context.print.text(documentJson(body));
+  else context.print.text(`${shown(context, text)}\n`);
   costNote(context, { usage: valueAt(body, "usage"), cost: headers.get("x-gw-cost-nano") });
   return text;
 }
@@ -49,7 +49,7 @@ async function streamed(context: Context, turn: Turn): Promise<string> {
       const piece = valueAt(firstChoice(chunk), "delta.content");
       if (typeof piece === "string") {
         text += piece;
-        context.print.text(terminalText(piece));
+        context.print.text(shown(context, piece));
       }
       usage = valueAt(chunk, "usage") ?? usage;
     }
@@ -62,6 +62,9 @@ async function streamed(context: Context, turn: Turn): Promise<string> {
   return text;
 }
 
+/** A pipe gets the answer as it is; a terminal gets no control characters of a model. */
+const shown = ({ io }: Context, text: string): string => (io.stdout.isTerminal ? terminalText(text) : text);
+
 function requestOf({ settings }: Context, turn: Turn, stream: boolean): ApiRequest {
   const body = {
     model: turn.model,
@@ -70,14 +73,7 @@ function requestOf({ settings }: Context, turn: Turn, stream: boolean): ApiReque
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   if (!turn.platform) return { method: "POST", path: "/v1/chat/completions", auth: "key", body };
-  const apiKey = settings.apiKey?.value;
-  if (!apiKey)
-    throw new CliError(EXIT.notLoggedIn, {
-      error: "--platform needs an API key to bill.",
-      code: "NO_API_KEY",
-      hint: "Set GW_API_KEY, or save a key with `gw keys create --save`.",
-    });
-  return { method: "POST", path: "/api/gw/messages", auth: "user", body: { ...body, apiKey } };
+  return { method: "POST", path: "/api/gw/messages", auth: "user", body: { ...body, apiKey: settings.apiKey?.value } };
 }
 
 /** After the first byte, an error arrives as an event of the stream. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { usageError } from "../../cli-error.ts";
-import type { Context } from "../../context.ts";
+import { type Context, noKey } from "../../context.ts";
 import type { Io } from "../../io.ts";
 import type { Options } from "../../operations/read-values.ts";
 import { onAction } from "../../operations/register.ts";
@@ -25,6 +25,8 @@ export function registerChat(program: Command, io: Io): void {
 }
 
 async function chat(context: Context, words: readonly string[], options: Options): Promise<void> {
+  // Before a text is typed that could not be sent.
+  if (!context.settings.apiKey) throw noKey();
   const text = await firstText(context, words, options["file"]);
   const turn: Turn = {
     model: await chooseModel(context, options["model"]),

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
 import type { Io } from "../../io.ts";
+import { pickFrom } from "../../operations/pick.ts";
 import { type Options, readValues } from "../../operations/read-values.ts";
 import { onAction, pagedFields, registerGroup } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
@@ -86,7 +87,16 @@ export function registerLogs(program: Command, io: Io): void {
   const listing = logs.commands.find((command) => command.name() === "list");
   listing?.option("-f, --follow", "show new calls as they arrive").option("--csv", "export all matching calls as CSV");
   if (listing) onAction(listing, io, listLogs);
-  onAction(logs.command("explain <id>").description("Explain a call from API key to ledger entry: routing, usage, cost"), io, explain);
+  onAction(
+    logs.command("explain [id]").description("Explain a call from API key to ledger entry: routing, usage, cost"),
+    io,
+    async (context, [id]) => explain(context, [id ?? (await chosenCall(context))]),
+  );
+}
+
+async function chosenCall(context: Context): Promise<string> {
+  if (!context.io.stdinIsTerminal) throw usageError("<id> is required: call ID.");
+  return pickFrom(context, list, "call ID");
 }
 
 async function listLogs(context: Context, words: readonly string[], options: Options): Promise<void> {
