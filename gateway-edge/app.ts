@@ -4,6 +4,8 @@ import { gatewayErrorHandler, gatewayNotFound } from "./calls/gateway-error.ts";
 import type { EdgeDeps } from "./deps.ts";
 import type { OperationDescription } from "./schemas/operation-description.ts";
 import { consoleRoutes } from "./server/http/console/console.ts";
+import { agentPages } from "./server/http/site/agent-pages.ts";
+import { isSiteBuilt, SITE_FOLDER, siteFiles } from "./server/http/site/site-files.ts";
 import { enrollment, enrollmentDescriptions } from "./server/http/training/enrollment.ts";
 import { federationParameters, parametersDescriptions } from "./server/http/training/federation-parameters.ts";
 import { joinedDescriptions, joinedParticipants } from "./server/http/training/joined-participants.ts";
@@ -15,7 +17,7 @@ import { requestId } from "./server/middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./server/middleware/security-headers.ts";
 import { openApiDocument } from "./server/openapi.ts";
 import { adminGatewayOperations, type GatewayState } from "./server/platform/admin/admin-gateway.ts";
-import { DOCS_CONTENT_POLICY, docsPage } from "./server/platform/docs-page.ts";
+import { DOCS_CONTENT_POLICY, docsPage, withGuides } from "./server/platform/docs-page.ts";
 import { type HealthParts, healthRoutes } from "./server/platform/health.ts";
 import { messagesDescription, platformOperations } from "./server/platform/operations.ts";
 import { otherDescriptions } from "./server/platform/other-descriptions.ts";
@@ -79,6 +81,8 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...strategyOperations(deps),
   ];
   router.use(["/api", "/training"], noStore);
+  router.use("/docs", siteFiles(SITE_FOLDER));
+  router.use(agentPages());
   router.post("/api/gw/messages", parts.messagesHandler);
   router.all("/api/gw/messages", allowOnly(["POST"]));
   router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));
@@ -117,10 +121,10 @@ function documentRoutes(operations: readonly OperationDescription[]): Router {
     printed ??= print();
     response.type("application/json").end(printed.json);
   });
-  router.get("/docs", (_request, response) => {
+  router.get(["/docs", "/docs/api"], async (_request, response) => {
     printed ??= print();
     response.setHeader("content-security-policy", DOCS_CONTENT_POLICY);
-    response.type("text/html").end(printed.page);
+    response.type("text/html").end(withGuides(printed.page, await isSiteBuilt(SITE_FOLDER)));
   });
   return router;
 }

@@ -17,6 +17,14 @@ export function docsPage(document: OpenApiDocument): string {
 `;
 }
 
+/** The page with the way to the guides, which `make docs` builds. */
+export function withGuides(page: string, areBuilt: boolean): string {
+  const text = areBuilt
+    ? '<a href="/docs/">Guides</a>: quick start, concepts, what to do how, questions and answers.'
+    : "The guides are not built here: run <code>make docs</code>, then reload this page.";
+  return page.replace("<main>", `<main><p>${text}</p>`);
+}
+
 function section(document: OpenApiDocument, tag: string): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods)

@@ -139,10 +139,34 @@ const documentDescriptions: readonly OperationDescription[] = [
   {
     method: "get",
     path: "/docs",
-    summary: "This document as an HTML page",
+    summary: "This document as an HTML page; the guides are at /docs/ where they are built",
     tags: ["Documents"],
     auth: "none",
     responses: { 200: html("The page.") },
+  },
+  {
+    method: "get",
+    path: "/docs/api",
+    summary: "This document as an HTML page, alias",
+    tags: ["Documents"],
+    auth: "none",
+    responses: { 200: html("The page.") },
+  },
+  {
+    method: "get",
+    path: "/llms.txt",
+    summary: "What there is to read about the platform, for language models: a list of pages as Markdown",
+    tags: ["Documents"],
+    auth: "none",
+    responses: { 200: { description: "The list.", contentType: "text/plain", schema: z.string() } },
+  },
+  {
+    method: "get",
+    path: "/api/agents/skill",
+    summary: "How an agent uses the platform: what it needs, the calls, errors and money, as Markdown",
+    tags: ["Documents"],
+    auth: "none",
+    responses: { 200: { description: "The page.", contentType: "text/markdown", schema: z.string() } },
   },
 ];
 
