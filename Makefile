@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,16 @@ console: console/dist/index.html ## build the console that the edge serves at /u
 
 console/dist/index.html: node_modules/.installed console/index.html console/vite.config.ts $(shell find console/src console/public -type f 2>/dev/null)
 	vite build --logLevel warn --config console/vite.config.ts
+	@touch $@
+
+docs: docs/.vitepress/dist/index.html ## build the guides that the edge serves at /docs/; a broken link fails
+
+docs/node_modules/.installed: docs/package.json docs/package-lock.json docs/.npmrc | node
+	cd docs && npm install --no-save --no-progress --loglevel=error
+	@touch $@
+
+docs/.vitepress/dist/index.html: docs/node_modules/.installed $(wildcard *.md docs/.vitepress/*.ts docs/.vitepress/theme/*) sdk/python/README.md $(shell find docs -name '*.md' -not -path '*/node_modules/*' -not -path '*/dist/*') $(wildcard docs/pictures/*)
+	cd docs && node_modules/.bin/vitepress build .
 	@touch $@
 
 run: generate console ## start everything: control plane, edges, trainer node
@@ -141,7 +151,7 @@ ledger-replay: generate ## its balances at AS_OF from entries alone, and the dif
 verify-receipt: generate ## check a call's receipt offline: FILE=receipt.json KEYS=tributary-receipts.json
 	@node scripts/verify-receipt.ts "$(FILE)" "$(KEYS)"
 
-package: generate console ## dist/: the npm package (npm install dist/tributary-*.tgz && npx tributary) and the wheel of the Python SDK
+package: generate console docs ## dist/: the npm package (npm install dist/tributary-*.tgz && npx tributary) and the wheel of the Python SDK
 	node scripts/package.ts --pack --wheel
 
 ship-check: generate console ## Dockerfile, compose files, systemd units, Helm chart and the installed npm package, by the tools of their readers: ARGS=Helm selects
@@ -158,4 +168,4 @@ licenses: | node ## licenses of the production dependencies; fails if one is not
 	@node scripts/sbom.ts --licenses
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist dist
+	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist docs/.vitepress/dist docs/.vitepress/cache docs/node_modules dist

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** What the package contains, beside its package.json: the rooms, what `make run` needs of scripts, and what is generated. */
@@ -7,7 +7,18 @@ const ROOMS = [
   // Own strategies in Python, and Python functions of simulations.
   "sdk/python/src/tributary_participant",
 ];
-const FILES = ["scripts/run.ts", "scripts/tributary.ts", "README.md", "LICENSE", "examples/litellm-config.yaml", "docs/settings.md"];
+const FILES = [
+  "scripts/run.ts",
+  "scripts/tributary.ts",
+  "README.md",
+  "LICENSE",
+  "examples/litellm-config.yaml",
+  "docs/settings.md",
+  "docs/llms.txt",
+  "docs/agents.md",
+];
+/** The guides are part of what `make package` makes; tests of the package build it without them. */
+const SITE = "docs/.vitepress/dist";
 
 /** Product code imports none of these (.dependency-cruiser.cjs). */
 const FOR_TESTS = /(\.test|-contract|-fixture|-harness)\.ts$|\/__fixtures__\//;
@@ -26,7 +37,8 @@ const BUILT = [
 export function packageFiles(root: string): string[] {
   const missing = BUILT.filter((path) => statSync(join(root, path), { throwIfNoEntry: false }) === undefined);
   if (missing.length > 0) throw new Error(`${missing.join(", ")}: not built yet; run make generate console`);
-  const inRooms = ROOMS.flatMap((room) => filesIn(root, room)).filter((path) => !FOR_TESTS.test(path) && !NOT_SHIPPED.test(path));
+  const rooms = existsSync(join(root, SITE)) ? [...ROOMS, SITE] : ROOMS;
+  const inRooms = rooms.flatMap((room) => filesIn(root, room)).filter((path) => !FOR_TESTS.test(path) && !NOT_SHIPPED.test(path));
   return [...inRooms, ...FILES];
 }
 

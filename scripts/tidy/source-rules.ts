@@ -17,7 +17,7 @@ const isScript = (path: string) => /\.(ts|tsx|js|cjs|mjs)$/.test(path);
 const isTest = (path: string) =>
   /\.test\.tsx?$|-(contract|fixtures?|harness)(-\w+)?\.ts$|(^|\/)test_[^/]+\.py$/.test(path) || path.startsWith("test/");
 const mayPrint = (path: string) => /^(scripts|cli|test\/bench)\//.test(path);
-const mayExportDefault = (path: string) => /\.cjs$|\.config\.(ts|mjs)$/.test(path);
+const mayExportDefault = (path: string) => /\.cjs$|\.config\.(ts|mjs)$|^docs\/\.vitepress\/config\.ts$/.test(path);
 
 const wordRules: readonly WordRule[] = [
   { pattern: /:\s*any\b(?!\s*[-'(\w])/, message: "the type any: say what it is, or unknown", where: "code", applies: isScript },
