@@ -47,6 +47,7 @@ import type { Payments } from "./payments/payments.ts";
 import { admitByCertificate, admitByToken } from "./peers/admission.ts";
 import { createForwarder, type Forwarder } from "./peers/forward.ts";
 import { createRefusals } from "./peers/refusals.ts";
+import { refusePromoted, watchMark } from "./promote/mark.ts";
 import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { Verifications } from "./proof/verifications.ts";
@@ -133,8 +134,11 @@ await runMain("tributary control-plane", async () => {
   if (config.controlPort === 0) self.address = placeOf(config.controlHost, server.port);
   const stopJobs = startJobs(deps, new RootSecretRotation({ ...deps, keyring: secrets, end: failUncaught }));
   process.on("SIGHUP", () => reload(gateway, logger));
+  // Only an embedded store is ever handed over.
+  const unwatch = watchMark({ store, clock, logger, end: () => process.kill(process.pid, "SIGTERM") });
   const stop = async (cause: { isOrphan: boolean }) => {
     state = "stopping";
+    unwatch();
     await stopServing(deps, { server, times: drainTimes(config, cause) });
     forwarder.close();
     await stopJobs();
@@ -262,5 +266,7 @@ async function openStore(config: ControlConfig, fence: Fence): Promise<Store> {
     return store;
   }
   const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
-  return openEmbeddedStore(resolve(config.dataDir, "control-plane"));
+  const store = openEmbeddedStore(resolve(config.dataDir, "control-plane"));
+  await refusePromoted(store, config.dataDir);
+  return store;
 }

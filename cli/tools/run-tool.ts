@@ -17,6 +17,8 @@ interface ToolLine {
   readonly problem?: string;
 }
 
+type ToolName = "restore" | "promote" | "promote-cancel";
+
 interface ToolRun {
   readonly options: Readonly<Record<string, string>>;
   /** Settings that other users of the machine must not see, as they see options. */
@@ -28,7 +30,7 @@ interface ToolRun {
  * Runs a tool of the control plane that works on files of this machine. It is a process of its own: the command line is a client of the HTTP
  * API and loads nothing of the other rooms.
  */
-export async function runTool({ io }: Context, name: "restore" | "promote", { options, env = {}, onProgress }: ToolRun): Promise<unknown> {
+export async function runTool({ io }: Context, name: ToolName, { options, env = {}, onProgress }: ToolRun): Promise<unknown> {
   const words = Object.entries(options).flatMap(([option, value]) => [`--${option}`, value]);
   const child = spawn(process.execPath, [join(TOOLS, `${name}-main${extname(import.meta.filename)}`), ...words], {
     env: { ...process.env, ...io.env, ...env },
@@ -50,5 +52,8 @@ export async function runTool({ io }: Context, name: "restore" | "promote", { op
   io.signal.removeEventListener("abort", stop);
   if (last.result !== undefined) return last.result;
   if (io.signal.aborted) throw interrupted();
-  throw new CliError(EXIT.failure, { error: last.problem ?? `The tool failed: ${trouble.trim()}`, code: `${name.toUpperCase()}_FAILED` });
+  throw new CliError(EXIT.failure, {
+    error: last.problem ?? `The tool failed: ${trouble.trim()}`,
+    code: `${name.toUpperCase().replace("-", "_")}_FAILED`,
+  });
 }

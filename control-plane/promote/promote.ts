@@ -1,72 +1,99 @@
-import type { VerifyLedgerResponse } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
-import { checkAudit } from "../proof/check-audit.ts";
-import { checkLedger } from "../services/ledger/verify.ts";
-import { blobName } from "../services/records/content.ts";
-import { COLLECTION_NAMES, type CollectionName, type IndexValue } from "../stores/collections.ts";
+import { type Clock, pause } from "../../common/clock.ts";
+import type { Random } from "../../common/random.ts";
+import { COLLECTION_NAMES } from "../stores/collections.ts";
+import type { FileStore } from "../stores/embedded/store.ts";
 import { divideLedger } from "../stores/migrations/0002-ledger-slots.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
-import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { ToolProblem } from "../tools/tool.ts";
 import { divideCounters } from "../writes/counters.ts";
-import { endPosition, type Position, readPosition, writePosition } from "./position.ts";
+import type { Copies } from "./copies.ts";
+import { readMark, writeMark } from "./mark.ts";
+import { advance, endPosition, type Position, readPosition } from "./position.ts";
+import { type Promoted, prove, requireSameCounts, requireValidLedger } from "./prove.ts";
+import { runRound } from "./round.ts";
 
-/** Rows of one transaction where they are large; others have as many as the store takes. */
-const LARGE_ROWS: { readonly [Name in CollectionName]?: number } = { records: 50, idempotency: 100 };
+/** Changes that are copied in about a second: the platform stops for them. */
+const FEW = 2_000;
+/** A platform that changes more than is copied meanwhile is stopped after so many rounds. */
+const ROUNDS_MAX = 8;
+const LOOK_MS = 100;
+/** Where the system has no list of locks, a process that reads nothing for a moment is not seen at every look. */
+const LOOKS = 5;
 
-/** A copy of the source's last transaction, which must stay the same. */
+/** How far a promotion is, for the operator. */
+export type Progress = { readonly collection: string; readonly copied: number } | { readonly note: string };
+
 export interface PromoteOptions {
-  /** The embedded store, which no other process may write to. */
-  readonly source: Store & { readonly lastTransaction: number };
+  /** The embedded store, which a control plane may be using. */
+  readonly source: FileStore;
+  /** Processes that have the folder open. */
+  readonly users: () => readonly number[];
+  readonly copies: Copies;
   readonly target: Store;
-  readonly progress: (state: { readonly collection: string; readonly copied: number }) => void;
+  /** Name of the target, for the mark of the folder. */
+  readonly database: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly progress: (state: Progress) => void;
   readonly signal: AbortSignal;
 }
 
-/** Both stores after the copy. */
-export interface Promoted {
-  readonly records: number;
-  readonly blobs: number;
-  readonly source: VerifyLedgerResponse;
-  readonly target: VerifyLedgerResponse;
-}
-
 /**
- * Copies all records and blobs into an empty store, collection by collection in the order of ids. After a kill at any point the next run goes
- * on where the last committed transaction ended. At the end numbers of records, ledgers and audit logs of both stores are compared.
+ * Copies all records and blobs into an empty store, and proves both ledgers and audit logs equal. While a control plane uses the folder, a copy
+ * of one moment is brought over in rounds, each with what changed since the last. When little is left the folder is marked, control planes
+ * leave it, and the last round brings over the folder itself. After a kill at any point the next run goes on where the last transaction ended.
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
-  const { source, target } = options;
-  let position = await begin(options);
-  if (position.phase === "records") position = await copyRecords(options, position);
-  if (position.phase === "blobs") position = await copyBlobs(options, position);
-  if (source.lastTransaction !== position.transaction) throw changed();
+  const { source, target, copies } = options;
+  let position = (await knownPosition(options)) ?? (await begin(options));
+  while (position.phase !== "copied" || position.transaction === undefined) {
+    const open = position.phase === "copied" ? await beginRound(options, position) : position;
+    position = await finishRound(options, open);
+  }
   await migrate(target);
   await target.transaction("every", divideCounters);
   await target.transaction("every", divideLedger);
-  const promoted = await compare(options);
+  options.progress({ note: "proving both ledgers equal" });
+  const promoted = await prove(options);
+  requireUnchanged(source, position);
+  await copies.remove();
   await target.transaction("settings", endPosition);
   return promoted;
 }
 
-const changed = (): ToolProblem =>
-  new ToolProblem(
-    "The folder was written to since the copy began. Drop the database and run the command again, without a platform on the folder.",
-  );
+const fingerprintOf = async (store: Store): Promise<string> => (await store.get("settings", "secret-key-fingerprint"))?.value ?? "";
 
-async function begin({ source, target }: PromoteOptions): Promise<Position> {
-  const from = (await source.get("settings", "secret-key-fingerprint"))?.value ?? "";
+async function knownPosition({ source, target }: PromoteOptions): Promise<Position | undefined> {
   const known = await readPosition(target);
-  if (!known) {
-    await requireEmpty(target);
-    const first: Position = { source: from, transaction: source.lastTransaction, phase: "records" };
-    await target.transaction("settings", (tx) => writePosition(tx, first));
-    return first;
+  if (!known) return undefined;
+  if (known.source !== (await fingerprintOf(source))) {
+    throw new ToolProblem("The database has an unfinished copy of another folder. Use another database.");
   }
-  if (known.source !== from) throw new ToolProblem("The database has an unfinished copy of another folder. Use another database.");
-  if (known.transaction !== source.lastTransaction) throw changed();
+  requireUnchanged(source, known);
   return known;
 }
+
+function requireUnchanged(source: FileStore, { transaction }: Position): void {
+  if (transaction === undefined || transaction === source.lastTransaction) return;
+  throw new ToolProblem("The folder was written to after it was handed over. Drop the database and run the command again.");
+}
+
+/** The database is taken before the folder is marked, so that a mark without it is of another promotion. */
+async function begin({ source, target, random }: PromoteOptions): Promise<Position> {
+  await requireEmpty(target);
+  const mark = await readMark(source);
+  if (mark) throw handedOver(mark.database);
+  const id = random.bytes(8).toString("hex");
+  const first: Position = { id, source: await fingerprintOf(source), round: -1, phase: "copied", changed: 0 };
+  await target.transaction("settings", (tx) => advance(tx, undefined, first));
+  return first;
+}
+
+const handedOver = (database: string): ToolProblem =>
+  new ToolProblem(
+    `The folder was handed over to the database ${database}. If that is not in use, take the folder back with --cancel and run the command again.`,
+  );
 
 async function requireEmpty(target: Store): Promise<void> {
   for (const collection of COLLECTION_NAMES) {
@@ -76,95 +103,80 @@ async function requireEmpty(target: Store): Promise<void> {
   }
 }
 
-async function copyRecords(options: PromoteOptions, begun: Position): Promise<Position> {
-  const first = begun.collection === undefined ? 0 : COLLECTION_NAMES.indexOf(begun.collection as CollectionName);
-  if (first < 0) throw new ToolProblem(`The copy was begun by another release, which has ${begun.collection}. Go on with that release.`);
-  let position = begun;
-  for (const collection of COLLECTION_NAMES.slice(first)) {
-    const after = collection === position.collection ? position.after : undefined;
-    position = await copyCollection(options, { ...without(position), collection, ...(after === undefined ? {} : { after }) });
-  }
-  await requireSameCounts(options);
-  const next: Position = { ...without(position), phase: "blobs" };
-  await options.target.transaction("settings", (tx) => writePosition(tx, next));
-  return next;
+async function beginRound(options: PromoteOptions, last: Position): Promise<Position> {
+  const round = last.round + 1;
+  const isLast = await mustBeLast(options, last);
+  if (!isLast) await takeCopy(options, round);
+  const begun: Position = {
+    ...{ id: last.id, source: last.source, round, phase: round === 0 ? "records" : "removals", changed: 0 },
+    ...(isLast ? { transaction: await fence(options, last) } : {}),
+  };
+  await options.target.transaction("settings", (tx) => advance(tx, last, begun));
+  return begun;
 }
 
-/** The position without a place in the phase. */
-const without = ({ source, transaction, phase }: Position): Position => ({ source, transaction, phase });
+async function mustBeLast(options: PromoteOptions, last: Position): Promise<boolean> {
+  if (last.round >= 0 && (last.changed <= FEW || last.round + 1 >= ROUNDS_MAX)) return true;
+  return (await readMark(options.source)) !== undefined || (await findUser(options)) === undefined;
+}
 
-async function copyCollection(options: PromoteOptions, begun: Position): Promise<Position> {
-  const { source, target, progress, signal } = options;
-  const collection = begun.collection as CollectionName;
-  const limit = LARGE_ROWS[collection] ?? target.rowsPerTransaction;
-  let position = begun;
-  for (let copied = 0; ; ) {
+/** A process that has the folder open. */
+async function findUser({ users, clock, signal }: PromoteOptions): Promise<number | undefined> {
+  for (let look = 0; look < LOOKS; look++) {
+    const [user] = users();
+    if (user !== undefined) return user;
+    await pause(clock, LOOK_MS, signal);
     signal.throwIfAborted();
-    const { after } = position;
-    const rows = await collect(source.scan(collection, { limit, ...(after === undefined ? {} : { after: [after] }) }));
-    const last: { id: IndexValue } | undefined = rows.at(-1);
-    if (!last) return position;
-    position = { ...position, after: last.id };
-    await target.transaction("every", async (tx) => {
-      tx.insertNew(collection, rows);
-      await writePosition(tx, position);
-    });
-    copied += rows.length;
-    progress({ collection, copied });
+  }
+  return undefined;
+}
+
+/** A ledger that is not valid is found while the platform still runs. */
+async function takeCopy({ source, copies, progress, signal }: PromoteOptions, round: number): Promise<void> {
+  progress({ note: `round ${round}: copying the folder as it is now` });
+  await copies.take(source, round);
+  if (round > 0) return;
+  const copy = copies.open(round);
+  try {
+    await requireValidLedger(copy, "folder", signal);
+  } finally {
+    await copy.close();
   }
 }
 
-async function requireSameCounts({ source, target }: PromoteOptions): Promise<void> {
-  for (const collection of COLLECTION_NAMES) {
-    // The target also has the position of the copy.
-    const [expected, found] = [await source.count(collection), (await target.count(collection)) - (collection === "settings" ? 1 : 0)];
-    if (expected !== found)
-      throw new ToolProblem(`The database has ${found} ${collection}, the folder ${expected}. Drop it and begin again.`);
-  }
-}
-
-/** Contents of files. A blob that is copied twice is replaced by itself. */
-async function copyBlobs(options: PromoteOptions, begun: Position): Promise<Position> {
-  const { source, target, progress, signal } = options;
-  let position = begun;
-  let copied = 0;
-  for await (const { id } of source.scan("contents", begun.after === undefined ? {} : { after: [begun.after] })) {
+/**
+ * Marks the folder, waits until nobody uses it, and fences it: nothing is written after the last transaction that is returned. The wait lets
+ * control planes settle what is queued; a process that the list of users lacks for a moment cannot commit anything later.
+ */
+async function fence(options: PromoteOptions, { id }: Position): Promise<number> {
+  const { source, database, clock, progress, signal } = options;
+  const mark = await readMark(source);
+  if (mark && mark.id !== id) throw handedOver(mark.database);
+  if (!mark) await writeMark(source, { id, database, at: clock.now() });
+  for (let named: number | undefined; ; ) {
+    const user = await findUser(options);
+    if (user === undefined) break;
+    if (user !== named) progress({ note: `the folder is marked; waiting until process ${user} has stopped` });
+    named = user;
+    await pause(clock, LOOK_MS, signal);
     signal.throwIfAborted();
-    const content = await source.blobs.get(blobName(id));
-    // An upload that has not ended, or failed, has a row without a blob.
-    if (content) await target.blobs.put(blobName(id), content);
-    position = { ...position, after: id };
-    await target.transaction("settings", (tx) => writePosition(tx, position));
-    progress({ collection: "blobs", copied: ++copied });
   }
-  const next: Position = { ...without(position), phase: "copied" };
-  await target.transaction("settings", (tx) => writePosition(tx, next));
-  return next;
+  await source.fence();
+  return source.lastTransaction;
 }
 
-async function compare({ source, target, signal }: PromoteOptions): Promise<Promoted> {
-  const [ledgers, audits] = [
-    { source: await checkLedger(source, signal), target: await checkLedger(target, signal) },
-    { source: await checkAudit(source, signal), target: await checkAudit(target, signal) },
-  ];
-  const proofs = Object.entries({ source: ledgers.source, target: ledgers.target });
-  for (const [name, { ok, firstBad }] of proofs) {
-    if (!ok) throw new ToolProblem(`The ledger of the ${name} is not valid: ${firstBad?.record ?? "sum"} ${firstBad?.reason ?? ""}`);
+async function finishRound({ source, copies, ...options }: PromoteOptions, begun: Position): Promise<Position> {
+  const isLast = begun.transaction !== undefined;
+  const base = begun.round > 0 ? copies.open(begun.round - 1) : undefined;
+  const next = isLast ? source : copies.open(begun.round);
+  try {
+    const check = async () => isLast && (await requireSameCounts({ source, target: options.target }));
+    const done = await runRound({ ...options, base, next, check }, begun);
+    options.progress({ note: `round ${begun.round}: ${done.changed} changes` });
+    if (!isLast) await copies.keepOnly(begun.round);
+    return done;
+  } finally {
+    await base?.close();
+    if (!isLast) await next.close();
   }
-  for (const field of ["sum", "entries", "lastSeq", "hash", "accounts", "usageRows", "rollups"] as const) {
-    const [expected, found] = [ledgers.source[field], ledgers.target[field]];
-    if (expected !== found)
-      throw new ToolProblem(`The ledgers differ: ${field} is ${found} in the database and ${expected} in the folder.`);
-  }
-  const [end, closed] = [await endOfChain(source), await endOfChain(target)];
-  if (end !== closed) throw new ToolProblem(`The ledgers differ: the chain ends with ${closed} in the database and ${end} in the folder.`);
-  if (audits.target.fault ?? audits.source.head.hash !== audits.target.head.hash) throw new ToolProblem("The audit logs differ.");
-  let records = 0;
-  for (const collection of COLLECTION_NAMES) records += await source.count(collection);
-  return { records, blobs: await source.count("contents"), ...ledgers };
-}
-
-/** The last hash of the only chain of a store of one slot, or of the closed chain of a store of many. */
-async function endOfChain(store: Store): Promise<string | undefined> {
-  return ((await store.get("ledgerHead", "head")) ?? (await store.get("ledgerHead", "0")))?.hash;
 }

@@ -60,6 +60,12 @@ const promoteView: View = {
   id: "target.hash",
 };
 
+const cancelView: View = {
+  kind: "sentence",
+  text: (body) => `Control planes may use ${String(valueAt(body, "folder"))} again.`,
+  id: "folder",
+};
+
 export function registerAdminCopies(admin: Command, io: Io): void {
   const backup = admin
     .command("backup")
@@ -79,11 +85,12 @@ export function registerAdminCopies(admin: Command, io: Io): void {
   const promote = admin
     .command("promote")
     .description(
-      "Copy the embedded store of a stopped platform into an empty MongoDB database, and prove both ledgers equal. May be run again after a kill",
+      "Copy the embedded store of a platform that runs or stands still into an empty MongoDB database, stop the platform at the end, and prove both ledgers equal. May be run again after a kill",
     )
     .requiredOption("--from <folder>", "DATA_DIR of the platform")
-    .requiredOption("--to <uri>", "address of the replica set, mongodb://...")
-    .option("--database <name>", "database to create (MONGODB_DATABASE, else tributary)");
+    .option("--to <uri>", "address of the replica set, mongodb://...")
+    .option("--database <name>", "database to create (MONGODB_DATABASE, else tributary)")
+    .option("--cancel", "take back a folder that was handed over, without what was written to MongoDB since");
   onAction(promote, io, promoteFolder);
 }
 
@@ -139,7 +146,8 @@ async function restoreBackup(context: Context, _words: readonly string[], option
 }
 
 async function promoteFolder(context: Context, _words: readonly string[], options: Options): Promise<void> {
-  const [from, uri] = [resolve(String(options["from"])), String(options["to"])];
+  const [from, uri] = [resolve(String(options["from"])), String(options["to"] ?? "")];
+  if (options["cancel"] === true) return cancelPromotion(context, from);
   if (!/^mongodb(\+srv)?:\/\//.test(uri)) throw usageError("--to must begin with mongodb:// or mongodb+srv://.");
   const database = String(options["database"] ?? (context.io.env["MONGODB_DATABASE"] || "tributary"));
   const began = context.io.nowMs();
@@ -155,13 +163,25 @@ async function promoteFolder(context: Context, _words: readonly string[], option
   };
   context.print.answer({ ...(promoted as object), ...speed }, promoteView);
   const secret = valueAt(promoted, "secretFile") === true ? `the content of ${from}/secret.key` : "what it was";
-  context.print.note(`Start control planes with this MONGODB_URI and SECRET_KEY set to ${secret}. The folder is unchanged.`);
+  context.print.note(
+    `Start control planes with this MONGODB_URI and SECRET_KEY set to ${secret}. No control plane starts on the folder any more.`,
+  );
 }
 
-/** A note for each collection that is begun. */
+async function cancelPromotion(context: Context, from: string): Promise<void> {
+  const canceled = await runTool(context, "promote-cancel", { options: { from } });
+  context.print.answer(canceled, cancelView);
+  if (valueAt(canceled, "database") !== null) {
+    context.print.note(`Stop control planes that use the database ${String(valueAt(canceled, "database"))}, and drop it.`);
+  }
+}
+
+/** A note for each step and each collection that is begun. */
 function progressLine(context: Context): (progress: unknown) => void {
   let current: unknown;
   return (progress) => {
+    const note = valueAt(progress, "note");
+    if (note !== undefined) return context.print.note(String(note));
     const collection = valueAt(progress, "collection");
     if (collection !== current) context.print.note(`copying ${String(collection)}`);
     current = collection;

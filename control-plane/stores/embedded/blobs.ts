@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, link, mkdir, readdir, rename, rm } from "node:fs/promises";
+import { access, link, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { writeHashed } from "../../../common/write-hashed.ts";
 import type { Blobs } from "../store.ts";
@@ -9,6 +9,8 @@ import type { Blobs } from "../store.ts";
 export interface FolderBlobs extends Blobs {
   /** Links into another folder of the file system every blob that exists when `moment` is over, and those that are removed meanwhile. */
   linkInto(target: string, moment: Promise<unknown>): Promise<void>;
+  /** What a blob shares with its links only, as long as one of them exists: a blob that replaces it has another. Undefined if there is none. */
+  identity(name: string): Promise<string | undefined>;
 }
 
 /** Stores blobs as files. Names are hashed into paths, so that no name can leave the folder. */
@@ -47,6 +49,10 @@ export function folderBlobs(folder: string): FolderBlobs {
       for (const copy of copies) await linkBlob(file, copy);
       await rm(file, { force: true });
     },
+    async identity(name) {
+      const found = await orMissing(stat(pathOf(name).file, { bigint: true }));
+      return found && `${found.dev}/${found.ino}`;
+    },
     async linkInto(target, moment) {
       copies.add(target);
       try {
@@ -57,6 +63,14 @@ export function folderBlobs(folder: string): FolderBlobs {
       }
     },
   };
+}
+
+/** A file that does not exist is undefined. */
+function orMissing<T>(found: Promise<T>): Promise<T | undefined> {
+  return found.catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === "ENOENT") return undefined;
+    throw thrown;
+  });
 }
 
 const BLOB = /^[0-9a-f]{64}$/;

@@ -79,6 +79,24 @@ export class EmbeddedReader implements Reader {
     return total;
   }
 
+  /** A record as it is stored: equal bytes are equal records. */
+  encoded(collection: CollectionName, id: IndexValue): Buffer | undefined {
+    return this.tables.records(collection).get(id);
+  }
+
+  /** Records of a collection, in the order of ids, that another store does not have or has with other content; of no store, all of them. */
+  async *differing<Name extends CollectionName>(
+    collection: Name,
+    other: Pick<EmbeddedReader, "encoded"> | undefined,
+    range: Pick<Bounds, "after"> = {},
+  ): AsyncGenerator<Records[Name]> {
+    let read = 0;
+    for (const { key, value } of this.tables.records(collection).getRange(primaryBounds(range))) {
+      if (!other?.encoded(collection, key)?.equals(value)) yield decode(collection, value);
+      if (++read % KEYS_A_TURN === 0) await nextTurn();
+    }
+  }
+
   async *#scanIndex<Name extends CollectionName>(collection: Name, index: string, range: Bounds): AsyncGenerator<Records[Name]> {
     const records = this.tables.records(collection);
     const { skip = 0, limit, ...window } = range;

@@ -9,6 +9,7 @@ import type { Store, StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { type FolderBlobs, folderBlobs } from "./blobs.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
+import { lockHolders } from "./lock-holders.ts";
 import { PackedIndex } from "./packed-index.ts";
 import { PlainIndex } from "./plain-index.ts";
 import { EmbeddedReader, type Tables } from "./reader.ts";
@@ -17,6 +18,8 @@ import { encode } from "./record-format.ts";
 const ONLY_NEW = { noOverwrite: true };
 const FILE = "store.lmdb";
 const BLOB_FOLDER = "blobs";
+/** Id of the setting with which no process commits any more. */
+export const FENCED = "fenced";
 const OPTIONS = { maxDbs: 128, encoding: "binary", noSubdir: true } as const;
 
 interface CollectionTables {
@@ -25,9 +28,14 @@ interface CollectionTables {
 }
 
 /** The embedded store with what only a store in files has. */
-export interface FileStore extends Store {
+export interface FileStore extends Store, Pick<EmbeddedReader, "differing" | "encoded"> {
+  readonly blobs: FolderBlobs;
+  readonly snapshot: (folder: string) => Promise<StoreCopy>;
   /** Other processes that have the store open. One that died does not count. */
   otherProcesses(): number[];
+  /** From here on no process commits a transaction, also one that has been paused since before. Changes nothing if it is so already. */
+  fence(): Promise<void>;
+  unfence(): Promise<void>;
   /** Number of the last transaction: the same number of the same store means the same records. */
   readonly lastTransaction: number;
 }
@@ -38,7 +46,7 @@ export function openEmbeddedStore(folder: string, slots = 1): FileStore {
   const path = join(folder, FILE);
   const root = open({ path, ...OPTIONS });
   for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
-  return new EmbeddedStore(root, folderBlobs(join(folder, BLOB_FOLDER)), slots);
+  return new EmbeddedStore({ root, lockFile: `${path}-lock` }, folderBlobs(join(folder, BLOB_FOLDER)), slots);
 }
 
 class EmbeddedStore extends EmbeddedReader implements FileStore {
@@ -48,12 +56,14 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   // A transaction blocks the event loop; 400 settled calls take about 30 ms.
   readonly rowsPerTransaction = 400;
   readonly #root: RootDatabase;
+  readonly #lockFile: string;
   readonly #queue = new WriteQueue();
   readonly #listeners = new Set<() => void>();
   readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
-  constructor(root: RootDatabase, blobs: FolderBlobs, slots: number) {
+  constructor({ root, lockFile }: { root: RootDatabase; lockFile: string }, blobs: FolderBlobs, slots: number) {
     super(openTables(root));
+    this.#lockFile = lockFile;
     this.slots = slots;
     this.slotsPerTransaction = slots;
     this.#root = root;
@@ -102,10 +112,23 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
 
   otherProcesses(): number[] {
     this.#root.readerCheck();
-    // A table with a header: process, thread, transaction.
+    // A table with a header: process, thread, transaction. A process between two reads may be absent.
     const lines = this.#root.readerList().split("\n");
-    const processes = lines.map((line) => Number(line.trimStart().split(" ", 1)[0] || Number.NaN)).filter(Number.isInteger);
-    return [...new Set(processes)].filter((id) => id !== process.pid);
+    const readers = lines.map((line) => Number(line.trimStart().split(" ", 1)[0] || Number.NaN)).filter(Number.isInteger);
+    return [...new Set([...readers, ...lockHolders(this.#lockFile)])].filter((id) => id !== process.pid);
+  }
+
+  async fence(): Promise<void> {
+    await this.#setFence((settings) => putNew(settings, FENCED, encode("settings", { id: FENCED, value: "true" })));
+  }
+
+  async unfence(): Promise<void> {
+    await this.#setFence((settings) => settings.removeSync(FENCED));
+  }
+
+  async #setFence(change: (settings: CollectionTables["records"]) => void): Promise<void> {
+    await this.#queue.run(async () => this.#root.transactionSync(() => change(this.#collectionTables("settings").records)));
+    await this.#root.flushed;
   }
 
   get lastTransaction(): number {
@@ -123,6 +146,10 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   }
 
   #apply(writes: readonly Write[]): void {
+    // Under the lock of LMDB that all processes share.
+    if (this.#collectionTables("settings").records.doesExist(FENCED)) {
+      throw new AppError("UNAVAILABLE", "The platform moves to another store.", { internal: "the embedded store is fenced" });
+    }
     // Grouped by collection and index, because keys of one tree are close in memory.
     for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
       const { records, indexes } = this.#collectionTables(collection);
