@@ -31,14 +31,14 @@ const first = {
   numFailedTests: 1,
   numRuntimeErrorTestSuites: 1,
   testResults: [
-    { name: "/root/a.test.ts", status: "failed", assertionResults: [jestTest("works", "passed"), jestTest("waits", "failed")] },
-    { name: "/root/b.test.ts", status: "failed", assertionResults: [] },
+    { name: "/code/a.test.ts", status: "failed", assertionResults: [jestTest("works", "passed"), jestTest("waits", "failed")] },
+    { name: "/code/b.test.ts", status: "failed", assertionResults: [] },
   ],
 };
 
 test("what failed is named with its file and the first line of its reason", () => {
-  expect(failedFiles(first)).toEqual(["/root/a.test.ts", "/root/b.test.ts"]);
-  expect(failureLines(first, "/root")).toEqual([
+  expect(failedFiles(first)).toEqual(["/code/a.test.ts", "/code/b.test.ts"]);
+  expect(failureLines(first, "/code")).toEqual([
     "FAILED a.test.ts: waits: Error: expected 1, received 2",
     "FAILED b.test.ts: the file could not run",
   ]);
@@ -50,7 +50,7 @@ test("a file that ran again counts as it came out then, and one that did not sta
     numFailedTests: 0,
     numRuntimeErrorTestSuites: 0,
     testResults: [
-      { name: "/root/a.test.ts", status: "passed", assertionResults: [jestTest("works", "passed"), jestTest("waits", "passed")] },
+      { name: "/code/a.test.ts", status: "passed", assertionResults: [jestTest("works", "passed"), jestTest("waits", "passed")] },
     ],
   };
   expect(summarize(withRerun(first, again))).toEqual({ passed: 2, failed: 1, skipped: [] });
