@@ -27,7 +27,7 @@ const ELSEWHERE = /^docs\/(operations|decisions|project|node_modules|\.vitepress
 
 export function pages(): string[] {
   const found = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((name) => join("docs", name));
-  return ["README.md", ...found.filter((path) => path.endsWith(".md") && !ELSEWHERE.test(path)).sort()];
+  return ["README.md", "examples/README.md", ...found.filter((path) => path.endsWith(".md") && !ELSEWHERE.test(path)).sort()];
 }
 
 export const readPage = (page: string): string => readFileSync(resolve(root, page), "utf8");
