@@ -70,13 +70,21 @@ async function startPlatform(): Promise<[string, ChildProcess]> {
   return [`http://127.0.0.1:${port}`, child];
 }
 
+/** A participant that listens nowhere: it asks the gateway for work. */
+function joinBehindNat(own: string, token: string): ChildProcess {
+  const env = { PATH: process.env["PATH"], TRAINER_JOIN_URL: url, TRAINER_JOIN_TOKEN: token, DATA_DIR: join(clean, "joined") };
+  return spawn(own, [join(root, "test/helpers/python-participant.py")], { env, stdio: "ignore" });
+}
+
 const textOf = (path: string): string => readFileSync(join(installed, path), "utf8");
 
 test("the package has compiled programs, everything that is generated, and no test", () => {
   const files = packageFiles(root);
   expect(files).toContain("proto/gen/tributary/ledger/v1/ledger.ts");
   expect(files).toContain("console/dist/index.html");
-  expect(files.filter((path) => /\.test\.ts$|__fixtures__|\/\./.test(path))).toEqual([]);
+  // The guides, where they are built, are in a folder of their generator.
+  const named = files.map((path) => path.replace("docs/.vitepress/dist/", "site/"));
+  expect(named.filter((path) => /\.test\.ts$|__fixtures__|\/\./.test(path))).toEqual([]);
   const shipped = readdirSync(installed, { recursive: true, encoding: "utf8" });
   expect(shipped.filter((path) => path.endsWith(".ts"))).toEqual([]);
   const unresolved = shipped.filter((path) => path.endsWith(".js") && /(from|import\() ?"\.[^"]*\.ts"/.test(textOf(path)));
@@ -93,7 +101,7 @@ test("tributary, gw and the Python SDK have the version of package.json, and a r
 
 test("the installed package starts the platform in a clean folder and answers the first call", async () => {
   expect(await firstCall(url, MASTER_KEY)).toBe("hello");
-  expect((await fetch(`${url}/ui/`)).status).toBe(200);
+  for (const path of ["/ui/", "/docs", "/llms.txt", "/api/agents/skill"]) expect((await fetch(url + path)).status).toBe(200);
 });
 
 test("tributary health is 0 for a ready process and 1 where none listens", async () => {
@@ -133,7 +141,7 @@ if (python === undefined) {
     expect(message).toContain("NO PYTHON");
   });
 } else {
-  test("the wheel of the Python SDK, installed in a clean environment, has the same version and trains in a federation", async () => {
+  test("the wheel of the Python SDK, installed in a clean environment, has the same version, is called by a federation and joins it with a token", async () => {
     const wheel = buildWheel(root, clean, { python, ownTools: true });
     expect(basename(wheel)).toBe(`tributary_participant-${version}-py3-none-any.whl`);
     const venv = join(clean, "venv");
@@ -141,14 +149,23 @@ if (python === undefined) {
     await run(python, ["-m", "venv", "--without-pip", venv]);
     await run(python, ["-m", "pip", "--python", own, "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel]);
     const participant = await startPythonParticipant({ python: own, isInstalled: true });
+    let joined: ChildProcess | undefined;
     try {
       const tenant = await newTenant({ url }, { name: "wheel", creditNano: 1_000_000_000 });
-      const body = { name: "wheel", rounds: 2, task: { name: "own" }, participants: [{ url: participant.url }] };
+      const body = { name: "wheel", rounds: 2, task: { name: "own" }, participants: [{ url: participant.url }, { join: true }] };
       const created = await call(url, "POST", "/training/federations", { token: tenant.token, body });
       expect({ status: created.status, text: created.status === 201 ? "" : created.text }).toEqual({ status: 201, text: "" });
+      joined = joinBehindNat(own, created.body.joinTokens[0]);
       const federation = await federationWhen({ url }, { token: tenant.token, id: created.body.federation.id });
       expect(federation).toMatchObject({ state: "completed" });
+      const rounds = await call(url, "GET", `/training/federations/${federation.id}/rounds`, { token: tenant.token });
+      const states = rounds.body.data.map((round: { participants: { state: string }[] }) => round.participants.map(({ state }) => state));
+      expect(states).toEqual([
+        ["accepted", "accepted"],
+        ["accepted", "accepted"],
+      ]);
     } finally {
+      joined?.kill("SIGTERM");
       await participant.stop();
     }
   });
