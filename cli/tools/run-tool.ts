@@ -17,7 +17,7 @@ interface ToolLine {
   readonly problem?: string;
 }
 
-type ToolName = "restore" | "promote" | "promote-cancel";
+type ToolName = "restore" | "promote" | "unpromote";
 
 interface ToolRun {
   readonly options: Readonly<Record<string, string>>;
@@ -54,6 +54,6 @@ export async function runTool({ io }: Context, name: ToolName, { options, env = 
   if (io.signal.aborted) throw interrupted();
   throw new CliError(EXIT.failure, {
     error: last.problem ?? `The tool failed: ${trouble.trim()}`,
-    code: `${name.toUpperCase().replace("-", "_")}_FAILED`,
+    code: `${name.toUpperCase()}_FAILED`,
   });
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { type FileStore, openEmbeddedStore } from "../stores/embedded/store.ts";
+import type { FileStore } from "../stores/file-store.ts";
 import { ToolProblem } from "../tools/tool.ts";
 
 const FOLDER = "promotion";
@@ -12,9 +12,11 @@ const SPARE = 1.2;
 export class Copies {
   readonly #store: string;
   readonly #folder: string;
+  readonly #openStore: (folder: string) => FileStore;
 
-  constructor(storeFolder: string) {
+  constructor(storeFolder: string, openStore: (folder: string) => FileStore) {
     this.#store = storeFolder;
+    this.#openStore = openStore;
     this.#folder = join(storeFolder, FOLDER);
   }
 
@@ -31,7 +33,7 @@ export class Copies {
     if (!existsSync(this.#of(round))) {
       throw new ToolProblem(`${this.#of(round)} is gone, to which the database was brought. Drop the database and begin again.`);
     }
-    return openEmbeddedStore(this.#of(round));
+    return this.#openStore(this.#of(round));
   }
 
   /** Removes the copies of earlier rounds. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Clock, pause } from "../../common/clock.ts";
 import { ConfigError } from "../../common/config.ts";
 import type { Logger } from "../../common/logger.ts";
-import { FENCED, type FileStore } from "../stores/embedded/store.ts";
+import { FENCED, type FileStore } from "../stores/file-store.ts";
 import type { Store } from "../stores/store.ts";
 
 /** Id of the setting of an embedded store that is handed over to MongoDB. */

@@ -7,7 +7,8 @@ import { systemRandom as random } from "../../common/random.ts";
 import { fillLedger, plant, purchase, reportedCall, settle } from "../proof/ledger-fixture.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
 import { COLLECTION_NAMES } from "../stores/collections.ts";
-import { type FileStore, openEmbeddedStore } from "../stores/embedded/store.ts";
+import { openEmbeddedStore } from "../stores/embedded/store.ts";
+import type { FileStore } from "../stores/file-store.ts";
 import { collect } from "../stores/page.ts";
 import { ToolProblem } from "../tools/tool.ts";
 import { Copies } from "./copies.ts";
@@ -36,7 +37,17 @@ afterEach(async () => {
 const clock: Clock = { ...systemClock, sleep: async () => void (await nextTurn()) };
 const signal = AbortSignal.timeout(60_000);
 const run = (progress: (state: Progress) => void = () => {}, users: () => readonly number[] = () => []) =>
-  promote({ source, target, signal, progress, users, copies: new Copies(join(folder, "source")), database: "db", clock, random });
+  promote({
+    source,
+    target,
+    signal,
+    progress,
+    users,
+    copies: new Copies(join(folder, "source"), openEmbeddedStore),
+    database: "db",
+    clock,
+    random,
+  });
 /** Ends a run in the middle, as a kill would. */
 const killed = (state: Progress) => {
   if ("collection" in state) throw new Error("killed");
@@ -210,7 +221,15 @@ test("no control plane starts on a folder that was handed over, and no other pro
   await run();
   await expect(refusePromoted(source, "data")).rejects.toThrow("data was handed over to the MongoDB database db at ");
   const other = openEmbeddedStore(join(folder, "other"));
-  const again = { source, target: other, signal, progress: () => {}, users: () => [], copies: new Copies(folder), database: "other" };
+  const again = {
+    source,
+    target: other,
+    signal,
+    progress: () => {},
+    users: () => [],
+    copies: new Copies(folder, openEmbeddedStore),
+    database: "other",
+  };
   await expect(promote({ ...again, clock, random })).rejects.toThrow("was handed over to the database db");
   await removeMark(source);
   await refusePromoted(source, "data");

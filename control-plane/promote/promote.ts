@@ -1,7 +1,7 @@
 import { type Clock, pause } from "../../common/clock.ts";
 import type { Random } from "../../common/random.ts";
 import { COLLECTION_NAMES } from "../stores/collections.ts";
-import type { FileStore } from "../stores/embedded/store.ts";
+import type { FileStore } from "../stores/file-store.ts";
 import { divideLedger } from "../stores/migrations/0002-ledger-slots.ts";
 import { migrate } from "../stores/migrations/migrate.ts";
 import type { Store } from "../stores/store.ts";

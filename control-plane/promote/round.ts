@@ -1,6 +1,6 @@
 import { blobName } from "../services/records/content.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexValue, type Records } from "../stores/collections.ts";
-import type { FileStore } from "../stores/embedded/store.ts";
+import type { FileStore } from "../stores/file-store.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { ToolProblem } from "../tools/tool.ts";
 import { FOLDER_SETTINGS } from "./mark.ts";

@@ -22,7 +22,13 @@ await runTool(["from", "database"], async ({ option, progress, signal }) => {
     const limits = { transactionMs: LIMIT_MS, socketMs: LIMIT_MS, readMs: LIMIT_MS };
     const target = await openMongoStore({ uri, database: option("database"), ...limits });
     try {
-      const stores = { source, target, copies: new Copies(folder), users: () => source.otherProcesses(), database: option("database") };
+      const stores = {
+        source,
+        target,
+        copies: new Copies(folder, openEmbeddedStore),
+        users: () => source.otherProcesses(),
+        database: option("database"),
+      };
       const promoted = await promote({ ...stores, clock, random, progress, signal });
       return { ...promoted, secretFile: existsSync(join(option("from"), "secret.key")) };
     } finally {

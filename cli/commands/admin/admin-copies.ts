@@ -169,7 +169,7 @@ async function promoteFolder(context: Context, _words: readonly string[], option
 }
 
 async function cancelPromotion(context: Context, from: string): Promise<void> {
-  const canceled = await runTool(context, "promote-cancel", { options: { from } });
+  const canceled = await runTool(context, "unpromote", { options: { from } });
   context.print.answer(canceled, cancelView);
   if (valueAt(canceled, "database") !== null) {
     context.print.note(`Stop control planes that use the database ${String(valueAt(canceled, "database"))}, and drop it.`);

@@ -3,14 +3,12 @@ import { createReadStream } from "node:fs";
 import { access, link, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { writeHashed } from "../../../common/write-hashed.ts";
-import type { Blobs } from "../store.ts";
+import type { FileBlobs } from "../file-store.ts";
 
 /** Blobs that can be copied as of one moment. */
-export interface FolderBlobs extends Blobs {
+export interface FolderBlobs extends FileBlobs {
   /** Links into another folder of the file system every blob that exists when `moment` is over, and those that are removed meanwhile. */
   linkInto(target: string, moment: Promise<unknown>): Promise<void>;
-  /** What a blob shares with its links only, as long as one of them exists: a blob that replaces it has another. Undefined if there is none. */
-  identity(name: string): Promise<string | undefined>;
 }
 
 /** Stores blobs as files. Names are hashed into paths, so that no name can leave the folder. */

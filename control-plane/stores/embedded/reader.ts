@@ -79,12 +79,10 @@ export class EmbeddedReader implements Reader {
     return total;
   }
 
-  /** A record as it is stored: equal bytes are equal records. */
   encoded(collection: CollectionName, id: IndexValue): Buffer | undefined {
     return this.tables.records(collection).get(id);
   }
 
-  /** Records of a collection, in the order of ids, that another store does not have or has with other content; of no store, all of them. */
   async *differing<Name extends CollectionName>(
     collection: Name,
     other: Pick<EmbeddedReader, "encoded"> | undefined,

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { type Database, open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf } from "../collections.ts";
+import { FENCED, type FileStore } from "../file-store.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import { listOf, type Scopes } from "../scopes.ts";
-import type { Store, StoreCopy, Transaction } from "../store.ts";
+import type { StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { type FolderBlobs, folderBlobs } from "./blobs.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
@@ -18,26 +19,11 @@ import { encode } from "./record-format.ts";
 const ONLY_NEW = { noOverwrite: true };
 const FILE = "store.lmdb";
 const BLOB_FOLDER = "blobs";
-/** Id of the setting with which no process commits any more. */
-export const FENCED = "fenced";
 const OPTIONS = { maxDbs: 128, encoding: "binary", noSubdir: true } as const;
 
 interface CollectionTables {
   readonly records: Database<Buffer, IndexValue>;
   readonly indexes: readonly IndexTable[];
-}
-
-/** The embedded store with what only a store in files has. */
-export interface FileStore extends Store, Pick<EmbeddedReader, "differing" | "encoded"> {
-  readonly blobs: FolderBlobs;
-  readonly snapshot: (folder: string) => Promise<StoreCopy>;
-  /** Other processes that have the store open. One that died does not count. */
-  otherProcesses(): number[];
-  /** From here on no process commits a transaction, also one that has been paused since before. Changes nothing if it is so already. */
-  fence(): Promise<void>;
-  unfence(): Promise<void>;
-  /** Number of the last transaction: the same number of the same store means the same records. */
-  readonly lastTransaction: number;
 }
 
 /** Opens the default store: LMDB in a folder, for one control plane. Several slots are for tests of what only MongoDB has otherwise. */

@@ -13,7 +13,7 @@ await runTool(["from"], async ({ option }) => {
     const [user] = store.otherProcesses();
     if (user !== undefined) throw new ToolProblem(`${folder} is in use by process ${user}. Stop it first; nothing was changed.`);
     if (mark) await removeMark(store);
-    await new Copies(folder).remove();
+    await new Copies(folder, openEmbeddedStore).remove();
     return { folder, database: mark?.database ?? null };
   } finally {
     await store.close();
