@@ -79,7 +79,8 @@ export const federationSettingsFields = {
   /** What round 1 starts from; absent: every participant starts with its own parameters. */
   initial: initialSettings.optional(),
   ...enrollmentFields,
-  rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX).default(10),
+  /** 0: none until it is extended, or until another federation that it is a participant of runs its rounds. */
+  rounds: z.int().min(0, "must be at least 0").max(ROUNDS_MAX).default(10),
   /** Of the participants, for each round. */
   fraction: z.number().gt(0, "must be above 0").max(1, "must be at most 1").default(1),
   /** How many more are asked than are waited for: 0.3 asks 30 % more. */

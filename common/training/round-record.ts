@@ -29,6 +29,8 @@ export interface RoundRecord {
    * recomputed. "unmasked" is a secure sum, verified by the proof that the strategy defines.
    */
   readonly made: "aggregated" | "delegated" | "noised" | "unmasked";
+  /** The round of another federation whose parameters this round began with, as the first of its inner rounds. */
+  readonly outer?: { readonly federationId: string; readonly round: number };
   /** How the updates were compressed on their way; `bytes` is their size as aggregated, `bytesSent` as sent. Absent without compression. */
   readonly compression?: Compression & { readonly bytes: number; readonly bytesSent: number };
 }
@@ -58,7 +60,8 @@ export function firstBrokenLink(links: readonly ChainLink[]): { round: number; r
     if (record.round !== round) return { round, reason: `the record of round ${round} is missing or cannot be read` };
     if (record.previous !== previous.hash) return { round, reason: "it does not name the record before it" };
     if (roundRecordHash(record) !== stored) return { round, reason: "its hash is not that of its content" };
-    if (index > 0 && record.base !== previous.result) return { round, reason: "it does not begin with the result of the round before" };
+    if (index > 0 && !record.outer && record.base !== previous.result)
+      return { round, reason: "it does not begin with the result of the round before" };
     previous = { hash: stored, result: record.result };
   }
   return undefined;

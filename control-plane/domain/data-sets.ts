@@ -53,6 +53,8 @@ export function dataSetUses(
 }
 
 function partOf(participant: FederationParticipant, shared: unknown, index: number): Part {
+  // The rounds of the inner federation are counted for its own data sets, too.
+  if (participant.inner) return { name: participant.inner.federationId, part: "", scheme: "" };
   const given: unknown = participant.dataset === "" ? shared : JSON.parse(participant.dataset);
   // The participant uses its own data.
   if (given === undefined || given === null)

@@ -22,6 +22,8 @@ export interface FederationParticipant {
   joined: boolean;
   /** Most samples that it agreed to declare when it enrolled. */
   maxSamples?: number;
+  /** The federation that is the participant, and how many of its rounds are one training. */
+  inner?: { federationId: string; rounds: number };
   /** Encrypted secret that signs calls to the node. */
   sealedSecret: string;
   sealedToken?: string;
@@ -34,6 +36,16 @@ export interface FederationHead {
   blob: string;
   stateBlob: string;
   accuracy?: number;
+}
+
+/** The place of a federation in another one, which adds rounds to it. */
+export interface OuterPlace {
+  federationId: string;
+  participantId: string;
+  /** The outer round that its newest rounds belong to; 0: none yet. */
+  round: number;
+  /** SHA-256 of the parameters that the first of those rounds begins with; empty: its own head. */
+  parameters: string;
 }
 
 /** A task trained by several participants in rounds. */
@@ -61,6 +73,7 @@ export interface Federation {
   initialBlob?: string;
   /** The last committed round when the federation was extended after its end. Early stopping looks at later rounds only. */
   extendedAt?: number;
+  outer?: OuterPlace;
   epsilon?: number;
   failure?: { code: string; message: string };
   /** Sequence number of the last event. */

@@ -75,6 +75,7 @@ const METHODS: readonly (readonly [{ readonly path: string }, Roles])[] = [
     training.commitRound,
     training.endFederation,
     training.getHistory,
+    training.runInnerRounds,
     training.getWork,
     training.listBlobUses,
   ].map((method) => [method, COORDINATOR] as const),

@@ -44,7 +44,7 @@ function peakBytes(): number {
 try {
   const atRest = peakBytes();
   await round(await round(""));
-  console.log(peakBytes() - atRest);
+  process.stdout.write(String(peakBytes() - atRest));
 } finally {
   await close();
   rmSync(folder, { recursive: true, force: true });

@@ -1,7 +1,9 @@
+import { federationSettings } from "../../common/training/federation-settings.ts";
 import { meanMetrics, readMetrics } from "../../common/training/metrics.ts";
 import type { RoundEvaluation } from "../../proto/gen/tributary/training/v1/metrics.ts";
-import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
-import type { FederationRun } from "./deps.ts";
+import type { Federation, Participant } from "../../proto/gen/tributary/training/v1/training.ts";
+import type { CoordinatorDeps, FederationRun } from "./deps.ts";
+import { membersOf } from "./participants/joined-work.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import { presentMembers } from "./participants/present-participants.ts";
 import { ownDataset } from "./train-task.ts";
@@ -32,6 +34,16 @@ export async function evaluateModel(given: Evaluator, model: string, name: strin
   // A mean over some of the participants would not be the loss of the model.
   const hasLoss = done.every(({ metrics }) => metrics["loss"] !== undefined);
   return { accuracy, loss: hasLoss ? loss : undefined, evaluations };
+}
+
+/** Evaluates a model as a federation evaluates its own. */
+export function evaluateFor(
+  deps: CoordinatorDeps,
+  { federation, parameters, name }: { federation: Federation; parameters: string; name: string },
+  signal: AbortSignal,
+): Promise<ModelEvaluation> {
+  const settings = federationSettings.parse(JSON.parse(federation.settings));
+  return evaluateModel({ deps, federation, settings, members: membersOf(federation), signal }, parameters, name);
 }
 
 /** Sums over participants need the number that they were divided by, which parameters alone do not show. */

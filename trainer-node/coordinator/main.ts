@@ -19,9 +19,12 @@ import { watchClaims } from "./claim-health.ts";
 import { advertisedAddress, readCoordinatorConfig } from "./config.ts";
 import { startCoordinator } from "./coordinator.ts";
 import { createCoordinatorMetrics } from "./coordinator-metrics.ts";
+import type { CoordinatorDeps } from "./deps.ts";
+import { evaluateFor } from "./evaluate-model.ts";
 import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
 import { withOwnStrategies } from "./own-strategies/own-aggregation.ts";
+import { createInnerFederations } from "./participants/inner-federations.ts";
 import { createJoinedWork, eitherWay } from "./participants/joined-work.ts";
 import { createNodeCalls } from "./participants/node-call.ts";
 import { createParticipants } from "./participants/participants.ts";
@@ -52,13 +55,14 @@ await runMain("tributary coordinator", async () => {
     ...{ blobs, allowed: config.ownStrategies, python: config.strategyPython },
     ...{ deadlineMs: config.strategyMsMax, memoryMb: config.strategyMemoryMb },
   });
-  const idleMs = config.coordinatorIdleMs;
-  const nodes = createNodeCalls({ clock, random, idleMs, allowPrivate: config.allowPrivateNodes });
-  const call = withHeartbeat(nodes.call, { clock, idleMs });
+  const nodes = createNodeCalls({ clock, random, idleMs: config.coordinatorIdleMs, allowPrivate: config.allowPrivateNodes });
+  const call = withHeartbeat(nodes.call, { clock, idleMs: config.coordinatorIdleMs });
   const work = createJoinedWork({ clock });
-  const participants = eitherWay(createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) }), work.participants);
+  const inner = createInnerFederations({ client, blobs, clock, evaluate: (model, signal) => evaluateFor(deps, model, signal) });
+  const called = createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) });
+  const participants = eitherWay({ called, joined: work.participants, inner });
   const secure = createSecureTools({ call, blobs, logger });
-  const deps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.coordinatorCallsMax };
+  const deps: CoordinatorDeps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.coordinatorCallsMax };
   const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.coordinatorUnhealthyMs });
   let state: ProcessState = "starting";
   const stopping = new AbortController();

@@ -66,8 +66,11 @@ export async function stepFrom(
 }
 
 /** The fields that every record of the federation's next round begins with. */
-export function recordStart({ id, headBlob, headStateBlob, headRecordHash }: Federation, round: number) {
+export function recordStart({ id, headBlob, headStateBlob, headRecordHash, headRound, extendedAt, outer }: Federation, round: number) {
+  // Of the rounds that train for an outer round, the first begins with the outer parameters.
+  const isFromOuter = outer !== undefined && outer.round > 0 && headRound === extendedAt;
   return {
+    ...(isFromOuter ? { outer: { federationId: outer.federationId, round: outer.round } } : {}),
     federationId: id,
     round,
     previous: headRecordHash === "" ? NO_RECORD : headRecordHash,

@@ -38,7 +38,8 @@ export async function verifyFederation(
   let again = 0;
   for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
     signal.throwIfAborted();
-    const missing = (await missingPart(record, isWhole)) ?? (await wrongSize(deps.blobs, record));
+    const missing =
+      (await missingPart(record, isWhole)) ?? (await wrongSize(deps.blobs, record)) ?? (await wrongOuter(client, record, signal));
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
     const result = await remade(deps, { record, own }, signal);
     if (result === undefined) continue;
@@ -123,6 +124,15 @@ async function wrongSize(blobs: CoordinatorDeps["blobs"], { compression, updates
   const sizes = await Promise.all(updates.map(async ({ hash }) => (await blobs.find(hash))?.bytes ?? 0));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   return bytes === compression.bytes ? undefined : `its updates have ${bytes} bytes, and its record says ${compression.bytes}`;
+}
+
+/** The first of the rounds that train for an outer round begins with what the outer round before it made. */
+async function wrongOuter(client: TrainingClient, { outer, base }: RoundRecord, signal: AbortSignal): Promise<string | undefined> {
+  if (!outer || outer.round < 2) return undefined;
+  const asked = { federationId: outer.federationId, after: outer.round - 2, limit: 1 };
+  const { rounds } = await client.getHistory(asked, { deadlineMs: CALL_MS, signal });
+  if (rounds[0]?.round === outer.round - 1 && rounds[0].resultBlob === base) return undefined;
+  return `it does not begin with the result of round ${outer.round - 1} of ${outer.federationId}`;
 }
 
 /** All committed rounds of a federation, oldest first. */

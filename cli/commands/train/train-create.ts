@@ -13,6 +13,9 @@ export const createFields: readonly Field[] = [
   option("--name <name>", "federation name", "name"),
   option("--team <id>", "team ID", "teamId"),
   option("--participants <url,url>", "participant URLs", "participants", { kind: "list" }),
+  option("--federations <id,id>", "federations that are participants: each trains by one of its own rounds", "federations", {
+    kind: "list",
+  }),
   option("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
   option("--open", "open enrollment: whoever has the join link takes part", "open", { kind: "true" }),
   option("--min-participants <n>", "with --open: participants that a round needs to begin", "minParticipants", { kind: "integer" }),
@@ -43,10 +46,11 @@ const MS = 1000;
 
 /** Builds the request body from options and file. */
 export async function readFederation({ io }: Context, { body }: RequestValues): Promise<void> {
-  const { file, join, open, participants, deadlineMs, ...options } = body;
+  const { file, join, open, participants, federations, deadlineMs, ...options } = body;
   const spec = typeof file === "string" ? readSpec(file === "-" ? await io.readStdin() : readText(file)) : {};
   const places = [
     ...((participants as string[] | undefined) ?? []).map((url) => ({ url })),
+    ...((federations as string[] | undefined) ?? []).map((federation) => ({ federation })),
     ...Array.from({ length: Number(join ?? 0) }, () => ({ join: true })),
   ];
   for (const name of Object.keys(body)) delete body[name];
@@ -61,7 +65,7 @@ export async function readFederation({ io }: Context, { body }: RequestValues): 
   if (body["participants"] === undefined && body["enrollment"] !== "open")
     throw usageError(
       "There are no participants.",
-      "Add participant URLs with --participants, join tokens with --join, or a join link with --open.",
+      "Add participant URLs with --participants, federations with --federations, join tokens with --join, or a join link with --open.",
     );
 }
 

@@ -61,7 +61,7 @@ const BLOBS_OF: {
   // Blobs of an abandoned round are not needed any more.
   trainingRounds: ({ state, participants, record }) =>
     state === "abandoned" ? [] : [...participants.map(({ updateBlob }) => updateBlob), ...recorded(record)],
-  federations: ({ head, initialBlob = "" }) => [head.blob, head.stateBlob, initialBlob],
+  federations: ({ head, initialBlob = "", outer }) => [head.blob, head.stateBlob, initialBlob, outer?.parameters ?? ""],
   trainedVersions: ({ blob }) => (blob === undefined ? [] : [blob]),
 };
 

@@ -45,7 +45,7 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     waitingUntil: optionalDate(federation.waitingUntil),
     headRound: head.round,
     headRecordHash: head.recordHash,
-    headBlob: head.blob,
+    headBlob: credentials ? baseOf(federation) : head.blob,
     headStateBlob: head.stateBlob,
     accuracy: head.accuracy,
     epsilon: federation.epsilon,
@@ -56,7 +56,14 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     holder: federation.holder ?? "",
     initialBlob: federation.initialBlob ?? "",
     extendedAt: federation.extendedAt ?? 0,
+    outer: federation.outer,
   };
+}
+
+/** The parameters that the next round begins with: those of the outer federation in the first round that trains for it. */
+function baseOf({ head, outer, extendedAt = 0 }: Federation): string {
+  const isFromOuter = outer !== undefined && outer.parameters !== "" && head.round === extendedAt;
+  return isFromOuter ? outer.parameters : head.blob;
 }
 
 /** Settings with the hash of an own strategy in place of its source, because a page of federations has to fit one message. */
@@ -71,9 +78,9 @@ function shownSettings(settings: string): string {
 type ParticipantMessage = FederationMessage["participants"][number];
 
 function participantMessage({ maxSamples, ...given }: FederationParticipant): ParticipantMessage {
-  const { id, nodeId, url, organizationId, dataset, joined } = given;
+  const { id, nodeId, url, organizationId, dataset, joined, inner } = given;
   const agreed = maxSamples === undefined ? undefined : BigInt(maxSamples);
-  return { id, nodeId, url, organizationId, dataset, joined, maxSamples: agreed, secret: "", token: "", tenantId: "" };
+  return { id, nodeId, url, organizationId, dataset, joined, inner, maxSamples: agreed, secret: "", token: "", tenantId: "" };
 }
 
 function credentialsOf(

@@ -32,7 +32,9 @@ export async function newParticipants(
     const place = { id: `p${index + 1}`, organizationId, dataset: one.dataset };
     const own = { secret: sealed(deps, one.secret), token: sealed(deps, one.token) };
     const newSecret = newNodeSecret(deps);
-    if (one.join) {
+    if (one.inner) {
+      participants.push({ ...place, sealedSecret: newSecret, nodeId: "", url: "", joined: true, inner: one.inner });
+    } else if (one.join) {
       const { token, joinHash } = newJoinToken(deps);
       joinTokens.push(token);
       participants.push({ ...place, sealedSecret: own.secret ?? newSecret, nodeId: "", url: "", joined: false, joinHash });

@@ -13,6 +13,7 @@ import type { Federation } from "../../domain/training-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import { federationScope } from "../../stores/scopes.ts";
 import { controlFederation, extendFederation, putFederation } from "../../writes/federations.ts";
+import { enrollInner, withoutPlace } from "../../writes/inner-federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
@@ -22,6 +23,7 @@ import { blobUseHandlers } from "./blob-uses.ts";
 import { trainingBlobHandlers } from "./blobs.ts";
 import { dataSetHandlers } from "./data-sets.ts";
 import { enrollmentHandlers } from "./enrollment.ts";
+import { requireInnerFederations } from "./inner-federations.ts";
 import { federationMessage, fittingRounds } from "./messages.ts";
 import { refusePrivateNames } from "./node-names.ts";
 import { trainingNodeHandlers } from "./nodes.ts";
@@ -72,14 +74,17 @@ const createFederation =
     await refusePrivateNames(named, { allowPrivate: deps.config.allowPrivateNodes, clock: deps.clock });
     await refuseOperatorsNodes(named, deps.config);
     const id = newId("fed", deps);
+    const inners = await requireInnerFederations(deps.store, { actor, request });
     const link = isOpen(JSON.parse(request.settings) as FederationSettings) ? newJoinToken(deps) : undefined;
     return write(
       deps,
       context,
-      { actor: actor.person, codec: CreateFederationResponse, scopes: federationScope(id) },
+      { actor: actor.person, codec: CreateFederationResponse, scopes: [id, ...inners].map(federationScope) },
       async ({ tx, now, audit }) => {
         const given = { team, given: request.participants, isOpen: link !== undefined };
         const { participants, joinTokens } = await newParticipants(deps, tx, given, now);
+        await enrollInner(tx, { outerId: id, organizationId: team.organizationId, participants }, now);
+        const hasRounds = (JSON.parse(request.settings) as FederationSettings).rounds !== 0;
         const federation: Federation = {
           id,
           name: request.name,
@@ -90,13 +95,14 @@ const createFederation =
           participants,
           ...(link ? { joinHash: link.joinHash } : {}),
           budgetNanoUsd: request.budgetNanoUsd,
-          state: "created",
+          // Without rounds of its own it has nothing to do until it is extended, or until another federation runs its rounds.
+          state: hasRounds ? "created" : "completed",
           round: 0,
           phase: "committed",
           head: { round: 0, recordHash: NO_RECORD, blob: initialBlob, stateBlob: "" },
           ...(initialBlob === "" ? {} : { initialBlob }),
           eventSeq: 0,
-          dueAt: now,
+          ...(hasRounds ? { dueAt: now } : {}),
           createdAt: now,
           updatedAt: now,
         };
@@ -185,7 +191,7 @@ const changeState =
       const { rounds } = request;
       const changed =
         action === "extend"
-          ? await extendFederation(tx, { federation, rounds: rounds ?? 0 }, now)
+          ? await extendFederation(tx, { federation: await withoutPlace(tx, federation), rounds: rounds ?? 0 }, now)
           : await controlFederation(tx, { federation, action }, now);
       const { organizationId, id: target } = federation;
       await audit({ action: `federation.${action}`, target, organizationId, ...(rounds === undefined ? {} : { details: { rounds } }) });

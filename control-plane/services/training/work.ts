@@ -22,6 +22,7 @@ import {
   roundsOf,
   setInitial,
 } from "../../writes/federations.ts";
+import { requireInner, runInnerRounds } from "../../writes/inner-federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, reportProgress, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -32,6 +33,7 @@ const LEASE_MS_MAX = 600_000;
 const CLAIMS_MAX = 100;
 const HISTORY_MAX = 100;
 const EXCEPT_MAX = 1000;
+const BLOB = /^[0-9a-f]{64}$/;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
 type WorkMethod =
@@ -46,6 +48,7 @@ type WorkMethod =
   | "setPhase"
   | "commitRound"
   | "endFederation"
+  | "runInnerRounds"
   | "getHistory"
   | "getWork";
 
@@ -130,6 +133,14 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
           isExtended(federation) ? continueExtended(tx, federation, now) : endFederation(tx, { federation, outcome }, now),
         budgetScopes,
       );
+      return {};
+    },
+
+    async runInnerRounds({ federationId, participantId, round, parameters }) {
+      if (parameters !== "" && !BLOB.test(parameters)) throw new AppError("VALIDATION_ERROR", "The parameters are not a SHA-256.");
+      const { outer, inner } = await requireInner(store, { federationId, participantId, round });
+      const asked = { outer, participantId, round, parameters, ...inner };
+      await store.transaction(federationScope(inner.federationId), (tx) => runInnerRounds(tx, asked, deps.clock.now()));
       return {};
     },
 

@@ -7,33 +7,8 @@ import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { rootProblems } from "../../../common/training/root-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
+import { participant, secret, url } from "./federation-participant.ts";
 import { publishBody } from "./trained-models.ts";
-
-const URL_LENGTH_MAX = 2048;
-const SECRET_LENGTH_MAX = 256;
-
-const url = z.string().trim().min(1, "must not be empty").max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`);
-const secret = z.string().min(16, "must have at least 16 characters").max(SECRET_LENGTH_MAX);
-
-const participant = z
-  .strictObject({
-    /** The address of the participant. */
-    url: url.optional(),
-    /** True if the participant has no address and joins with a join token. */
-    join: z.boolean().optional(),
-    /** The organization that receives its rewards; by default the federation's. */
-    organizationId: id.optional(),
-    /** Sent as `dataset` with every call; by default the task's, else the node's own. */
-    dataset: z.json().optional(),
-    /** Signs the coordinator's calls; the node must have the same secret. */
-    secret: secret.optional(),
-    /** The bearer token of the node. */
-    token: secret.optional(),
-  })
-  .refine((given) => (given.url === undefined) === (given.join === true), {
-    path: ["url"],
-    message: "must have either url or join: true",
-  });
 
 /** Strict, because an ignored unknown field may have been meant to protect data. */
 export const createFederationBody = z
@@ -122,6 +97,8 @@ const participantRecord = z.object({
   url: z.string().nullable(),
   organizationId: z.string(),
   joined: z.boolean(),
+  /** The federation that is the participant, and how many of its rounds are one training; null for any other participant. */
+  inner: z.object({ federationId: z.string(), rounds: z.int() }).nullable(),
 });
 
 export const federationRecord = z
@@ -144,6 +121,8 @@ export const federationRecord = z
     epsilon: z.number().nullable(),
     /** SHA-256 of the parameters that round 1 starts from; null if every participant starts with its own. */
     initialParameters: z.string().nullable(),
+    /** The federation that it is a participant of, and the newest round of that one that it trained for; null if there is none. */
+    outer: z.object({ federationId: z.string(), participantId: z.string(), round: z.int() }).nullable(),
     /** Per round. */
     budgetNanoUsd: z.bigint(),
     budgetUsd: z.string(),

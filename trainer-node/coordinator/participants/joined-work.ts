@@ -3,6 +3,7 @@ import type { Clock } from "../../../common/clock.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
 import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { innerAddress, isInnerAddress } from "./inner-federations.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
 import { asNumber, type Evaluation, type Participants, type ParticipantTask, readEvaluation, type TrainedUpdate } from "./participants.ts";
@@ -54,9 +55,12 @@ const joinAddress = (federationId: string, participantId: string): string => `${
 /** Whether an address is the pseudo-address of a joined participant. */
 export const isJoinAddress = (url: string): boolean => url.startsWith(SCHEME);
 
-/** The participants of a federation with their addresses. One that joins with a token gets a pseudo-address. */
+/** The participants of a federation with their addresses. One that joins with a token, or is a federation, gets a pseudo-address. */
 export function membersOf({ id, participants }: Federation): Participant[] {
-  return participants.map((one) => (one.url === "" ? { ...one, url: joinAddress(id, one.id) } : one));
+  return participants.map((one) => {
+    if (one.inner) return { ...one, url: innerAddress(one.inner.federationId) };
+    return one.url === "" ? { ...one, url: joinAddress(id, one.id) } : one;
+  });
 }
 
 interface Pending {
@@ -159,9 +163,9 @@ function joinedTask(operation: JoinedTask["operation"], task: ParticipantTask): 
   };
 }
 
-/** Selects how each participant is reached: by its address, or through the queue of joined participants. */
-export function eitherWay(called: Participants, joined: Participants): Participants {
-  const of = ({ url }: NodeAddress) => (isJoinAddress(url) ? joined : called);
+/** Selects how each participant is reached: by its address, through the queue of joined participants, or as a federation. */
+export function eitherWay({ called, joined, inner }: Record<"called" | "joined" | "inner", Participants>): Participants {
+  const of = ({ url }: NodeAddress) => (isJoinAddress(url) ? joined : isInnerAddress(url) ? inner : called);
   return {
     reach: (node, signal) => of(node).reach(node, signal),
     capabilities: (node, signal) => of(node).capabilities(node, signal),

@@ -60,9 +60,10 @@ const createFederation = (deps: EdgeDeps) =>
           name: name ?? settings.task.name,
           teamId,
           settings: JSON.stringify(settings),
-          participants: participants.map(({ url = "", join = false, dataset, ...rest }) => ({
+          participants: participants.map(({ url = "", join = false, federation, innerRounds = 1, dataset, ...rest }) => ({
             url,
             join,
+            inner: federation === undefined ? undefined : { federationId: federation, rounds: innerRounds },
             organizationId: rest.organizationId,
             secret: rest.secret,
             token: rest.token,

@@ -37,6 +37,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
           },
     epsilon: federation.epsilon ?? null,
     initialParameters: orNull(federation.initialBlob),
+    outer: federation.outer ?? null,
     budgetNanoUsd: federation.budgetNanoUsd,
     budgetUsd: toUsdString(federation.budgetNanoUsd),
     participants: federation.participants.map((participant) => ({
@@ -45,6 +46,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
       url: orNull(participant.url),
       organizationId: participant.organizationId,
       joined: participant.joined,
+      inner: participant.inner ?? null,
     })),
     settings,
     createdAt: sent(federation.createdAt, "createdAt"),
