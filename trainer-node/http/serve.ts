@@ -12,7 +12,8 @@ import {
   type TextFormat,
 } from "../serving/answers.ts";
 import { embeddingsRequest, moderationsRequest, parse, readChat, readCompletion, type TextRequest } from "../serving/requests.ts";
-import { openServedModel, type ServedModel } from "../serving/served-model.ts";
+import type { ServedModel } from "../serving/servable.ts";
+import { openServedModel } from "../serving/served-model.ts";
 import { onlyMethods } from "./methods.ts";
 import { checkedSignature } from "./signed-call.ts";
 import { tenantOf } from "./tenant.ts";

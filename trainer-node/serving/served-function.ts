@@ -3,7 +3,7 @@ import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import { byteCount, cutAnswer } from "./answers.ts";
 import type { TextRequest } from "./requests.ts";
-import type { ServedModel } from "./served-model.ts";
+import type { ServedModel } from "./servable.ts";
 import type { Ending } from "./write-text.ts";
 
 /** A model that nodes of a federation serve with their own function. It gets all messages, so all of them are its input. */

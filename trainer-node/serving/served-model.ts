@@ -1,21 +1,12 @@
 import { type Manifest, readServedId, TRAINED_TYPES } from "../../common/training/trained-manifest.ts";
-import type { Prediction } from "../compute/tasks/task.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 import { byteCount, cutAnswer, labelOf } from "./answers.ts";
 import type { TextRequest } from "./requests.ts";
+import type { ServedModel } from "./servable.ts";
 import type { PredictAnswer, ServeRequest, WriteAnswer } from "./serve-request.ts";
 import { servedFunction } from "./served-function.ts";
 import { type Ending, writeText } from "./write-text.ts";
-
-/** A served model. Its id contains the whole manifest, and the pool runs it. */
-export interface ServedModel {
-  readonly manifest: Manifest;
-  predict(texts: readonly string[]): Promise<readonly Prediction[]>;
-  /** Generates one choice in pieces and returns how it ended. The input bytes are the same for every choice. */
-  text(request: TextRequest, choice: { seed: number; signal: AbortSignal }): AsyncGenerator<string, Ending>;
-  inputBytes(request: TextRequest): number;
-}
 
 const NEVER = new AbortController().signal;
 
