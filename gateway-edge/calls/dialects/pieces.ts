@@ -16,8 +16,13 @@ export type Piece =
       readonly name: string | undefined;
       readonly arguments: string;
     }
+  /** What a tool of the gateway did: an item of a response, without its id. */
+  | { readonly type: "item"; readonly item: Fields }
   /** Which of the caller's stop sequences ended the answer. */
   | { readonly type: "stop-sequence"; readonly text: string };
+
+/** The field of a delta for items of the gateway's own tools. A symbol: no provider's answer can have it. */
+export const GATEWAY_ITEMS: unique symbol = Symbol("items of the gateway's tools");
 
 /** The pieces of a stream part; an answer has one choice here. */
 export function piecesOfPart(part: Exclude<StreamPart, { type: "usage" }>): readonly Piece[] {
@@ -52,6 +57,9 @@ function piecesOfFields(fields: Fields): Piece[] {
     ...asList(fields["thinking_blocks"]).map((block): Piece => ({ type: "sealed", block: asFields(block) })),
     ...said("refusal", fields["refusal"]),
     ...asList(fields["tool_calls"]).map((call, position) => callOf(asFields(call), position)),
+    ...asList((fields as { readonly [GATEWAY_ITEMS]?: unknown })[GATEWAY_ITEMS]).map(
+      (item): Piece => ({ type: "item", item: asFields(item) }),
+    ),
     ...said("stop-sequence", fields["stop_sequence"]),
   ];
 }

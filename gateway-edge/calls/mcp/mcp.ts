@@ -33,6 +33,8 @@ export interface Mcp {
 export interface McpCaller {
   readonly callId: string;
   readonly caller: Caller;
+  /** The key of the background work that makes this call: of all calls with one key, one is billed. */
+  readonly onceFor?: string | undefined;
 }
 
 interface McpRequest extends McpCaller {
@@ -89,11 +91,11 @@ function initialized(asked: unknown) {
 }
 
 async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }: McpRequest & { id: RpcId }): Promise<RpcAnswer> {
-  const { caller, callId, params } = request;
+  const { caller, callId, onceFor, params } = request;
   const model = typeof params["name"] === "string" ? params["name"].slice(0, NAME_LENGTH_MAX) : "";
   try {
     const { server, tool } = await findTool(deps, caller, model);
-    const call = { callId, caller, model, server: server.name, price: server.pricePerCall };
+    const call = { callId, caller, onceFor, model, server: server.name, price: server.pricePerCall };
     const sent = { name: tool, arguments: params["arguments"] ?? {} };
     const { result, error } = await meteredCall(deps, call, () => ask(deps, session, { server, sent }));
     return error ? failureOf(id, error) : resultOf(id, result ?? {});

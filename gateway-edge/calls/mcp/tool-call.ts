@@ -14,6 +14,7 @@ export const MCP_ENDPOINT = "/mcp";
 export interface ToolCall {
   readonly callId: string;
   readonly caller: Caller;
+  readonly onceFor: string | undefined;
   /** The full name of the tool, as in the list. */
   readonly model: string;
   /** The name of the server. */
@@ -64,8 +65,8 @@ function outcomeOf(made: RpcResponse | AppError): Outcome {
   return made.error ? { status: "error", httpStatus: 400, errorCode: "INVALID_REQUEST" } : { status: "success", httpStatus: 200 };
 }
 
-function identityOf({ callId, caller, model }: ToolCall): CallIdentity {
-  const call = { callId, endpoint: MCP_ENDPOINT, model, stream: false, type: "mcp", endUser: undefined, onceFor: undefined };
+function identityOf({ callId, caller, model, onceFor }: ToolCall): CallIdentity {
+  const call = { callId, endpoint: MCP_ENDPOINT, model, stream: false, type: "mcp", endUser: undefined, onceFor };
   return { ...callerIdentity(caller), ...call };
 }
 

@@ -13,12 +13,13 @@ import type { RecordOf, RecordStore } from "../records/records.ts";
 import type { WorkHandler, WorkLease } from "../records/work.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
 import { conversationIdOf } from "./conversations.ts";
-import { itemsBefore, responseJob } from "./response-turn.ts";
+import { responseCall } from "./response-call.ts";
+import { itemsBefore } from "./response-turn.ts";
 import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
 import { responseOf } from "./whole-response.ts";
 
 export interface BackgroundDeps extends StoredResponsesDeps {
-  readonly inference: Pick<Inference, "run" | "routing" | "providers">;
+  readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
   readonly random: Random;
 }
 
@@ -89,12 +90,13 @@ async function calledModel(
 ): Promise<Fields> {
   const { input } = record.body;
   const before = await itemsBefore(deps, { asked, caller, added: input.length });
-  const job = responseJob(deps.inference, { asked, caller, items: [...messages, ...before, ...input] });
+  const items = [...messages, ...before, ...input];
+  const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
   for (;;) {
     const callId = newId("call", deps);
     const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };
     try {
-      const result = await deps.inference.run({ ...call, errorStatus: gatewayErrorStatus });
+      const result = await run({ ...call, errorStatus: gatewayErrorStatus });
       if (result.type !== "answer") throw new Error("a background response is answered whole");
       const context = { bill: result.bill, nowMs: deps.clock.now() };
       return responseOf(result.answer, { ...identity, model: result.head.model }, context);

@@ -48,6 +48,14 @@ export async function itemsBefore(
   return await itemsOf(deps, caller.teamId, conversationId);
 }
 
+/** Whether a model of the group is called through its own Responses API. */
+export function isNative(
+  { routing, providers }: Pick<Inference, "routing" | "providers">,
+  { asked, caller }: Omit<JobInput, "items">,
+): boolean {
+  return isSpokenByAny(responsesSpeaker, providers, routing.candidates(asked.model, caller));
+}
+
 export interface JobInput {
   readonly asked: ResponsesRequest;
   readonly caller: Caller;
@@ -55,14 +63,10 @@ export interface JobInput {
 }
 
 /** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */
-export function responseJob(
-  { routing, providers }: Pick<Inference, "routing" | "providers">,
-  { asked, caller, items }: JobInput,
-): Job<ProxiedAnswer> {
+export function responseJob(inference: Pick<Inference, "routing" | "providers">, { asked, caller, items }: JobInput): Job<ProxiedAnswer> {
   const asChat = () => chatJobOf(asked, items);
-  const isSpoken = isSpokenByAny(responsesSpeaker, providers, routing.candidates(asked.model, caller));
   // The cast is safe: a chat job only gets answers that it parsed itself.
-  if (!isSpoken) return asChat() as unknown as Job<ProxiedAnswer>;
+  if (!isNative(inference, { asked, caller })) return asChat() as unknown as Job<ProxiedAnswer>;
   return responsesJob({
     model: asked.model,
     stream: asked.stream === true,
@@ -75,7 +79,7 @@ export function responseJob(
   });
 }
 
-function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {
+export function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Job<ChatAnswer> {
   return translatedChatJob({
     withBlocks: toChatRequest(asked, items),
     plain: toPlainChat,

@@ -18,10 +18,12 @@ type Found = SearchAnswer["data"][number];
 /** The chunks of a store that are nearest to any of the queries. Files are read one after the other, with turns for other calls in between. */
 export async function searchStore(
   deps: StoredDeps & EmbedDeps,
-  { caller, store, signal }: { caller: Caller; store: VectorStoreObject; signal: AbortSignal },
+  { caller, store, signal, onceFor }: { caller: Caller; store: VectorStoreObject; signal: AbortSignal; onceFor?: string },
   { queries, filter, limit, threshold }: StoreQuery,
 ): Promise<Found[]> {
-  const vectors = (await embed(deps, { caller, model: store.embedding_model, texts: queries, signal })).map(unit);
+  const vectors = (
+    await embed(deps, { caller, model: store.embedding_model, texts: queries, signal, ...(onceFor !== undefined && { onceFor }) })
+  ).map(unit);
   let best: Found[] = [];
   for await (const { id, body } of filesOf(deps, caller.teamId, store.id)) {
     const { file, filename } = body;

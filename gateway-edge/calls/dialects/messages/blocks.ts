@@ -65,6 +65,9 @@ export class MessageBlocks {
       case "refusal":
         this.#explanation = ((this.#explanation ?? "") + piece.text).slice(0, EXPLANATION_CHARACTERS_MAX);
         return [];
+      case "item":
+        // Only the Responses API has items.
+        return [];
       case "stop-sequence":
         this.#stopSequence = piece.text;
         return [];

@@ -11,6 +11,8 @@ export function chatMessages(items: readonly Fields[]): readonly ChatMessage[] {
   return reader.end();
 }
 
+const TOOL_ITEMS: readonly unknown[] = ["file_search_call", "mcp_list_tools", "mcp_call"];
+
 interface AssistantTurn {
   readonly parts: Fields[];
   readonly calls: Fields[];
@@ -24,6 +26,8 @@ class ItemReader {
 
   read(item: Fields, where: string): void {
     const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
+    // What the gateway's tools did in earlier turns is in the text of the answers to them.
+    if (TOOL_ITEMS.includes(type)) return;
     if (type === "function_call_output") this.#result(item, where);
     else if (type === "function_call") this.#assistant().calls.push(callOf(item, where));
     else if (type === "reasoning") this.#assistant().thinking.push(...thinkingOf(item));

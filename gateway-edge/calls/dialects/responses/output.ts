@@ -3,7 +3,9 @@ import { asFields, asList, asText } from "../../../upstream/providers/shared/jso
 import type { Piece } from "../pieces.ts";
 import { sealedContent } from "./seal.ts";
 
-type Part = { readonly type: "output_text"; text: string; logprobs: unknown[] } | { readonly type: "refusal"; text: string };
+type Part =
+  | { readonly type: "output_text"; text: string; logprobs: unknown[]; citations: readonly Fields[] }
+  | { readonly type: "refusal"; text: string };
 type Item =
   | { readonly type: "message"; readonly id: string; readonly parts: Part[]; status: Status }
   | { readonly type: "reasoning"; readonly id: string; text: string; sealed: string | undefined; status: Status }
@@ -14,7 +16,9 @@ type Item =
       readonly name: string;
       text: string;
       status: Status;
-    };
+    }
+  /** What a tool of the gateway did. */
+  | { readonly type: "tool"; readonly id: string; readonly fields: Fields; status: Status };
 type Status = "in_progress" | "completed" | "incomplete";
 
 /** One event of a stream, without its number. */
@@ -28,6 +32,8 @@ export class ResponseOutput {
   readonly #items: Item[] = [];
   readonly #calls = new Map<number, number>();
   readonly #suffix: string;
+  /** The results of the last file search, by their markers. */
+  #cited: ReadonlyMap<string, Fields> = new Map();
 
   /** `suffix`: part of the ids of items, so that an item's id names its response. */
   constructor(suffix: string) {
@@ -50,6 +56,8 @@ export class ResponseOutput {
         return this.#seal(piece.block);
       case "call":
         return this.#call(piece);
+      case "item":
+        return this.#tool(piece.item);
       case "stop-sequence":
         return [];
     }
@@ -66,8 +74,8 @@ export class ResponseOutput {
     const item = this.#items[index];
     if (item?.type !== "message") return events;
     if (item.parts.at(-1)?.type !== type) {
-      events.push(...endPart(item, index));
-      item.parts.push(type === "refusal" ? { type, text: "" } : { type, text: "", logprobs: [] });
+      events.push(...this.#endPart(item, index));
+      item.parts.push(type === "refusal" ? { type, text: "" } : { type, text: "", logprobs: [], citations: [] });
       events.push({ type: "response.content_part.added", ...placeOf(item, index), part: partFields(item.parts.at(-1)) });
     }
     const part = item.parts.at(-1);
@@ -115,6 +123,26 @@ export class ResponseOutput {
     return [...events, { type: "response.function_call_arguments.delta", item_id: item.id, output_index: at, delta: text }];
   }
 
+  #tool(fields: Fields): readonly ResponseEvent[] {
+    const type = String(fields["type"]);
+    const item: Item = { type: "tool", id: this.#idOf(TOOL_PREFIXES[type] ?? "item"), fields, status: "completed" };
+    if (type === "file_search_call") this.#cited = citationsOf(fields);
+    const events = [...this.close(), this.#add(item)];
+    const output_index = this.#items.length - 1;
+    const steps = TOOL_STEPS[type]?.map((step) => ({ type: `response.${type}.${step}`, item_id: item.id, output_index })) ?? [];
+    return [...events, ...steps, { type: "response.output_item.done", output_index, item: itemFields(item) }];
+  }
+
+  #endPart(item: Extract<Item, { type: "message" }>, index: number): readonly ResponseEvent[] {
+    const part = item.parts.at(-1);
+    if (part?.type !== "output_text" || part.citations.length > 0) return endPart(item, index);
+    part.citations = citationsIn(part.text, this.#cited);
+    const added = part.citations.map((annotation, annotation_index) => ({
+      ...{ type: "response.output_text.annotation.added", ...placeOf(item, index), annotation_index, annotation },
+    }));
+    return [...added, ...endPart(item, index)];
+  }
+
   #openAs(type: "message" | "reasoning"): readonly ResponseEvent[] {
     const last = this.#items.at(-1);
     if (last?.type === type && last.status === "in_progress") return [];
@@ -140,7 +168,8 @@ export class ResponseOutput {
     const before = item.type === "function_call" ? endArguments(item, index) : [];
     const done = { type: "response.output_item.done", output_index: index, item: itemFields(item) };
     if (item.type === "function_call") return [...before, done];
-    if (item.type === "message") return [...endPart(item, index), done];
+    if (item.type === "message") return [...this.#endPart(item, index), { ...done, item: itemFields(item) }];
+    if (item.type === "tool") return [];
     if (item.text === "") return [done];
     const place = summaryPlace(item, index);
     return [
@@ -153,6 +182,27 @@ export class ResponseOutput {
   #idOf(prefix: string): string {
     return `${prefix}_${this.#suffix}_${this.#items.length}`;
   }
+}
+
+const TOOL_PREFIXES: Readonly<Record<string, string>> = { file_search_call: "fs", mcp_call: "mcp", mcp_list_tools: "mcpl" };
+const TOOL_STEPS: Readonly<Record<string, readonly string[]>> = {
+  file_search_call: ["in_progress", "searching", "completed"],
+  mcp_call: ["in_progress", "completed"],
+  mcp_list_tools: ["in_progress", "completed"],
+};
+
+/** The results of a search by the markers that the model got for them. */
+function citationsOf({ results }: Fields): ReadonlyMap<string, Fields> {
+  return new Map(asList(results).map((result, index) => [String(index + 1), asFields(result)]));
+}
+
+/** Where a text names a result of the last file search by its marker. */
+function citationsIn(text: string, cited: ReadonlyMap<string, Fields>): readonly Fields[] {
+  if (cited.size === 0) return [];
+  return [...text.matchAll(/\[(\d{1,3})\]/g)].flatMap(({ index, 1: marker = "" }) => {
+    const result = cited.get(marker);
+    return result ? [{ type: "file_citation", index, file_id: result["file_id"], filename: result["filename"] }] : [];
+  });
 }
 
 function endPart(item: Extract<Item, { type: "message" }>, index: number): readonly ResponseEvent[] {
@@ -188,6 +238,7 @@ const summaryPart = (text: string) => ({ type: "summary_text", text });
 function itemFields(item: Item): Fields {
   const { type, id, status } = item;
   if (type === "message") return { id, type, status, role: "assistant", content: item.parts.map(partFields) };
+  if (type === "tool") return { ...item.fields, id };
   if (type === "function_call") return { id, type, status, call_id: item.callId, name: item.name, arguments: item.text };
   const sealed = item.sealed === undefined ? {} : { encrypted_content: item.sealed };
   return { id, type, summary: item.text === "" ? [] : [summaryPart(item.text)], ...sealed };
@@ -195,7 +246,7 @@ function itemFields(item: Item): Fields {
 
 function partFields(part: Part | undefined): Fields {
   if (part?.type === "refusal") return { type: "refusal", refusal: part.text };
-  return { type: "output_text", text: part?.text ?? "", annotations: [], logprobs: [...(part?.logprobs ?? [])] };
+  return { type: "output_text", text: part?.text ?? "", annotations: part?.citations ?? [], logprobs: [...(part?.logprobs ?? [])] };
 }
 
 /** The token list of chat is the one that this API has too. */

@@ -5,7 +5,7 @@ import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts
 import { asFields, asList } from "../../../upstream/providers/shared/json-fields.ts";
 import { type FinishCause, finishDetails } from "../../formats/finish-details.ts";
 import type { Bill } from "../../inference/bill.ts";
-import { piecesOfChoice } from "../pieces.ts";
+import { type Piece, piecesOfChoice } from "../pieces.ts";
 import { ResponseOutput } from "./output.ts";
 
 /** What all objects of one response share. */
@@ -40,11 +40,19 @@ export type ResponseState =
     };
 
 /** A whole answer, as it is stored. */
-export function wholeResponse(identity: ResponseIdentity, answer: ChatAnswer, { bill, nowMs }: { bill: Bill; nowMs: number }): Fields {
-  const output = new ResponseOutput(identity.suffix);
+export function wholeResponse(identity: ResponseIdentity, answer: ChatAnswer, context: { bill: Bill; nowMs: number }): Fields {
   const [choice] = answer.choices;
-  for (const piece of choice ? piecesOfChoice(choice) : []) output.take(piece);
-  const finishReason = choice?.finishReason ?? "stop";
+  const pieces = choice ? piecesOfChoice(choice) : [];
+  return responseOfPieces(identity, { pieces, finishReason: choice?.finishReason ?? "stop" }, context);
+}
+
+export function responseOfPieces(
+  identity: ResponseIdentity,
+  { pieces, finishReason }: { pieces: readonly Piece[]; finishReason: string },
+  { bill, nowMs }: { bill: Bill; nowMs: number },
+): Fields {
+  const output = new ResponseOutput(identity.suffix);
+  for (const piece of pieces) output.take(piece);
   output.close(itemStatus(finishReason));
   return responseFields(identity, { status: "ended", finishReason, output: output.items(), usage: responseUsage(bill.usage), nowMs });
 }
@@ -140,7 +148,10 @@ export function shownResponse(response: Fields, include: readonly string[]): Fie
   return { ...response, output };
 }
 
+const SEARCH_RESULTS = "file_search_call.results";
+
 export function shownItem(item: Fields, include: readonly string[]): Fields {
+  if (item["type"] === "file_search_call" && !include.includes(SEARCH_RESULTS)) return { ...item, results: null };
   if (item["type"] !== "reasoning" || include.includes(SEALED)) return item;
   const { encrypted_content: _sealed, ...shown } = item;
   return shown;

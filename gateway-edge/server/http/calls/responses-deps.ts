@@ -1,3 +1,4 @@
+import type { Random } from "../../../../common/random.ts";
 import type { Inference } from "../../../calls/create.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
 import type { StoredResponsesDeps } from "../../../stored/responses/stored-responses.ts";
@@ -5,6 +6,7 @@ import type { CallDeps } from "./answer-call.ts";
 
 /** The dependencies of the Responses API's operations. */
 export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
-  readonly inference: Pick<Inference, "routing" | "providers">;
+  readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
+  readonly random: Random;
   readonly worker: Pick<Worker, "newLease" | "startNow" | "refresh">;
 }

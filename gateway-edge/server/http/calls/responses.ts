@@ -9,7 +9,8 @@ import type { OperationDescription } from "../../../schemas/operation-descriptio
 import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import { cancelResponse } from "../../../stored/responses/background.ts";
-import { readTurn, responseJob } from "../../../stored/responses/response-turn.ts";
+import { responseCall } from "../../../stored/responses/response-call.ts";
+import { readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
@@ -138,22 +139,26 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
-      const job = responseJob(deps.inference, { asked, caller, items: turn.items });
+      const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items });
       if (asked.background === true)
         return await queueResponse(deps, { request, response, callId, caller, asked, messages, rawBody, turn });
-      await answerCall(deps, {
-        request,
-        response,
-        callId,
-        endpoint: "/v1/responses",
-        caller,
-        job,
-        routing: routingOf(asked),
-        rawBody,
-        pathModel: undefined,
-        errors: GATEWAY_ERRORS,
-        format: responsesFormat(deps, { asked, caller, input: turn.input }),
-      });
+      // Safe: the job of this call is the one that `run` is for.
+      await answerCall(
+        { ...deps, run: run as unknown as ResponsesDeps["run"] },
+        {
+          request,
+          response,
+          callId,
+          endpoint: "/v1/responses",
+          caller,
+          job,
+          routing: routingOf(asked),
+          rawBody,
+          pathModel: undefined,
+          errors: GATEWAY_ERRORS,
+          format: responsesFormat(deps, { asked, caller, input: turn.input }),
+        },
+      );
     },
   };
 }

@@ -1,0 +1,249 @@
+import type { Clock } from "../../../common/clock.ts";
+import { newId } from "../../../common/ids.ts";
+import { nanoUsd } from "../../../common/money.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Inference } from "../../calls/create.ts";
+import { GATEWAY_ITEMS, type Piece, piecesOfChoice, piecesOfPart } from "../../calls/dialects/pieces.ts";
+import { ResponseOutput } from "../../calls/dialects/responses/output.ts";
+import type { Bill } from "../../calls/inference/bill.ts";
+import type { DeliveredPart, InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
+import { summedUsage } from "../../credit/pricing/summed-usage.ts";
+import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
+import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
+import { chatJobOf } from "./response-turn.ts";
+import type { GatewayTool } from "./tools/gateway-tool.ts";
+import type { OpenTools } from "./tools/open-tools.ts";
+
+export interface LoopDeps {
+  readonly inference: Pick<Inference, "run">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The answer of several rounds. */
+export interface LoopedAnswer {
+  readonly pieces: readonly Piece[];
+  readonly finishReason: string;
+}
+
+type LoopCall = Omit<InferenceCall<unknown>, "job" | "review">;
+type CallPiece = Extract<Piece, { type: "call" }>;
+type Part = Exclude<DeliveredPart, { type: "settled" }>;
+type Finish = Extract<Part, { type: "finish" }>;
+
+/** The model's last round gets no tools: it must answer. */
+const ROUNDS_MAX = 10;
+const TOOL_CALLS_MAX = 32;
+const CUT_OFF: readonly string[] = ["length", "content_filter"];
+
+/**
+ * Calls a model until it has an answer, and runs the gateway's tools that it calls in between. Each round is a call of its own: reserved,
+ * billed and in the log. A round that also calls functions of the caller ends the loop: the caller answers them first.
+ */
+export function loopedCall(deps: LoopDeps, open: OpenTools, items: readonly Fields[]) {
+  return async (call: LoopCall): Promise<InferenceResult<LoopedAnswer>> => {
+    const loop = new ToolLoop(deps, open, { call, items });
+    return open.asked.stream === true ? await loop.stream() : await loop.whole();
+  };
+}
+
+class ToolLoop {
+  readonly #deps: LoopDeps;
+  readonly #open: OpenTools;
+  readonly #call: LoopCall;
+  #items: readonly Fields[];
+  #round = 0;
+  #toolCalls = 0;
+  #isFinal = false;
+  /** Positions of the caller's function calls in the whole answer. */
+  #callsBefore = 0;
+  #bill: Bill | undefined;
+
+  constructor(deps: LoopDeps, open: OpenTools, { call, items }: { call: LoopCall; items: readonly Fields[] }) {
+    this.#deps = deps;
+    this.#open = open;
+    this.#call = call;
+    this.#items = items;
+  }
+
+  async whole(): Promise<InferenceResult<LoopedAnswer>> {
+    const pieces: Piece[] = this.#open.listed.map((item) => ({ type: "item", item }));
+    for (;;) {
+      const result = await this.#ask();
+      if (result.type !== "answer") throw new Error("a round was streamed that should be whole");
+      this.#add(result.bill);
+      const [choice] = result.answer.choices;
+      const own = choice ? piecesOfChoice(choice) : [];
+      const round = this.#readRound(own, choice?.finishReason);
+      pieces.push(...round.shown);
+      const made = round.calls.length > 0 ? await this.#runTools(own, round.calls) : [];
+      pieces.push(...made.map((item): Piece => ({ type: "item", item })));
+      if (round.isLast) {
+        const answer = { pieces, finishReason: choice?.finishReason ?? "stop" };
+        return { type: "answer", head: result.head, answer, bill: this.#bill ?? result.bill };
+      }
+    }
+  }
+
+  async stream(): Promise<InferenceResult<LoopedAnswer>> {
+    const first = await this.#ask();
+    return { type: "stream", head: first.head, contentType: undefined, parts: this.#parts(first) };
+  }
+
+  async *#parts(first: InferenceResult<ChatAnswer>): AsyncGenerator<DeliveredPart> {
+    for (const item of this.#open.listed) yield itemPart(item);
+    for (let result = first; ; result = await this.#ask()) {
+      const { pieces, finish } = yield* this.#streamedRound(result);
+      const round = this.#readRound(pieces, finish?.reason);
+      const made = round.calls.length > 0 ? await this.#runTools(pieces, round.calls) : [];
+      yield* made.map(itemPart);
+      if (!round.isLast) continue;
+      if (finish) yield finish;
+      if (this.#bill) yield { type: "settled", bill: this.#bill };
+      return;
+    }
+  }
+
+  /** Sends on what the caller sees of a round; returns the whole round. */
+  async *#streamedRound(
+    result: InferenceResult<ChatAnswer>,
+  ): AsyncGenerator<Part, { pieces: readonly Piece[]; finish: Finish | undefined }> {
+    const pieces: Piece[] = [];
+    const filter = new OwnCalls(this.#open.tools, this.#callsBefore);
+    let finish: Finish | undefined;
+    for await (const part of roundParts(result)) {
+      if (part.type === "settled") this.#add(part.bill);
+      else if (part.type === "finish") finish = part;
+      else {
+        pieces.push(...piecesOfPart(part));
+        const shown = filter.shown(part);
+        if (shown) yield shown;
+      }
+    }
+    return { pieces: joinedCalls(pieces), finish };
+  }
+
+  #ask(): Promise<InferenceResult<ChatAnswer>> {
+    const round = this.#round++;
+    const { callId, onceFor } = this.#call;
+    this.#isFinal = round >= ROUNDS_MAX - 1 || this.#toolCalls >= this.#toolCallsMax;
+    const given = this.#open.asked.tool_choice;
+    // What the caller requires is required once: otherwise the model could never answer.
+    const choice = this.#isFinal ? "none" : round === 0 || isRestricting(given) ? given : "auto";
+    const asked = { ...this.#open.asked, tool_choice: choice } as ResponsesRequest;
+    return this.#deps.inference.run({
+      ...this.#call,
+      callId: round === 0 ? callId : newId("call", this.#deps),
+      onceFor: onceFor === undefined ? undefined : `${onceFor}.${round}`,
+      job: chatJobOf(asked, this.#items),
+    });
+  }
+
+  #readRound(pieces: readonly Piece[], finishReason = "stop"): { shown: readonly Piece[]; calls: readonly CallPiece[]; isLast: boolean } {
+    const isOwn = (piece: Piece) => piece.type === "call" && this.#open.tools.has(piece.name ?? "");
+    const calls = pieces.filter(isOwn) as CallPiece[];
+    const others: readonly Piece[] = pieces.filter((piece) => !isOwn(piece));
+    const shown = others.map((piece) => (piece.type === "call" ? { ...piece, index: this.#callsBefore++ } : piece));
+    // The arguments of an answer that was cut off are not whole; in the last round the model had no choice of tools.
+    if (this.#isFinal || CUT_OFF.includes(finishReason)) return { shown, calls: [], isLast: true };
+    return { shown, calls, isLast: calls.length === 0 || others.some(({ type }) => type === "call") };
+  }
+
+  /** Runs the tools of a round, adds the round to the conversation, and returns the items of the response. */
+  async #runTools(pieces: readonly Piece[], calls: readonly CallPiece[]): Promise<Fields[]> {
+    const { caller, signal, onceFor, callId } = this.#call;
+    const named = calls.map((call, index) => ({ ...call, id: call.id ?? `call_${callId}_${this.#round}_${index}` }));
+    const left = this.#toolCallsMax - this.#toolCalls;
+    const results = await Promise.all(
+      named.map(async (call, index): Promise<{ id: string; item?: Fields; output: string }> => {
+        if (index >= left) return { id: call.id, output: "Not run: the limit of tool calls is reached." };
+        const once = onceFor === undefined ? undefined : `${onceFor}.${this.#round}.${index}`;
+        const tool = this.#open.tools.get(call.name ?? "") as GatewayTool;
+        return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once })) };
+      }),
+    );
+    this.#toolCalls += calls.length;
+    const said = new ResponseOutput(`round${this.#round}`);
+    const ids = new Map(calls.map((call, index) => [call, named[index]]));
+    for (const piece of pieces) said.take(ids.get(piece as CallPiece) ?? piece);
+    said.close();
+    const outputs = results.map(({ id, output }) => ({ type: "function_call_output", call_id: id, output }));
+    this.#items = [...this.#items, ...said.items(), ...outputs];
+    return results.flatMap(({ item }): Fields[] => (item ? [item] : []));
+  }
+
+  get #toolCallsMax(): number {
+    return Math.min(this.#open.asked.max_tool_calls ?? TOOL_CALLS_MAX, TOOL_CALLS_MAX);
+  }
+
+  #add(bill: Bill): void {
+    const before = this.#bill;
+    this.#bill = before ? { usage: summedUsage(before.usage, bill.usage), cost: nanoUsd(before.cost + bill.cost) } : bill;
+  }
+}
+
+/** `none` and a list of allowed tools hold for every round. */
+function isRestricting(choice: ResponsesRequest["tool_choice"]): boolean {
+  return choice === "none" || (typeof choice === "object" && choice["type"] === "allowed_tools" && choice["mode"] !== "required");
+}
+
+/** The parts of a round; an answer from the cache may be whole. */
+async function* roundParts(result: InferenceResult<ChatAnswer>): AsyncGenerator<DeliveredPart> {
+  if (result.type === "stream") {
+    for await (const part of result.parts) if (part.type !== "bytes") yield part;
+    return;
+  }
+  const [choice] = result.answer.choices;
+  const { content, ...fields } = choice?.message ?? {};
+  if (typeof content === "string") yield { type: "text-delta", choice: 0, text: content };
+  yield { type: "other-delta", choice: 0, fields, text: "" };
+  yield { type: "finish", choice: 0, reason: choice?.finishReason ?? "stop" };
+  yield { type: "settled", bill: result.bill };
+}
+
+function itemPart(item: Fields): Part {
+  return { type: "other-delta", choice: 0, fields: { [GATEWAY_ITEMS]: [item] }, text: "" };
+}
+
+/** Calls of a stream, each in one piece. */
+function joinedCalls(pieces: readonly Piece[]): readonly Piece[] {
+  const calls = new Map<number, CallPiece>();
+  for (const piece of pieces) {
+    if (piece.type !== "call") continue;
+    const known = calls.get(piece.index);
+    calls.set(piece.index, known ? { ...known, arguments: known.arguments + piece.arguments } : piece);
+  }
+  return [...pieces.filter(({ type }) => type !== "call"), ...calls.values()];
+}
+
+/** Leaves the gateway's tools out of a stream, and counts the caller's functions over all rounds. */
+class OwnCalls {
+  readonly #tools: ReadonlyMap<string, GatewayTool>;
+  readonly #before: number;
+  readonly #places = new Map<number, number | undefined>();
+  #next = 0;
+
+  constructor(tools: ReadonlyMap<string, GatewayTool>, before: number) {
+    this.#tools = tools;
+    this.#before = before;
+  }
+
+  shown(part: Part): Part | undefined {
+    if (part.type !== "other-delta" || !Array.isArray(part.fields["tool_calls"])) return part;
+    const calls = (part.fields["tool_calls"] as Fields[]).flatMap((call, position) => {
+      const place = this.#placeOf(typeof call["index"] === "number" ? call["index"] : position, call);
+      return place === undefined ? [] : [{ ...call, index: place }];
+    });
+    const { tool_calls: _calls, ...rest } = part.fields;
+    const fields = calls.length > 0 ? { ...rest, tool_calls: calls } : rest;
+    return Object.keys(fields).length > 0 ? { ...part, fields } : undefined;
+  }
+
+  #placeOf(index: number, call: Fields): number | undefined {
+    if (!this.#places.has(index)) {
+      const { name } = (call["function"] ?? {}) as Fields;
+      this.#places.set(index, this.#tools.has(String(name)) ? undefined : this.#before + this.#next++);
+    }
+    return this.#places.get(index);
+  }
+}

@@ -1,0 +1,95 @@
+import { z } from "zod";
+import { AppError } from "../../../../common/errors.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { storeSearch, type VectorStoreObject } from "../../../schemas/stored/vector-stores.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import { ownerOf } from "../../records/own-record.ts";
+import type { EmbedDeps } from "../../vector-stores/embed.ts";
+import { searchStore } from "../../vector-stores/search.ts";
+import { noteUse, requireStore, type StoredDeps } from "../../vector-stores/stored-files.ts";
+import { type FunctionNames, type GatewayTool, OUTPUT_LENGTH_MAX, type ToolContext, type ToolResult } from "./gateway-tool.ts";
+
+export type FileSearchDeps = StoredDeps & EmbedDeps;
+
+const STORES_MAX = 5;
+const RESULTS_DEFAULT = 10;
+const QUERY_LENGTH_MAX = 4096;
+
+const { filters, max_num_results, ranking_options } = storeSearch.shape;
+const fileSearch = z.looseObject({
+  type: z.literal("file_search"),
+  vector_store_ids: z.array(z.string().max(128)).min(1).max(STORES_MAX, `must have at most ${STORES_MAX} vector stores`),
+  filters,
+  max_num_results,
+  ranking_options,
+});
+type Wanted = z.output<typeof fileSearch>;
+
+/** `file_search` over vector stores of the caller's team. Every search is a paid call of the stores' embedding models. */
+export async function fileSearchTool(
+  deps: FileSearchDeps,
+  { tool, where, caller, names }: { tool: Fields; where: string; caller: Caller; names: FunctionNames },
+): Promise<GatewayTool> {
+  const parsed = fileSearch.safeParse(tool);
+  if (!parsed.success) throw invalid(parsed.error, where);
+  const wanted = parsed.data;
+  await Promise.all(wanted.vector_store_ids.map((id) => requireStore(deps, caller.teamId, id)));
+  const name = names.free("file_search");
+  return {
+    name,
+    offered: offered(name),
+    isChosenBy: ({ type }) => type === "file_search",
+    run: (argumentsText, context) => search(deps, wanted, queryOf(argumentsText), context),
+  };
+}
+
+function invalid({ issues }: z.ZodError, where: string): AppError {
+  const [issue] = issues;
+  const param = [where, ...(issue?.path ?? []).map(String)].join(".");
+  return new AppError("INVALID_REQUEST", `${param}: ${issue?.message ?? "is not valid"}`, { param });
+}
+
+function offered(name: string): Fields {
+  const query = { type: "string", description: "What to look for." };
+  return {
+    ...{ type: "function", name, parameters: { type: "object", properties: { query }, required: ["query"] } },
+    description:
+      "Searches the user's files and returns the passages that match best, each with a marker such as [1]. Put the marker behind what you take from a passage.",
+  };
+}
+
+async function search(deps: FileSearchDeps, wanted: Wanted, query: string, context: ToolContext): Promise<ToolResult> {
+  const { caller, signal, onceFor } = context;
+  const limit = wanted.max_num_results ?? RESULTS_DEFAULT;
+  const asked = { queries: [query], filter: wanted.filters ?? undefined, limit, threshold: wanted.ranking_options?.score_threshold ?? 0 };
+  const inStore = async (id: string) => {
+    const { body: store }: { body: VectorStoreObject } = await requireStore(deps, caller.teamId, id);
+    const once = onceFor === undefined ? {} : { onceFor: `${onceFor}/${id}` };
+    const found = await searchStore(deps, { caller, store, signal, ...once }, asked);
+    await noteUse(deps, ownerOf(caller), store);
+    return found;
+  };
+  const found = (await Promise.all(wanted.vector_store_ids.map(inStore))).flat();
+  const best = found.sort((one, other) => other.score - one.score).slice(0, limit);
+  const results = best.map(({ content, ...rest }) => ({ ...rest, text: content.map(({ text }) => text).join("\n") }));
+  return { item: { type: "file_search_call", status: "completed", queries: [query], results }, output: outputOf(results) };
+}
+
+function outputOf(results: readonly { filename: string; text: string }[]): string {
+  if (results.length === 0) return "Nothing was found.";
+  return results
+    .map(({ filename, text }, index) => `[${index + 1}] ${filename}\n${text}`)
+    .join("\n\n")
+    .slice(0, OUTPUT_LENGTH_MAX);
+}
+
+/** A model may write arguments that are not JSON: then the whole text is the query. */
+function queryOf(argumentsText: string): string {
+  let query: unknown;
+  try {
+    query = (JSON.parse(argumentsText) as { query?: unknown } | null)?.query;
+  } catch {
+    query = argumentsText;
+  }
+  return (typeof query === "string" && query !== "" ? query : argumentsText || " ").slice(0, QUERY_LENGTH_MAX);
+}

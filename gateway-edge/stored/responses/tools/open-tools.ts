@@ -1,0 +1,66 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import { asList } from "../../../upstream/providers/shared/json-fields.ts";
+import { type FileSearchDeps, fileSearchTool } from "./file-search-tool.ts";
+import { FunctionNames, type GatewayTool } from "./gateway-tool.ts";
+import { type McpToolDeps, mcpTools } from "./mcp-tools.ts";
+
+export type ToolDeps = FileSearchDeps & McpToolDeps;
+
+/** The tools of a request that the gateway runs. */
+export interface OpenTools {
+  readonly tools: ReadonlyMap<string, GatewayTool>;
+  /** Items that the response begins with: the lists of MCP tools. */
+  readonly listed: readonly Fields[];
+  /** The request for a model that has only functions. */
+  readonly asked: ResponsesRequest;
+}
+
+const TOOLS_MAX = 128;
+const OWN: readonly unknown[] = ["file_search", "mcp"];
+
+export function hasGatewayTools({ tools }: ResponsesRequest): boolean {
+  return tools?.some(({ type }) => OWN.includes(type)) ?? false;
+}
+
+export async function openTools(deps: ToolDeps, asked: ResponsesRequest, caller: Caller): Promise<OpenTools> {
+  const given: readonly Fields[] = asked.tools ?? [];
+  const names = new FunctionNames(given.map(({ name }) => String(name)));
+  const tools: GatewayTool[] = [];
+  const listed: Fields[] = [];
+  for (const [index, tool] of given.entries()) {
+    const input = { tool, where: `tools[${index}]`, caller, names };
+    if (tool["type"] === "file_search") tools.push(await fileSearchTool(deps, input));
+    if (tool["type"] !== "mcp") continue;
+    const found = await mcpTools(deps, input);
+    tools.push(...found.tools);
+    listed.push(found.listed);
+  }
+  const functions = [...given.filter(({ type }) => !OWN.includes(type)), ...tools.map(({ offered }) => offered)];
+  if (functions.length > TOOLS_MAX) {
+    throw new AppError("INVALID_REQUEST", `tools: the MCP servers and functions have more than ${TOOLS_MAX} tools together.`, {
+      param: "tools",
+    });
+  }
+  const changed = { ...asked, tools: functions, tool_choice: choiceOf(asked.tool_choice, tools) } as ResponsesRequest;
+  return { tools: new Map(tools.map((tool) => [tool.name, tool])), listed, asked: changed };
+}
+
+function choiceOf(choice: ResponsesRequest["tool_choice"], tools: readonly GatewayTool[]): ResponsesRequest["tool_choice"] {
+  if (typeof choice !== "object") return choice;
+  if (choice["type"] !== "allowed_tools") return named(choice, tools) ?? choice;
+  const allowed = asList(choice["tools"]) as readonly Fields[];
+  return { ...choice, tools: allowed.flatMap((each) => allowedAs(each, tools)) };
+}
+
+function named(choice: Fields, tools: readonly GatewayTool[]): Fields | undefined {
+  const tool = tools.find((each) => each.isChosenBy(choice));
+  return tool && { type: "function", name: tool.name };
+}
+
+function allowedAs(choice: Fields, tools: readonly GatewayTool[]): Fields[] {
+  const own = tools.filter((each) => each.isChosenBy(choice));
+  return own.length > 0 ? own.map(({ name }) => ({ type: "function", name })) : [choice];
+}
