@@ -5,6 +5,7 @@ import { LITELLM_MODES } from "../common/model-data/litellm-modes.ts";
 import { findModelData } from "../common/model-data/model-data.ts";
 import type { ListedEntry, PriceList } from "../common/model-data/second-list.ts";
 import { kindOfPrefix } from "../common/providers/shared/registry.ts";
+import { feeDifferences } from "./fee-differences.ts";
 
 /**
  * `make prices`: writes the figures of LiteLLM's public price list that the data package lacks, with their date. `LITELLM_PRICES` names a
@@ -81,12 +82,24 @@ function textOf({ kinds, ...head }: PriceList): string {
   return `${JSON.stringify(head).slice(0, -1)},\n"kinds":{\n${lines.join(",\n")}\n}}\n`;
 }
 
+function differencesOf(list: Readonly<Record<string, Fields>>): string[] {
+  return Object.entries(list).flatMap(([key, fields]) => {
+    const kind = kindOf(fields["litellm_provider"]);
+    const model = kind && modelOf(key, fields["litellm_provider"]);
+    return model ? feeDifferences(kind, model, fields) : [];
+  });
+}
+
 async function main(): Promise<void> {
   const { list, date } = await readList();
   const kinds = kindsOf(list);
   writeFileSync(TARGET, textOf({ source: SOURCE, license: "MIT, Copyright (c) 2023 Berri AI", date, kinds }));
   const counts = Object.entries(kinds).map(([kind, models]) => `${kind} ${Object.keys(models).length}`);
   process.stdout.write(`prices of ${date}: ${counts.join(", ")}\n`);
+  const differences = differencesOf(list);
+  if (differences.length === 0) return;
+  process.stderr.write(`${differences.join("\n")}\nCorrect list-fees.ts, or add the reason to KNOWN in scripts/fee-differences.ts.\n`);
+  process.exitCode = 1;
 }
 
 await main();
