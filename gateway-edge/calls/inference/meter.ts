@@ -3,7 +3,7 @@ import type { PriceUnit } from "../../../common/pricing.ts";
 import type { AttemptDetail, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, ServedRecord } from "../../credit/journal/records.ts";
 import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
-import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
+import type { Amounts, BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
 import { DeliveredText } from "../tokens/delivered-text.ts";
 import { type AttemptFailure, failedAttempt, lastAttempt } from "./attempt-detail.ts";
 import { type Bill, billOf, type Outcome } from "./bill.ts";
@@ -77,6 +77,8 @@ class CallMeter implements Meter {
   #firstTokenMs: number | undefined;
   #answered = false;
   #passedBytes = 0;
+  /** What the stream showed so far that is billed beside tokens. */
+  #fees: Amounts | undefined;
   #reported: ReportedUsage | undefined;
   #disbelieved: Disbelieved | undefined;
   #served: ServedDeployment | undefined;
@@ -149,7 +151,7 @@ class CallMeter implements Meter {
     const fresh = this.#deltas - this.#noted.deltas;
     if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#noted.elapsedMs < PROGRESS_MS)) return undefined;
     this.#noted = { deltas: this.#deltas, elapsedMs };
-    const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0 };
+    const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0, amounts: this.#fees };
     return { callId: this.#call.callId, elapsedMs: Math.round(elapsedMs), firstTokenMs: rounded(this.#firstTokenMs), usage };
   }
 
@@ -163,6 +165,7 @@ class CallMeter implements Meter {
       return;
     }
     this.#deltas++;
+    if (part.type === "other-delta" && part.fees) this.#fees = part.fees;
     this.#text.add(part.choice, part.text);
   }
 
@@ -248,7 +251,13 @@ class CallMeter implements Meter {
     if (saysTokens(reported)) return reported.lacksPrompt ? this.#withPrompt(reported) : disjointUsage(reported);
     // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
-    return mapped(this.#counted(), ({ input, output }) => ({ ...NO_USAGE, input, output: Math.ceil(output * (1 - unsentShare)) }));
+    const beside = this.#fees && { amounts: this.#fees };
+    return mapped(this.#counted(), ({ input, output }) => ({
+      ...NO_USAGE,
+      ...beside,
+      input,
+      output: Math.ceil(output * (1 - unsentShare)),
+    }));
   }
 
   #withPrompt(reported: ReportedUsage): Usage | Promise<Usage> {

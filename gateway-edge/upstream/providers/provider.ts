@@ -370,8 +370,11 @@ export interface EmbeddingsAnswer {
 /** One part of a stream, whatever the provider. */
 export type StreamPart =
   | { readonly type: "text-delta"; readonly choice: number; readonly text: string; readonly logprobs?: unknown }
-  /** Other delta fields in OpenAI's format (tool_calls, refusal, reasoning_content, ...); `text` is their output for counting. */
-  | { readonly type: "other-delta"; readonly choice: number; readonly fields: Fields; readonly text: string }
+  /**
+   * Other delta fields in OpenAI's format (tool_calls, refusal, reasoning_content, ...); `text` is their output for counting. `fees`: what
+   * the stream has shown so far that is billed beside tokens; it counts if the stream ends before its usage. Absent: as before.
+   */
+  | { readonly type: "other-delta"; readonly choice: number; readonly fields: Fields; readonly text: string; readonly fees?: Amounts }
   | {
       readonly type: "finish";
       readonly choice: number;

@@ -1,5 +1,5 @@
 import type { FeeAmount, FeeCounts } from "../../../../common/fees.ts";
-import type { Fields, ReportedUsage, StreamPart } from "../../../upstream/providers/provider.ts";
+import type { Amounts, Fields, ReportedUsage, StreamPart } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
 
 /** The uses of a tool that are reserved for where the caller sets no limit. */
@@ -85,8 +85,7 @@ function hasFreeCode(fees: FeeCounts | undefined): boolean {
 /** A report without code sessions that the provider does not bill: whether it does shows in the request only. */
 export function billedUsage(usage: ReportedUsage | undefined, fees: FeeCounts | undefined): ReportedUsage | undefined {
   if (usage?.amounts?.codeSession === undefined || !hasFreeCode(fees)) return usage;
-  const { codeSession: _free, ...amounts } = usage.amounts;
-  return { ...usage, amounts };
+  return { ...usage, amounts: withoutCode(usage.amounts) };
 }
 
 /** The same for a stream: its parts as they are, unless a code session in their usage is free. */
@@ -95,5 +94,13 @@ export function billedParts(parts: AsyncIterable<StreamPart>, fees: FeeCounts | 
 }
 
 async function* withBilledUsage(parts: AsyncIterable<StreamPart>, fees: FeeCounts | undefined): AsyncGenerator<StreamPart> {
-  for await (const part of parts) yield part.type === "usage" ? { ...part, usage: billedUsage(part.usage, fees) ?? part.usage } : part;
+  for await (const part of parts) {
+    if (part.type === "usage") yield { ...part, usage: billedUsage(part.usage, fees) ?? part.usage };
+    else if (part.type === "other-delta" && part.fees) yield { ...part, fees: withoutCode(part.fees) };
+    else yield part;
+  }
+}
+
+function withoutCode({ codeSession: _free, ...amounts }: Amounts): Amounts {
+  return amounts;
 }

@@ -179,6 +179,74 @@ test.each([
   },
 );
 
+const sse = (events: readonly ({ readonly type: string } & Fields)[]) =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+
+/** The line of each fee of the last call. */
+const feesIn = (lines: ReturnType<typeof billed>) =>
+  Object.fromEntries(Object.entries(lines).flatMap(([name, [amount]]) => (name === "input" || name === "output" ? [] : [[name, amount]])));
+
+test("a stream of OpenAI's responses that breaks before its usage is billed for the tools that had finished", async () => {
+  const tools = [{ type: "web_search" }, ...TOOLS.slice(1)];
+  const done = (item: Fields) => ({ type: "response.output_item.done", output_index: 0, item });
+  const [search, opened] = OUTPUT.filter(({ type }) => type === "web_search_call");
+  const code = OUTPUT.filter(({ type }) => type === "code_interpreter_call");
+  const events = [
+    { type: "response.created", response: { ...response(tools), output: [], usage: null } },
+    ...[search, opened, ...code].flatMap((item) => (item ? [done(item)] : [])),
+    { type: "response.output_item.added", output_index: 5, item: { type: "file_search_call", id: "f" } },
+    { type: "response.output_text.delta", delta: "half an " },
+  ];
+  const { post, bill, control } = await open([{ body: sse(events), breaks: true }]);
+  await post("/v1/responses", { model: "gpt", input: "x", tools, stream: true });
+  expect(feesIn(bill())).toEqual({ search: 1n, codeSession: 1n });
+  expect([...control.settled.values()].at(-1)?.usage?.source).toBe("estimated");
+});
+
+const PAID = [CODE, { type: "web_search_20250305", name: "web_search", max_uses: 5 }];
+const FREE_CODE = [CODE, { type: "web_search_20260209", name: "web_search", max_uses: 5 }];
+
+test.each([
+  ["/v1/messages", "code is billed", PAID, { search: 1n, codeSession: 1n }],
+  ["/v1/chat/completions", "code is billed", PAID, { search: 1n, codeSession: 1n }],
+  ["/v1/messages", "code is free", FREE_CODE, { search: 1n }],
+  ["/v1/chat/completions", "code is free", FREE_CODE, { search: 1n }],
+])(
+  "a stream of Anthropic's that breaks is billed for searches that found something and for code that ran: %s, %s",
+  async (path, _what, tools, fees) => {
+    const start = (block: Fields) => ({ type: "content_block_start", index: 0, content_block: block });
+    const usage = { input_tokens: 9, output_tokens: 1 };
+    const failed = { type: "web_search_tool_result_error", error_code: "unavailable" };
+    const events = [
+      { type: "message_start", message: { id: "m", type: "message", role: "assistant", content: [], usage } },
+      start({ type: "server_tool_use", id: "s", name: "web_search", input: {} }),
+      start({ type: "web_search_tool_result", tool_use_id: "s", content: [{ type: "web_search_result", url: "https://a.test" }] }),
+      start({ type: "web_search_tool_result", tool_use_id: "t", content: failed }),
+      start({ type: "server_tool_use", id: "c", name: "bash_code_execution", input: {} }),
+      { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "half an " } },
+    ];
+    const { post, bill } = await open([{ body: sse(events), breaks: true }]);
+    expect((await post(path, { ...hi, model: "claude", stream: true, tools })).status).toBe(200);
+    expect(feesIn(bill())).toEqual(fees);
+  },
+);
+
+test("a container that the request names was billed by the call that created it", async () => {
+  const container = OUTPUT.find(({ type }) => type === "code_interpreter_call")?.container_id;
+  expect(container).toBeDefined();
+  const tools = [{ type: "code_interpreter", container }];
+  const output = OUTPUT.filter(({ type }) => type === "code_interpreter_call");
+  const others = [...output, { type: "code_interpreter_call", id: "other", container_id: "cntr_other", code: "1" }];
+  const { post, bill } = await open([
+    JSON.stringify({ ...response(tools), output }),
+    JSON.stringify({ ...response(tools), output: others }),
+  ]);
+  expect((await post("/v1/responses", { model: "gpt", input: "x", tools })).status).toBe(200);
+  expect(feesIn(bill())).toEqual({});
+  expect((await post("/v1/responses", { model: "gpt", input: "x", tools })).status).toBe(200);
+  expect(feesIn(bill())).toEqual({ codeSession: 1n });
+});
+
 const chat = (usage: object, model = "m") =>
   JSON.stringify({ id: "c", model, choices: [{ index: 0, message: { role: "assistant", content: "ok" }, finish_reason: "stop" }], usage });
 

@@ -76,7 +76,7 @@ export function readAnthropicUsage(value: unknown, { ranCode = false } = {}): Re
 }
 
 /** NaN, a number that cannot be true, must reach the check of the report. */
-function amountsOf(searches: number, ranCode: boolean): Amounts {
+export function amountsOf(searches: number, ranCode: boolean): Amounts {
   return { ...(searches !== 0 && { search: { input: searches, output: 0 } }), ...(ranCode && { codeSession: { input: 1, output: 0 } }) };
 }
 

@@ -15,6 +15,7 @@ import { claudeSampling, thinkingWithin } from "../shared/claude-models.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 import { isCodeRun, readAnthropicUsage } from "./answer.ts";
+import { StreamedFees } from "./streamed-fees.ts";
 import { refuseUnpriced } from "./unpriced.ts";
 
 /** The key under which parts of a stream hold the provider's own events. */
@@ -103,7 +104,7 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>, dataOf: (event:
   let waiting: ProxiedEvent[] = [];
   let isShown = false;
   let usage: Fields = {};
-  let ranCode = false;
+  const streamed = new StreamedFees();
   for await (const event of events) {
     const data = dataOf(event);
     const fields = parseEvent(data);
@@ -112,11 +113,11 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>, dataOf: (event:
     waiting.push({ type, data, fields });
     // Later numbers are cumulative: they replace earlier ones.
     usage = { ...usage, ...known(asFields(fields["message"])["usage"]), ...known(fields["usage"]) };
-    ranCode ||= type === "content_block_start" && isCodeRun(asFields(fields["content_block"]));
+    const fees = type === "content_block_start" ? streamed.take(asFields(fields["content_block"])) : undefined;
     if (!isShown && OPENING.has(type)) continue;
-    const reported = type === "message_delta" ? readAnthropicUsage(usage, { ranCode }) : undefined;
+    const reported = type === "message_delta" ? readAnthropicUsage(usage, streamed) : undefined;
     if (reported) yield { type: "usage", usage: reported };
-    yield { type: "other-delta", choice: 0, fields: { [MESSAGE_EVENTS]: waiting }, text: eventText(type, fields) };
+    yield { type: "other-delta", choice: 0, fields: { [MESSAGE_EVENTS]: waiting }, text: eventText(type, fields), ...(fees && { fees }) };
     if (type === "message_stop") return;
     isShown = true;
     waiting = [];

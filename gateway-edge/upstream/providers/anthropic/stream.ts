@@ -2,7 +2,8 @@ import type { ChatCall, Fields, StreamPart, UpstreamEvent } from "../provider.ts
 import { isJsonAnswer } from "../shared/chat-tools.ts";
 import { asFields, asText, brokenOff, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
-import { isCodeRun, readAnthropicUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
+import { readAnthropicUsage, readStopReason, thinkingBlockOf } from "./answer.ts";
+import { StreamedFees } from "./streamed-fees.ts";
 
 /** Events of a message as parts. Only `message_stop` is an end; a stream that is cut before it is broken. */
 export async function* readAnthropicStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncGenerator<StreamPart> {
@@ -29,7 +30,7 @@ class MessageStream {
   #toolCount = 0;
   #thinkingCount = 0;
   #saidAnything = false;
-  #ranCode = false;
+  readonly #fees = new StreamedFees();
   #hasJson = false;
   #usage: Fields | undefined;
   #stopReason: unknown;
@@ -77,7 +78,12 @@ class MessageStream {
 
   #start(key: unknown, block: Fields): readonly StreamPart[] {
     this.#saidAnything = true;
-    this.#ranCode ||= isCodeRun(block);
+    const fees = this.#fees.take(block);
+    const parts = this.#startBlock(key, block);
+    return fees ? [...parts, { type: "other-delta", choice: 0, fields: {}, text: "", fees }] : parts;
+  }
+
+  #startBlock(key: unknown, block: Fields): readonly StreamPart[] {
     if (block["type"] === "tool_use") return this.#startTool(key, block);
     if (block["type"] === "thinking" || block["type"] === "redacted_thinking") {
       const text = asText(block["thinking"]) ?? "";
@@ -133,7 +139,7 @@ class MessageStream {
 
   #end(): readonly StreamPart[] {
     const reason = readStopReason(this.#stopReason, { calledTools: this.#toolCount > 0, saidAnything: this.#saidAnything });
-    const usage = readAnthropicUsage(this.#usage, { ranCode: this.#ranCode });
+    const usage = readAnthropicUsage(this.#usage, this.#fees);
     return [
       ...(this.#explanation === undefined ? [] : [other({ refusal: this.#explanation }, this.#explanation)]),
       ...(this.#stopSequence === undefined ? [] : [other({ stop_sequence: this.#stopSequence }, "")]),

@@ -10,6 +10,22 @@ export function readResponseUsage(response: Fields): ReportedUsage | undefined {
   return amounts ? { ...usage, amounts: { ...usage.amounts, ...amounts } } : usage;
 }
 
+/** The fees of a stream, from its items that are done. */
+export class StreamedFees {
+  readonly #items: Fields[] = [];
+  #tools: unknown;
+
+  /** What was used up to this event, if it adds something. */
+  take(type: string, event: Fields): Amounts | undefined {
+    if (type === "response.created") this.#tools = asFields(event["response"])["tools"];
+    if (type !== "response.output_item.done") return undefined;
+    const { type: kind, action, container_id, environment } = asFields(event["item"]);
+    if (!/_call$/.test(String(kind)) || kind === "function_call") return undefined;
+    this.#items.push({ type: kind, action, container_id, environment });
+    return toolAmounts({ output: this.#items, tools: this.#tools });
+  }
+}
+
 /** Counted from the output, where each use of a tool is an item. */
 function toolAmounts({ output, tools }: Fields): Amounts | undefined {
   const counts = new Map<FeeAmount, number>();
@@ -22,7 +38,8 @@ function toolAmounts({ output, tools }: Fields): Amounts | undefined {
     if (type === "image_generation_call") add("generatedImage");
     if (type === "code_interpreter_call" || (type === "shell_call" && isHosted(item))) containers.add(container);
   }
-  // A container is a session, however often code runs in it.
+  // A container is a session, however often code runs in it. One that the request names was billed by the call that created it.
+  for (const tool of asList(tools).map(asFields)) containers.delete(tool["container"]);
   if (containers.size > 0) add("codeSession", containers.size);
   if (counts.size === 0) return undefined;
   return Object.fromEntries([...counts].map(([fee, count]) => [fee, { input: count, output: 0 }]));

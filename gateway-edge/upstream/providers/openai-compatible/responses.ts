@@ -4,7 +4,7 @@ import type { Fields, ProviderTarget, ReportedUsage, ResponsesAdapter, StreamPar
 import { asFields, asList, asText, brokenOff, malformed, parseEvent } from "../shared/json-fields.ts";
 import { readInlineError } from "../shared/read-upstream-error.ts";
 import type { OpenAiEndpoint } from "./media.ts";
-import { readResponseUsage } from "./response-usage.ts";
+import { readResponseUsage, StreamedFees } from "./response-usage.ts";
 
 /** The key under which parts of a stream hold the provider's own events. */
 export const RESPONSE_EVENTS = "response_events";
@@ -65,6 +65,7 @@ const ENDING = new Set(["response.completed", "response.incomplete"]);
 
 /** Forwards events as they arrive. The first ones wait for one with content: until then another deployment can be tried. */
 async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator<StreamPart> {
+  const streamed = new StreamedFees();
   let waiting: Fields[] = [];
   let isShown = false;
   for await (const { data } of events) {
@@ -77,8 +78,9 @@ async function* readStream(events: AsyncIterable<UpstreamEvent>): AsyncGenerator
     if (usage && (isShown || !failure)) yield { type: "usage", usage };
     if (failure) throw failure;
     waiting.push(event);
+    const fees = streamed.take(type, event);
     if (OPENING.has(type)) continue;
-    yield { type: "other-delta", choice: 0, fields: { [RESPONSE_EVENTS]: waiting }, text: textIn(type, event) };
+    yield { type: "other-delta", choice: 0, fields: { [RESPONSE_EVENTS]: waiting }, text: textIn(type, event), ...(fees && { fees }) };
     if (ENDING.has(type)) return;
     isShown = true;
     waiting = [];
