@@ -126,6 +126,16 @@ async function ask(path: string, query: Record<string, string>): Promise<unknown
   return operation.handler({ query: operation.query.parse(query), body: undefined, params: undefined }, call);
 }
 
+test("lines of JSON have the rows of the table, in the same order, with whole amounts", async () => {
+  const query = { model: "other", tz: "UTC" };
+  let text = "";
+  for await (const part of ((await ask("/api/gw/logs", { ...query, format: "jsonl" })) as ContentStream).parts) text += part;
+  const lines = text.trimEnd().split("\n");
+  const found = lines.map((line) => [JSON.parse(line).id, /"cost":(\d+),/.exec(line)?.[1]]);
+  expect(found).toEqual((await csvOf(query)).lines.map(({ id, cost }) => [id, String(cost)]));
+  expect(found.length).toBeGreaterThan(400);
+});
+
 async function csvOf(query: Record<string, string>): Promise<{ lines: Line[]; pages: number }> {
   const localDay = new Intl.DateTimeFormat("sv-SE", { timeZone: query["tz"] ?? "UTC" });
   let [text, pages] = ["", 0];

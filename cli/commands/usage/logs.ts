@@ -85,7 +85,10 @@ export function registerLogs(program: Command, io: Io): void {
     default: "list",
   });
   const listing = logs.commands.find((command) => command.name() === "list");
-  listing?.option("-f, --follow", "show new calls as they arrive").option("--csv", "export all matching calls as CSV");
+  listing
+    ?.option("-f, --follow", "show new calls as they arrive")
+    .option("--csv", "export all matching calls as CSV")
+    .option("--jsonl", "export all matching calls as JSON, one object a line");
   if (listing) onAction(listing, io, listLogs);
   onAction(
     logs.command("explain [id]").description("Explain a call from API key to ledger entry: routing, usage, cost"),
@@ -101,14 +104,16 @@ async function chosenCall(context: Context): Promise<string> {
 
 async function listLogs(context: Context, words: readonly string[], options: Options): Promise<void> {
   const fields = pagedFields(list);
-  if (options["follow"] && options["csv"]) throw usageError("Use either --follow or --csv, not both.");
-  if (!options["follow"] && !options["csv"]) return runOperation(context, { ...list, fields }, { words, options });
+  const chosen = ["follow", "csv", "jsonl"].filter((name) => options[name]);
+  if (chosen.length > 1) throw usageError("Use only one of --follow, --csv and --jsonl.");
+  const [format] = chosen;
+  if (!format) return runOperation(context, { ...list, fields }, { words, options });
   const values: RequestValues = await readValues(context, usageFilters, { words: [], options });
   if (options["follow"]) return followLogs(context, values.query);
   const response = await context.client.open({
     method: "GET",
     path: list.path,
-    query: { ...values.query, format: "csv" },
+    query: { ...values.query, format },
     auth: "user",
     untimed: true,
   });

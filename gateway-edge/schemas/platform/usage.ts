@@ -23,7 +23,15 @@ const filters = {
 };
 
 export const listLogsQuery = z
-  .object({ ...filters, ...paging, cursor: plainText(512).optional(), format: z.enum(["json", "csv"]).default("json") })
+  .object({
+    ...filters,
+    ...paging,
+    cursor: plainText(512).optional(),
+    format: z
+      .enum(["json", "csv", "jsonl"])
+      .default("json")
+      .describe("`csv` and `jsonl` (a JSON object a line) are a file of all matching calls, not a page."),
+  })
   .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
 export const listLogsAnswer = z.object({
   data: z.array(usageLogRecord),

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { usageLogRecord } from "../../schemas/records.ts";
 
-type LogRecord = z.infer<typeof usageLogRecord>;
+export type LogRecord = z.infer<typeof usageLogRecord>;
 type Cell = string | number | bigint | boolean | Date | null;
 
 /** The columns: name and value. */

@@ -1,4 +1,5 @@
 import type { CallOptions } from "../../../common/grpc/client.ts";
+import { toJson } from "../../../common/json.ts";
 import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { lastDays } from "../../schemas/date-range.ts";
@@ -6,7 +7,7 @@ import { idParams } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/usage.ts";
 import { ContentStream } from "../middleware/content-stream.ts";
 import { DEADLINE_MS, type Operation, operation } from "../middleware/operation.ts";
-import { CSV_HEADER, csvRow } from "./logs-csv.ts";
+import { CSV_HEADER, csvRow, type LogRecord } from "./logs-csv.ts";
 import { presentList, sent } from "./present.ts";
 import { presentTotals, presentUsageBucket, presentUsageLog } from "./present-usage.ts";
 
@@ -21,7 +22,7 @@ const listLogs = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/logs",
-    summary: "List the calls of the active organization, newest first, as JSON or CSV",
+    summary: "List the calls of the active organization, newest first, as JSON, or all of them as CSV or JSON lines",
     tag,
     auth: "user",
     query: schemas.listLogsQuery,
@@ -29,11 +30,12 @@ const listLogs = (deps: EdgeDeps) =>
     answer: schemas.listLogsAnswer,
     handler: async ({ query }, call) => {
       const filter = toFilter(query);
-      if (query.format === "csv") {
-        const parts = exportLogs(deps, filter, () => call.read(DEADLINE_MS.export));
-        return new ContentStream({ contentType: "text/csv; charset=utf-8", fileName: "usage-logs.csv", parts });
+      const { page, pageSize, cursor, format } = query;
+      if (format !== "json") {
+        const { contentType, ...written } = EXPORTS[format];
+        const parts = exportLogs(deps, { filter, ...written }, () => call.read(DEADLINE_MS.export));
+        return new ContentStream({ contentType, fileName: `usage-logs.${format}`, parts });
       }
-      const { page, pageSize, cursor } = query;
       const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false }, call.read());
       const { data, meta } = presentList(answer.logs, answer.meta, presentUsageLog);
       const { nextCursor = null, partial, totalsExact } = answer;
@@ -82,12 +84,28 @@ function toFilter(query: schemas.LogFilterFields): LogFilter {
   return { start: range.start, end: range.end, apiKey, teamId, model, provider, status, search };
 }
 
-async function* exportLogs({ control }: EdgeDeps, filter: LogFilter, options: () => CallOptions): AsyncGenerator<string> {
+interface ExportFormat {
+  readonly header: string;
+  readonly row: (log: LogRecord) => string;
+}
+
+/** The files that the calls of a filter can be exported as. */
+const EXPORTS: Readonly<Record<"csv" | "jsonl", ExportFormat & { readonly contentType: string }>> = {
+  csv: { contentType: "text/csv; charset=utf-8", header: CSV_HEADER, row: csvRow },
+  jsonl: { contentType: "application/jsonl; charset=utf-8", header: "", row: (log) => `${toJson(log)}\n` },
+};
+
+/** Page by page, so that an export of any length takes the memory of one page. */
+async function* exportLogs(
+  { control }: EdgeDeps,
+  { filter, header, row }: ExportFormat & { filter: LogFilter },
+  options: () => CallOptions,
+): AsyncGenerator<string> {
   let cursor: string | undefined;
-  let text = CSV_HEADER;
+  let text = header;
   do {
     const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true }, options());
-    for (const log of logs) text += csvRow(presentUsageLog(log));
+    for (const log of logs) text += row(presentUsageLog(log));
     // An answer may have no rows although the search continues with the next cursor.
     if (text !== "") yield text;
     text = "";
