@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-logs bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,9 @@ bench-migration: generate ## a million-entry ledger from before slots is migrate
 
 bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, what settlements waited, and verifications with checkpoints; ROWS=200000
 	node scripts/bench-retention.ts
+
+bench-logs: generate ## filters, search and pages of a long log beside paid calls: slowest answer, partial or not, refused calls; ROWS=1000000 RATE=200 STORE=mongo
+	node scripts/bench-logs.ts
 
 bench-backups: generate console ## backups of a running platform under load, each restored and verified: BACKUPS=8 RATE=120
 	node scripts/bench-backups.ts

@@ -3,8 +3,8 @@ import type { UsageRow } from "../../../domain/records.ts";
 import type { LogPosition, UsageQuery } from "../log-walk.ts";
 import { emptySums, isAfter, LogChunk, type LogWindow, type RowSums } from "./log-chunk.ts";
 
-/** Chunks between two yields to the event loop. */
-const CHUNKS_A_TURN = 4;
+/** Chunks between two yields to the event loop: some milliseconds. Each yield may wait for a settlement, which takes longer. */
+const CHUNKS_A_TURN = 32;
 
 /** The newest rows that match, and sums over all that match. */
 export interface IndexPage {
@@ -73,8 +73,9 @@ export class LogIndex {
       if (number % CHUNKS_A_TURN === CHUNKS_A_TURN - 1) await nextTurn();
       request.signal.throwIfAborted();
       if (chunk.span.newestAt < window.start || chunk.span.oldestAt >= window.end) continue;
-      if (request.withSums) chunk.sum(query, window, sums);
-      if (newest.mayHave(chunk)) chunk.eachMatch(query, window, (place, at) => newest.offer(chunk, place, at));
+      const offer = (place: number, at: number) => newest.offer(chunk, place, at);
+      if (request.withSums) chunk.sum(query, window, sums, newest.mayHave(chunk) ? offer : undefined);
+      else if (newest.mayHave(chunk)) chunk.eachMatch(query, window, offer);
     }
     return { positions: newest.sorted(), sums };
   }
