@@ -1,4 +1,5 @@
 import { chat, newTenant } from "../helpers/api.ts";
+import { lookAt } from "./look.ts";
 import type { Stage } from "./stage.ts";
 
 export function exploreTests(stage: () => Stage): void {
@@ -16,6 +17,38 @@ export function exploreTests(stage: () => Stage): void {
         .click();
       await page.getByRole("dialog").getByText("Ledger entry #").waitFor();
       await page.getByRole("dialog").getByText("Receipt signed with Ed25519").waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    test("columns and filters of the log are kept, the panel shows what was reserved, and the filtered calls are a file", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "viewer" });
+      await chat(system, tenant.key, "kept");
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/logs?status=success");
+      await page.getByRole("button", { name: "Columns" }).click();
+      await page.getByRole("checkbox", { name: "Reserved" }).check();
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Views" }).click();
+      await page.getByLabel("Name of the view").fill("good ones");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.goto("/ui/logs");
+      await page.getByRole("columnheader", { name: "Reserved" }).waitFor();
+      await page.getByLabel("Histogram").check();
+      await page.getByRole("img", { name: "Calls per day by status" }).waitFor();
+      expect(await lookAt(page, "logs-tools")).toEqual([]);
+      await page.getByRole("button", { name: "Views" }).click();
+      await page.getByRole("menuitem", { name: "good ones", exact: true }).click();
+      await page.waitForURL(/status=success/);
+      await page.getByRole("button", { name: "Export" }).click();
+      const download = page.waitForEvent("download");
+      await page.getByRole("menuitem", { name: /JSON lines/ }).click();
+      expect((await download).suggestedFilename()).toBe("usage-logs.jsonl");
+      await page
+        .getByRole("button", { name: /open this call/ })
+        .first()
+        .click();
+      await page.getByRole("dialog").getByText("was reserved, the worst case;").waitFor();
       expect(complaints).toEqual([]);
     });
 

@@ -84,6 +84,9 @@ export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): 
 
 export const post = <Answer>(path: string, body: unknown = {}): Promise<Answer> => call<Answer>("POST", path, { body });
 
+/** The address of a file that the browser downloads by itself, with its cookie. */
+export const exportUrl = (path: string, query: Query): string => path + queryText(query);
+
 /** Builds the query string without unset and empty values. */
 function queryText(query: Query | undefined): string {
   const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== "");

@@ -9,11 +9,15 @@ import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
+import { useStored } from "../components/use-stored.ts";
 import { count } from "../format/text.ts";
 import { CallPanel } from "./logs/call-panel.tsx";
+import { chosenColumns } from "./logs/log-columns.tsx";
 import { logsAskedFor, readLogFilter } from "./logs/log-filter.ts";
 import { LogFilters } from "./logs/log-filters.tsx";
+import { LogHistogram } from "./logs/log-histogram.tsx";
 import { LogTable } from "./logs/log-table.tsx";
+import { LogTools } from "./logs/log-tools.tsx";
 import { useLogs } from "./logs/use-logs.ts";
 
 export function Screen() {
@@ -22,11 +26,13 @@ export function Screen() {
   const filter = readLogFilter(address);
   const timeZone = filter.timeZone ?? me?.organization?.timezone ?? "UTC";
   const isLive = address.live !== "off";
+  const [columns, setColumns] = useStored("logs.columns", chosenColumns);
+  const [isCharted, setCharted] = useStored("logs.histogram", (stored) => stored === true);
+  // The bars are whole hours or days, and know no text.
+  const hasHistogram = isCharted && filter.from === undefined && filter.to === undefined && filter.search === undefined;
+  const query = logsAskedFor(filter, { now: Date.now(), timeZone });
   const opened = address.call === undefined ? undefined : String(address.call);
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(
-    logsAskedFor(filter, { now: Date.now(), timeZone }),
-    { isLive },
-  );
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(query, { isLive });
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
@@ -37,16 +43,28 @@ export function Screen() {
       title="Logs"
       about={`All calls with status, usage and cost. Times in ${timeZone}.`}
       action={
-        <Switch label="Live" checked={isLive} onChange={(event) => setAddress({ live: event.currentTarget.checked ? undefined : "off" })} />
+        <Group>
+          <Switch label="Histogram" checked={isCharted} onChange={(event) => setCharted(event.currentTarget.checked)} />
+          <Switch
+            label="Live"
+            checked={isLive}
+            onChange={(event) => setAddress({ live: event.currentTarget.checked ? undefined : "off" })}
+          />
+        </Group>
       }
     >
       {error && <Failure error={error} onRetry={() => void refetch()} />}
       <Card>
-        <LogFilters filter={filter} onChange={setAddress} />
+        <Group justify="space-between" align="flex-start">
+          <LogFilters filter={filter} onChange={setAddress} />
+          <LogTools {...{ query, address, columns }} onColumns={(names) => setColumns(chosenColumns(names))} onAddress={setAddress} />
+        </Group>
+        {hasHistogram && <LogHistogram query={query} range={filter.range} timeZone={timeZone} />}
         <LogTable
           logs={data?.pages.flatMap((page) => page.data)}
           timeZone={timeZone}
           selected={opened}
+          columns={columns}
           onOpen={(id) => setAddress({ call: id })}
           onEnd={onEnd}
           empty={
@@ -59,6 +77,7 @@ export function Screen() {
           <Group justify="space-between" mt="sm">
             <Text size="sm" c="dimmed" role="status">
               {count(totals.requests, "call")}, {count(totals.tokens, "token")}
+              {totals.refused > 0 && `, ${totals.refused.toLocaleString("en-US")} refused`}
             </Text>
             <Text size="sm">
               <Usd amount={totals.costUsd} fw={600} /> {totalsExact ? "total" : "in the calls searched so far"}

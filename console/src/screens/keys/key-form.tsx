@@ -2,14 +2,16 @@ import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { post } from "../../api/client.ts";
-import { teamsQuery } from "../../api/queries.ts";
+import { meQuery, teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
 import { rememberSecret } from "../../components/last-secret.ts";
 import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } from "../../components/limit-fields.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
+import { ContentFields } from "./content-fields.tsx";
+import { type ContentValues, contentBody, contentValues } from "./content-values.ts";
 
-interface KeyValues extends LimitValues, Record<string, unknown> {
+interface KeyValues extends LimitValues, ContentValues, Record<string, unknown> {
   name: string;
   teamId: string;
   expiresOn: string;
@@ -18,6 +20,7 @@ interface KeyValues extends LimitValues, Record<string, unknown> {
 /** Creates a key, or edits the name and limits of one. */
 export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefined; teamId?: string; onClose: () => void }) {
   const { data: teams } = useQuery(teamsQuery());
+  const { data: me } = useQuery(meQuery);
   const queryClient = useQueryClient();
   const form = useForm<KeyValues>({
     initialValues: {
@@ -25,13 +28,15 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
       teamId: apiKey?.teamId ?? teamId ?? "",
       expiresOn: apiKey?.expiresAt?.slice(0, 10) ?? "",
       ...limitValues(apiKey),
+      ...contentValues(apiKey),
     },
     validate: { budgetUsd: budgetProblem, name: (name) => (name.trim() === "" ? "Enter a name." : null) },
   });
   const chosenTeam = form.values.teamId || teams?.data[0]?.id || "";
   const { mutate, isPending, error } = useMutation({
     mutationFn: async (values: KeyValues) => {
-      const body = { name: values.name.trim(), ...limitBody(values), expiresAt: endOfDay(values.expiresOn) };
+      const content = contentBody(values, contentValues(apiKey));
+      const body = { name: values.name.trim(), ...limitBody(values), ...content, expiresAt: endOfDay(values.expiresOn) };
       if (apiKey) return post<{ apiKey: ApiKey; key?: string }>("/api/api-keys/update", { ...body, token: apiKey.id });
       return post<{ apiKey: ApiKey; key?: string }>("/api/gw/api-keys", { ...body, team_id: chosenTeam });
     },
@@ -70,6 +75,9 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
             type="date"
             {...form.getInputProps("expiresOn")}
           />
+          {me?.organization && me.organization.role !== "member" && (
+            <ContentFields form={form as unknown as UseFormReturnType<ContentValues & Record<string, unknown>>} />
+          )}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel

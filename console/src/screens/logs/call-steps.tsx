@@ -3,6 +3,7 @@ import { IconCheck, IconCoins, IconKey, IconListNumbers, IconRoute, IconSum, Ico
 import type { ReactNode } from "react";
 import type { SignedReceipt, UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
+import { usdOf } from "../../format/money.ts";
 import { count } from "../../format/text.ts";
 import { CallTiming } from "./call-timing.tsx";
 import { PriceTable } from "./price-table.tsx";
@@ -24,9 +25,7 @@ function MadeSteps({ log, signed }: { log: UsageLog; signed: SignedReceipt | und
         icon={isRefused ? <IconX size={14} /> : <IconCheck size={14} />}
         title={isRefused ? "Rejected before any provider was called" : "Limits and credits checked"}
       >
-        {isRefused
-          ? `HTTP ${log.httpStatus}, ${log.errorCode ?? "no code"}`
-          : "The worst-case cost was reserved until the final cost was known."}
+        {isRefused ? `HTTP ${log.httpStatus}, ${log.errorCode ?? "no code"}` : <Reserved log={log} />}
       </Step>
       <Step icon={<IconRoute size={14} />} title={routeTitle(log)}>
         <div>
@@ -94,6 +93,15 @@ function RefusedSteps({ log }: { log: UsageLog }) {
         {log.refused > 1 && <div>This row stands for {count(log.refused, "refusal")} of this key within one minute.</div>}
       </Step>
     </Timeline>
+  );
+}
+
+function Reserved({ log: { reserved, costUsd } }: { log: UsageLog }) {
+  if (reserved === null) return "The worst-case cost was reserved until the final cost was known.";
+  return (
+    <>
+      <Usd amount={usdOf(reserved)} /> was reserved, the worst case; <Usd amount={costUsd} /> was settled.
+    </>
   );
 }
 

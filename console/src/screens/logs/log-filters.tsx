@@ -5,11 +5,10 @@ import { useQuery } from "@tanstack/react-query";
 import { keysQuery, modelsQuery, teamsQuery } from "../../api/queries.ts";
 import { RANGES } from "../../components/time-range.ts";
 import { LOG_STATES, type LogFilter } from "./log-filter.ts";
+import { FILTER_NAMES } from "./saved-views.ts";
 
 type FilterChange = Record<string, string | undefined>;
-const NOTHING: FilterChange = Object.fromEntries(
-  ["range", "from", "to", "tz", "apiKey", "team", "model", "provider", "status", "search"].map((name) => [name, undefined]),
-);
+const NOTHING: FilterChange = Object.fromEntries(FILTER_NAMES.map((name) => [name, undefined]));
 
 export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: (change: FilterChange) => void }) {
   const { data: models } = useQuery(modelsQuery());

@@ -1,11 +1,11 @@
 import "./log-table.css";
 import { Anchor, Skeleton } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type CSSProperties, type ReactNode, useEffect, useRef } from "react";
 import type { UsageLog } from "../../api/types.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { formatMs } from "../../format/text.ts";
+import { LOG_COLUMNS, type LogColumnName } from "./log-columns.tsx";
 
 const ROW_PX = 44;
 const AHEAD = 12;
@@ -15,24 +15,25 @@ interface LogTableProps {
   timeZone: string;
   selected: string | undefined;
   empty: ReactNode;
+  columns: readonly LogColumnName[];
   onOpen: (id: string) => void;
   /** Called when the user scrolls near the end. */
   onEnd: () => void;
 }
 
-const COLUMNS = [
-  { title: "Time" },
-  { title: "Model" },
-  { title: "Status" },
-  { title: "Key", className: "log-wide" },
-  { title: "Team", className: "log-wide" },
-  { title: "Tokens", className: "log-number log-wide" },
-  { title: "Latency", className: "log-number log-wide" },
-  { title: "Cost", className: "log-number" },
-] as const;
+/** Chosen columns are not shown on narrow screens. */
+function chosenClass(name: LogColumnName): string {
+  return "isNumber" in LOG_COLUMNS[name] ? "log-number log-wide" : "log-wide";
+}
+
+function widthsOf(columns: readonly LogColumnName[]): CSSProperties {
+  const chosen = columns.map((name) => LOG_COLUMNS[name].width);
+  const widths = ["minmax(132px, 1.2fr)", "minmax(100px, 1.6fr)", "100px", ...chosen, "92px"];
+  return { "--log-columns": widths.join(" ") } as CSSProperties;
+}
 
 /** A virtual list that renders only visible rows, so that large logs scroll smoothly. */
-export function LogTable({ logs, timeZone, selected, empty, onOpen, onEnd }: LogTableProps) {
+export function LogTable({ logs, timeZone, selected, empty, columns, onOpen, onEnd }: LogTableProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const count = logs?.length ?? 0;
   const virtual = useVirtualizer({ count, getScrollElement: () => scroll.current, estimateSize: () => ROW_PX, overscan: AHEAD });
@@ -45,21 +46,27 @@ export function LogTable({ logs, timeZone, selected, empty, onOpen, onEnd }: Log
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section className="log-scroll" ref={scroll} tabIndex={0} aria-label="Calls">
-      <table className="log-table" aria-label="Calls" aria-rowcount={count + 1} aria-busy={logs === undefined}>
+      <table className="log-table" style={widthsOf(columns)} aria-label="Calls" aria-rowcount={count + 1} aria-busy={logs === undefined}>
         <thead className="log-head">
           <tr className="log-row" aria-rowindex={1}>
-            {COLUMNS.map(({ title, ...rest }) => (
-              <th key={title} scope="col" {...rest}>
-                {title}
+            <th scope="col">Time</th>
+            <th scope="col">Model</th>
+            <th scope="col">Status</th>
+            {columns.map((name) => (
+              <th key={name} scope="col" className={chosenClass(name)}>
+                {LOG_COLUMNS[name].title}
               </th>
             ))}
+            <th scope="col" className="log-number">
+              Cost
+            </th>
           </tr>
         </thead>
         <tbody className="log-body" style={{ height: virtual.getTotalSize() }}>
           {shown.map(({ index, start }) => {
             const log = logs?.[index];
             if (!log) return null;
-            return <LogRow key={log.id} log={log} {...{ index, start, timeZone, onOpen }} isSelected={log.id === selected} />;
+            return <LogRow key={log.id} log={log} {...{ index, start, timeZone, columns, onOpen }} isSelected={log.id === selected} />;
           })}
         </tbody>
       </table>
@@ -74,11 +81,12 @@ interface LogRowProps {
   start: number;
   timeZone: string;
   isSelected: boolean;
+  columns: readonly LogColumnName[];
   onOpen: (id: string) => void;
 }
 
 /** A click on the row opens the call; the button in the first cell makes it reachable by keyboard. */
-function LogRow({ log, index, start, timeZone, isSelected, onOpen }: LogRowProps) {
+function LogRow({ log, index, start, timeZone, isSelected, columns, onOpen }: LogRowProps) {
   const { day, time } = rowTime(log.createdAt, timeZone);
   return (
     <tr
@@ -98,12 +106,11 @@ function LogRow({ log, index, start, timeZone, isSelected, onOpen }: LogRowProps
       <td>
         <StateBadge state={log.status} />
       </td>
-      <td className="log-wide" title={log.maskedKey}>
-        {log.apiKeyName}
-      </td>
-      <td className="log-wide">{log.teamName}</td>
-      <td className="log-number log-wide">{log.usage.total.toLocaleString("en-US")}</td>
-      <td className="log-number log-wide">{formatMs(log.latencyMs)}</td>
+      {columns.map((name) => (
+        <td key={name} className={chosenClass(name)}>
+          {LOG_COLUMNS[name].cell(log)}
+        </td>
+      ))}
       <td className="log-number">
         <Usd amount={log.costUsd} />
       </td>
