@@ -79,6 +79,32 @@ export function exploreTests(stage: () => Stage): void {
       await dialog.locator("pre").getByText('"model": "assistant"').waitFor();
     });
 
+    test("the playground is a chat: Enter sends, Markdown is shown, a reload keeps the conversation, and the log-out takes it away", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "talker" });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/playground?models=echo");
+      const box = page.getByLabel("Your message");
+      await box.fill("**deep** [sea](https://example.org/sea) [trap](javascript:alert(1))");
+      await box.press("Shift+Enter");
+      await box.pressSequentially("1. first");
+      await box.press("Enter");
+      const answer = page.locator('[data-role="assistant"]');
+      await answer.locator("strong").getByText("deep").waitFor();
+      expect(await answer.locator("a").evaluateAll((links) => links.map((link) => link.getAttribute("href")))).toEqual([
+        "https://example.org/sea",
+      ]);
+      await expect(box.inputValue()).resolves.toBe("");
+      await page.reload();
+      await answer.locator("strong").getByText("deep").waitFor();
+      expect(await page.evaluate("document.documentElement.scrollHeight <= window.innerHeight + 1")).toBe(true);
+      await page.getByRole("button", { name: /account of/ }).click();
+      await page.getByRole("menuitem", { name: "Log out" }).click();
+      await page.getByRole("heading", { name: "Log in" }).waitFor();
+      expect(await page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('playground:'))")).toEqual([]);
+      expect(complaints).toEqual([]);
+    });
+
     test("the playground shows what a model says as text, what it cost, and takes its key away again", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "player" });
@@ -95,6 +121,8 @@ export function exploreTests(stage: () => Stage): void {
       await page.getByRole("button", { name: "Show code" }).click();
       const code = page.getByRole("dialog", { name: "Code examples" }).locator("pre");
       await expect(code.textContent()).resolves.toContain(JSON.stringify(hostile));
+      await page.getByRole("tab", { name: "gw" }).click();
+      await code.getByText("gw api POST /v1/chat/completions").waitFor();
       await page.keyboard.press("Escape");
       const removed = page.waitForResponse((response) => response.url().endsWith("/api/api-keys/remove"));
       await page.getByRole("link", { name: "API keys" }).click();

@@ -79,6 +79,15 @@ export async function openStream(
   return response.body;
 }
 
+/** Sends a call of the gateway API and returns its answer as it is: JSON, or bytes such as speech. */
+export async function openAnswer(path: string, options: Required<Pick<CallOptions, "body" | "headers">>): Promise<Blob> {
+  const headers = { "content-type": "application/json", ...options.headers };
+  const signal = AbortSignal.timeout(TEXT_MAX_MS);
+  const response = await send(path, { method: "POST", headers, body: JSON.stringify(options.body), signal });
+  if (!response.ok) throw toError(response, await orElse(response.json(), undefined, NO_JSON));
+  return response.blob();
+}
+
 export const get = <Answer>(path: string, query?: Query, signal?: AbortSignal): Promise<Answer> =>
   call<Answer>("GET", path, { ...(query ? { query } : {}), ...(signal ? { signal } : {}) });
 

@@ -9,6 +9,7 @@ import { logOut, type Me } from "../api/session.ts";
 import { notifyFailure } from "../components/failure.tsx";
 import { clearLastSecret } from "../components/last-secret.ts";
 import { hideSecret } from "../components/shown-secret.ts";
+import { forgetChats } from "../screens/playground/stored-chats.ts";
 
 /** The logged-in user, the active organization, and logout. */
 export function AccountMenu({ me }: { me: Me }) {
@@ -22,6 +23,7 @@ export function AccountMenu({ me }: { me: Me }) {
     queryClient.clear();
     clearLastSecret();
     hideSecret();
+    forgetChats(localStorage);
     await navigate({ to: "/login" });
   };
   const choose = async (id: string) => {

@@ -1,25 +1,35 @@
-import { Badge, Box, Group, Loader, Stack, Text } from "@mantine/core";
+import { Badge, Box, Group, Image, Loader, Stack, Text } from "@mantine/core";
+import { useEffect, useRef } from "react";
 import { CopyText } from "../../components/copy-text.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { Markdown } from "../../components/markdown.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { usdOf } from "../../format/money.ts";
 import { count, formatMs } from "../../format/text.ts";
-import type { Message } from "./chat-request.ts";
+import { imagesOf, type Message, textOf } from "./chat-request.ts";
 import type { Conversation } from "./use-conversations.ts";
 
-/** One model's column in the playground. Model output is rendered as text, never as HTML. */
+/** One model's column in the playground. Model output is rendered as Markdown elements, never as HTML. */
 export function ConversationColumn({ model, conversation }: { model: string; conversation: Conversation | undefined }) {
+  const end = useRef<HTMLDivElement>(null);
+  const length = conversation?.messages.reduce((sum, { content }) => sum + textOf(content).length, 0) ?? 0;
+  useEffect(() => {
+    // What the model says stays in view while it arrives.
+    if (length > 0) end.current?.scrollIntoView({ block: "nearest" });
+  }, [length]);
   const cost = conversation?.spent.reduce((sum, { costNano }) => sum + costNano, 0) ?? 0;
-  const tokens = conversation?.spent.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0) ?? 0;
+  const input = conversation?.spent.reduce((sum, { inputTokens }) => sum + inputTokens, 0) ?? 0;
+  const output = conversation?.spent.reduce((sum, { outputTokens }) => sum + outputTokens, 0) ?? 0;
   return (
-    <Box className="card" p="md" component="section" aria-label={model}>
+    <Box className="card chat-column" p="md" component="section" aria-label={model}>
       <Group justify="space-between" mb="sm" wrap="nowrap">
         <Text fw={650} style={{ overflowWrap: "anywhere" }}>
           {model}
         </Text>
         {conversation?.isBusy && <Loader size="xs" aria-label={`${model} is responding`} />}
       </Group>
-      <Stack gap="xs" mih={120} aria-live="polite">
+      {/* A conversation that scrolls is reachable by keyboard. */}
+      <Stack className="chat-messages" gap="sm" aria-live="polite" tabIndex={0} role="group" aria-label={`Conversation with ${model}`}>
         {!conversation && (
           <Text size="sm" c="dimmed">
             Send a message below. The response streams here.
@@ -30,10 +40,11 @@ export function ConversationColumn({ model, conversation }: { model: string; con
           <MessageView key={index} message={message} />
         ))}
         <Failure error={conversation?.error} />
+        <div ref={end} />
       </Stack>
       {conversation && (
         <Text size="xs" c="dimmed" mt="sm" data-testid="meter">
-          <Usd amount={usdOf(cost)} fw={600} /> · {count(tokens, "token")}
+          <Usd amount={usdOf(cost)} fw={600} /> · {input.toLocaleString("en-US")} in, {count(output, "token")} out
           {conversation.firstMs !== undefined && ` · time to first token ${formatMs(conversation.firstMs)}`}
           {conversation.wholeMs !== undefined && ` · total ${formatMs(conversation.wholeMs)}`}
         </Text>
@@ -43,24 +54,23 @@ export function ConversationColumn({ model, conversation }: { model: string; con
 }
 
 function MessageView({ message: { role, content } }: { message: Message }) {
-  const text = typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "")).join("");
-  const images = typeof content === "string" ? 0 : content.filter(({ type }) => type === "image_url").length;
+  const text = textOf(content);
   return (
-    <div>
+    <div className={role === "user" ? "chat-turn chat-own" : "chat-turn"}>
       <Group justify="space-between" gap={4}>
         <Badge size="xs" variant="default" tt="none">
           {role === "user" ? "you" : role}
         </Badge>
         {role === "assistant" && <CopyText text={text} label="Copy response" />}
       </Group>
-      <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-role={role}>
-        {text}
+      <Text component="div" size="sm" style={{ overflowWrap: "anywhere" }} data-role={role}>
+        {role === "assistant" ? <Markdown text={text} /> : <span style={{ whiteSpace: "pre-wrap" }}>{text}</span>}
       </Text>
-      {images > 0 && (
-        <Text size="xs" c="dimmed">
-          with {count(images, "image")}
-        </Text>
-      )}
+      <Group gap={6} mt={4}>
+        {imagesOf(content).map((url) => (
+          <Image key={url} src={url} alt="Image of this message" w={96} h={96} fit="cover" radius="sm" />
+        ))}
+      </Group>
     </div>
   );
 }

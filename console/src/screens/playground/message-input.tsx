@@ -1,4 +1,4 @@
-import { Button, FileButton, Group, Text, Textarea } from "@mantine/core";
+import { Button, FileButton, Group, Image, Textarea } from "@mantine/core";
 import { IconPhoto, IconPlayerStop, IconSend } from "@tabler/icons-react";
 import { useState } from "react";
 import { Card } from "../../components/card.tsx";
@@ -26,7 +26,7 @@ export function MessageInput({ isBusy, canSend, onSend, onStop }: MessageInputPr
   };
   const add = async (files: File[]) => {
     try {
-      setImages([...images, ...(await Promise.all(files.map(dataUrl)))]);
+      setImages([...new Set([...images, ...(await Promise.all(files.map(dataUrl)))])]);
     } catch (error) {
       notifyFailure(error);
     }
@@ -35,14 +35,17 @@ export function MessageInput({ isBusy, canSend, onSend, onStop }: MessageInputPr
     <Card>
       <Textarea
         aria-label="Your message"
-        placeholder="Message to all selected models. Press Ctrl+Enter to send."
+        placeholder="Message to all selected models. Enter sends, Shift+Enter starts a new line."
         autosize
-        minRows={2}
+        minRows={1}
         maxRows={10}
         value={text}
         onChange={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) ask();
+          // While an input method composes a word, Enter takes the word.
+          if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+          event.preventDefault();
+          ask();
         }}
       />
       <Group justify="space-between" mt="sm">
@@ -54,7 +57,14 @@ export function MessageInput({ isBusy, canSend, onSend, onStop }: MessageInputPr
               </Button>
             )}
           </FileButton>
-          {images.length > 0 && <Text size="sm">{count(images.length, "image")} with the next message</Text>}
+          {images.map((url) => (
+            <Image key={url} src={url} alt="Image with the next message" w={36} h={36} fit="cover" radius="sm" />
+          ))}
+          {images.length > 0 && (
+            <Button variant="subtle" size="compact-sm" onClick={() => setImages([])}>
+              Remove {count(images.length, "image")}
+            </Button>
+          )}
         </Group>
         {isBusy ? (
           <Button color="red" variant="light" leftSection={<IconPlayerStop size={16} aria-hidden />} onClick={onStop}>

@@ -1,56 +1,35 @@
 import { Modal, Select, Tabs } from "@mantine/core";
 import { useState } from "react";
 import { CodeBlock } from "../../components/code-block.tsx";
+import { codeExamples, type SentRequest } from "./code-examples.ts";
 
-interface ModelBody {
+export interface NamedRequest extends SentRequest {
   readonly model: string;
-  readonly body: Record<string, unknown>;
 }
 
 /** Code for the last call of each selected model, with conversation and settings. The API key is a placeholder. */
-export function ShowCode({ bodies, onClose }: { bodies: readonly ModelBody[]; onClose: () => void }) {
-  const [chosen, setChosen] = useState(bodies[0]?.model ?? "");
-  const body = bodies.find(({ model }) => model === chosen)?.body ?? {};
+export function ShowCode({ requests, onClose }: { requests: readonly NamedRequest[]; onClose: () => void }) {
+  const [chosen, setChosen] = useState(requests[0]?.model ?? "");
+  const request = requests.find(({ model }) => model === chosen);
   return (
     <Modal opened onClose={onClose} title="Code examples" size="xl">
-      {bodies.length > 1 && (
+      {requests.length > 1 && (
         <Select
           label="Model"
-          data={bodies.map(({ model }) => model)}
+          data={requests.map(({ model }) => model)}
           value={chosen}
           onChange={(model) => model && setChosen(model)}
           allowDeselect={false}
           mb="sm"
         />
       )}
-      <Examples body={body} />
+      {request && <Examples request={request} />}
     </Modal>
   );
 }
 
-function Examples({ body }: { body: Record<string, unknown> }) {
-  const base = window.location.origin;
-  const { stream: _stream, stream_options: _options, ...fields } = body;
-  const json = JSON.stringify(fields, null, 2);
-  const examples = {
-    curl: `curl -s ${base}/v1/chat/completions \\
-  -H "Authorization: Bearer $TRIBUTARY_KEY" \\
-  -H 'content-type: application/json' \\
-  -d '${json.replaceAll("'", "'\\''")}'`,
-    Python: `# pip install openai
-import json, os
-from openai import OpenAI
-
-client = OpenAI(base_url="${base}/v1", api_key=os.environ["TRIBUTARY_KEY"])
-answer = client.chat.completions.create(**json.loads(${JSON.stringify(JSON.stringify(fields))}))
-print(answer.choices[0].message.content)`,
-    Node: `// npm install openai
-import OpenAI from "openai";
-
-const client = new OpenAI({ baseURL: "${base}/v1", apiKey: process.env.TRIBUTARY_KEY });
-const answer = await client.chat.completions.create(${json});
-console.log(answer.choices[0].message.content);`,
-  };
+function Examples({ request }: { request: SentRequest }) {
+  const examples = codeExamples(request, window.location.origin);
   return (
     <Tabs defaultValue="curl" keepMounted={false}>
       <Tabs.List mb="xs" aria-label="Language">

@@ -1,5 +1,6 @@
 import { useCallback, useRef, useState } from "react";
 import { type ChatSettings, chatRequest, type Message } from "./chat-request.ts";
+import type { StoredChats } from "./stored-chats.ts";
 import { type Spent, streamChat } from "./stream-chat.ts";
 
 /** A conversation with one model, and its cost. */
@@ -22,8 +23,10 @@ const EMPTY_CONVERSATION: Conversation = {
 };
 
 /** Conversations with several models in parallel; each streams and fails independently. */
-export function useConversations() {
-  const [conversations, setConversations] = useState<Readonly<Record<string, Conversation>>>({});
+export function useConversations(before: StoredChats["chats"]) {
+  const [conversations, setConversations] = useState<Readonly<Record<string, Conversation>>>(() =>
+    Object.fromEntries(Object.entries(before).map(([model, chat]) => [model, { ...EMPTY_CONVERSATION, ...chat }])),
+  );
   const stop = useRef<AbortController>(undefined);
   const change = useCallback((model: string, update: (conversation: Conversation) => Partial<Conversation>) => {
     setConversations((all) => {
