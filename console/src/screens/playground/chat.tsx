@@ -68,12 +68,12 @@ export function Chat({ list, owner, team, secret, onSecret, secretOf }: ChatProp
             Total cost: <Usd amount={usdOf(costNano)} fw={600} />
           </Text>
           <Group gap="xs">
-            <Button variant="default" size="compact-md" leftSection={<IconCode size={16} aria-hidden />} onClick={code.open}>
+            <Button variant="default" size="compact-sm" leftSection={<IconCode size={16} aria-hidden />} onClick={code.open}>
               Show code
             </Button>
             <Button
               variant="default"
-              size="compact-md"
+              size="compact-sm"
               leftSection={<IconTrash size={16} aria-hidden />}
               onClick={clear}
               disabled={Object.keys(conversations).length === 0 || isBusy}
