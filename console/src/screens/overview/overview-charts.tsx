@@ -19,7 +19,8 @@ export function SpendChart({ usage, range, timeZone }: UsageChart) {
   const data = inBuckets(usage.data, { range, timeZone }, (bucket) => ({ cost: usdNumber(bucket?.costUsd ?? "0") }));
   return (
     <LazyChart
-      kind="area"
+      kind="bar"
+      isMoney
       label={`Spend over time, ${formatUsd(usage.meta.totals.costUsd)} total`}
       data={data}
       series={[{ name: "cost", label: "Spend", color: "river.6" }]}

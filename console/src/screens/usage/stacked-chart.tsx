@@ -35,6 +35,7 @@ export function StackedChart({ buckets, groups, metric, window: { buckets: bars,
       kind="bar"
       isStacked
       isCount={metric.unit !== "USD"}
+      isMoney={metric.unit === "USD"}
       height={300}
       label={`${metric.label} per ${interval} in ${metric.unit}, by ${groups.length} groups`}
       data={[...data.values()]}
