@@ -67,6 +67,19 @@ export function exploreTests(stage: () => Stage): void {
       await page.getByText("3 calls,").waitFor();
     });
 
+    test("the header has the balance, and the palette opens a record by its ID", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_500_000_000, name: "seeker" });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/keys");
+      await page.getByRole("link", { name: "Balance $1.50" }).waitFor();
+      await page.keyboard.press("Control+K");
+      await page.getByPlaceholder("paste an ID").fill(tenant.teamId);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(`**/ui/teams/${tenant.teamId}`);
+      expect(complaints).toEqual([]);
+    });
+
     test("Show code has every chosen model", async () => {
       const tenant = await newTenant(stage().system, { name: "coder" });
       const { page } = await stage().visitAs(tenant);

@@ -1,4 +1,4 @@
-import { Avatar, Menu, Text, UnstyledButton } from "@mantine/core";
+import { Avatar, Menu, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { IconCheck, IconLogout, IconUser } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
@@ -61,7 +61,7 @@ export function AccountMenu({ me }: { me: Me }) {
           >
             <Text size="sm" truncate>
               {name}
-              {id === organization?.id && <span className="mantine-visually-hidden"> (active)</span>}
+              {id === organization?.id && <VisuallyHidden> (active)</VisuallyHidden>}
             </Text>
           </Menu.Item>
         ))}

@@ -3,15 +3,20 @@ import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import { IconBook, IconKey, IconMoon, IconSun, IconUserPlus } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { keysQuery, teamsQuery } from "../api/queries.ts";
 import { useMenu } from "./menu.ts";
+import { placeOfId } from "./place-of-id.ts";
 
-/** Ctrl+K: navigation to screens, teams and keys, and common actions. */
+/** Ctrl+K: navigation to screens, teams, keys and records by their ID, and common actions. */
 export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
-  const { data: teams } = useQuery(teamsQuery());
-  const { data: keys } = useQuery(keysQuery());
+  // Names are loaded when the palette opens for the first time, not with every page.
+  const [wasOpened, setOpened] = useState(false);
+  const [typed, setTyped] = useState("");
+  const { data: teams } = useQuery({ ...teamsQuery(), enabled: wasOpened });
+  const { data: keys } = useQuery({ ...keysQuery(), enabled: wasOpened });
   const goTo =
     (to: string, search: Record<string, string> = {}) =>
     () =>
@@ -39,9 +44,17 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
       onClick: goTo("/keys", { search: name }),
     })),
   ];
+  const place = placeOfId(typed.trim());
+  const records: SpotlightActionData[] = place
+    ? [{ id: "record", label: typed.trim(), description: place.what, onClick: goTo(place.to, place.search) }]
+    : [];
   return (
     <Spotlight
+      query={typed}
+      onQueryChange={setTyped}
+      onSpotlightOpen={() => setOpened(true)}
       actions={[
+        { group: "Open", actions: records },
         { group: "Go to", actions: pages },
         { group: "Actions", actions: actions },
         { group: "Teams and keys", actions: names },
@@ -52,7 +65,7 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
       highlightQuery
       scrollable
       maxHeight={420}
-      searchProps={{ placeholder: "Search screens, teams and keys…", "aria-label": "Search" }}
+      searchProps={{ placeholder: "Search screens, teams and keys, or paste an ID…", "aria-label": "Search" }}
     />
   );
 }

@@ -1,7 +1,7 @@
 import { ActionIcon, AppShell, Burger, Button, Group, Kbd, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { spotlight } from "@mantine/spotlight";
-import { IconSearch } from "@tabler/icons-react";
+import { IconBook, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
@@ -11,6 +11,7 @@ import { refreshSession } from "../api/session.ts";
 import { AccountMenu } from "./account-menu.tsx";
 import { BlockedBanner } from "./blocked-banner.tsx";
 import { CommandPalette } from "./command-palette.tsx";
+import { HeaderBalance } from "./header-balance.tsx";
 import { Logo } from "./logo.tsx";
 import { SideMenu } from "./side-menu.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
@@ -61,6 +62,10 @@ export function Shell({ children }: { children?: ReactNode }) {
             </Button>
             <ActionIcon variant="default" size="lg" hiddenFrom="sm" onClick={spotlight.open} aria-label="Search">
               <IconSearch size={18} />
+            </ActionIcon>
+            <HeaderBalance />
+            <ActionIcon component="a" href="/docs" variant="default" size="lg" aria-label="API documentation" visibleFrom="sm">
+              <IconBook size={18} />
             </ActionIcon>
             <ThemeSwitch />
             {me && <AccountMenu me={me} />}
