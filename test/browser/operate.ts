@@ -68,6 +68,32 @@ export function operateTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
+    test("a provider is renamed and its key replaced where it is listed; a user is sent a password reset", async () => {
+      const { system } = stage();
+      const token = await adminToken(system);
+      const body = { name: "delta", kind: "openai", apiKey: "sk-old-key-of-delta" };
+      expect((await call(system.url, "POST", "/api/admin/providers", { token, body })).status).toBe(201);
+      const tenant = await newTenant(system, { name: "forgetful" });
+      const { page, complaints } = await asAdmin();
+      await page.goto("/ui/admin?tab=providers");
+      await expect(page.getByLabel("Edit openai", { exact: true }).count()).resolves.toBe(0);
+      await page.getByRole("button", { name: "Edit delta" }).click();
+      const dialog = page.getByRole("dialog", { name: "Edit delta" });
+      await expect(dialog.getByRole("button", { name: "Save" }).isDisabled()).resolves.toBe(true);
+      await dialog.getByLabel("Name").fill("estuary");
+      await dialog.getByLabel("New API key").fill("sk-new-key-of-estuary");
+      const saved = page.waitForRequest((request) => request.method() === "PATCH");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      expect((await saved).postDataJSON()).toEqual({ name: "estuary", apiKey: "sk-new-key-of-estuary" });
+      await page.getByRole("row", { name: /estuary/ }).waitFor();
+
+      await page.goto(`/ui/admin?tab=users&search=${encodeURIComponent(tenant.email)}`);
+      await page.getByRole("button", { name: `Reset password of ${tenant.email}` }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
+      await page.getByText(`A reset link is on its way to ${tenant.email}.`).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
     test("after the cache is cleared, the same request goes to the provider again", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "caller" });

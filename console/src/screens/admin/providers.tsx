@@ -1,4 +1,4 @@
-import { Button, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { IconPlugConnected } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -9,6 +9,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { EditProvider } from "./providers/edit-provider.tsx";
 import { NewProvider } from "./providers/new-provider.tsx";
 import { ProviderHealth } from "./providers/provider-health.tsx";
 import { SOURCE_LABELS } from "./source-labels.ts";
@@ -19,6 +20,7 @@ export function Providers() {
   const routing = useQuery(routingQuery);
   const deployments = routing.data?.data.flatMap((group) => group.deployments);
   const [leaving, setLeaving] = useState<Provider | undefined>();
+  const [edited, setEdited] = useState<Provider | undefined>();
   const removing = useAdminChange(() => setLeaving(undefined));
   const columns: Column<Provider>[] = [
     {
@@ -39,11 +41,16 @@ export function Providers() {
     {
       title: "Actions",
       cell: (provider) =>
-        // Providers from the configuration file or from training cannot be deleted here.
+        // Providers from the configuration file or from training cannot be changed here.
         provider.source === "catalog" && (
-          <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Delete ${provider.name}`}>
-            Delete
-          </Button>
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button size="compact-xs" variant="default" onClick={() => setEdited(provider)} aria-label={`Edit ${provider.name}`}>
+              Edit
+            </Button>
+            <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Delete ${provider.name}`}>
+              Delete
+            </Button>
+          </Group>
         ),
       isNumber: true,
     },
@@ -59,6 +66,7 @@ export function Providers() {
         empty={<Empty icon={IconPlugConnected} title="No providers yet" />}
       />
       <NewProvider />
+      {edited && <EditProvider provider={edited} onClose={() => setEdited(undefined)} />}
       {leaving && (
         <TypedConfirm
           title="Delete provider"

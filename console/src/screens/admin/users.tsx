@@ -13,6 +13,7 @@ import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { ago } from "../../format/text.ts";
 import { ResetTotp } from "./reset-totp.tsx";
+import { SendReset } from "./send-reset.tsx";
 import { useAdminChange } from "./use-admin-change.ts";
 
 export function Users() {
@@ -63,15 +64,12 @@ export function Users() {
       cell: (user) => (
         <Group gap="xs" justify="flex-end">
           <ResetTotp user={user} />
-          <Button
-            size="compact-xs"
-            variant="default"
-            disabled={isMe(user)}
-            onClick={() => setLeaving(user)}
-            aria-label={`Delete ${user.email}`}
-          >
-            Delete
-          </Button>
+          <SendReset user={user} />
+          {!isMe(user) && (
+            <Button size="compact-xs" variant="default" onClick={() => setLeaving(user)} aria-label={`Delete ${user.email}`}>
+              Delete
+            </Button>
+          )}
         </Group>
       ),
       isNumber: true,
