@@ -1,5 +1,4 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { createSecureContext } from "node:tls";
 
 /** PEM texts of the TLS connections to a provider. */
 export interface UpstreamTls {
@@ -24,7 +23,7 @@ export function upstreamTlsProblem({ ca, clientCertificate, clientKey }: Upstrea
   if (clientKey === undefined) return broken("clientKey", "is missing: the certificate has no key");
   if (!isReadable(() => new X509Certificate(clientCertificate))) return broken("clientCertificate", "is not a certificate in PEM");
   if (!isReadable(() => createPrivateKey(clientKey))) return broken("clientKey", "is not an unencrypted private key in PEM");
-  const isPair = isReadable(() => createSecureContext({ cert: clientCertificate, key: clientKey }));
+  const isPair = new X509Certificate(clientCertificate).checkPrivateKey(createPrivateKey(clientKey));
   return isPair ? undefined : broken("clientKey", "is not the key of the certificate");
 }
 

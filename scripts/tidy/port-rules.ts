@@ -23,6 +23,7 @@ export const OWN_TIME: Readonly<Record<string, string>> = {
   "gateway-edge/upstream/transports/http-exchange.ts": "the limit of a socket whose answer is not wanted",
   "gateway-edge/upstream/transports/http1/connection-pool.ts": "the sweep of idle sockets",
   "gateway-edge/upstream/transports/http1/connection.ts": "the connect timeout of a socket",
+  "gateway-edge/upstream/transports/open-socket.ts": "the limit of a socket to a proxy",
   "trainer-node/http/body-chunks.ts": "the idle limit of a socket, renewed with every chunk",
   "trainer-node/http/jobs.ts": "the heartbeat of an open event stream",
   "trainer-node/http/read-body.ts": "the lingering close of a socket",

@@ -77,7 +77,6 @@ class CallMeter implements Meter {
   #firstTokenMs: number | undefined;
   #answered = false;
   #passedBytes = 0;
-  /** What the stream showed so far that is billed beside tokens. */
   #fees: Amounts | undefined;
   #reported: ReportedUsage | undefined;
   #disbelieved: Disbelieved | undefined;
@@ -251,13 +250,9 @@ class CallMeter implements Meter {
     if (saysTokens(reported)) return reported.lacksPrompt ? this.#withPrompt(reported) : disjointUsage(reported);
     // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
-    const beside = this.#fees && { amounts: this.#fees };
-    return mapped(this.#counted(), ({ input, output }) => ({
-      ...NO_USAGE,
-      ...beside,
-      input,
-      output: Math.ceil(output * (1 - unsentShare)),
-    }));
+    const estimate = { ...NO_USAGE, amounts: this.#fees };
+    const sentShare = 1 - unsentShare;
+    return mapped(this.#counted(), ({ input, output }) => ({ ...estimate, input, output: Math.ceil(output * sentShare) }));
   }
 
   #withPrompt(reported: ReportedUsage): Usage | Promise<Usage> {

@@ -5,6 +5,7 @@ import type { UpstreamTls } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
 import type { UpstreamProxy } from "../proxies.ts";
 import { secureContextOf } from "../tls-identity.ts";
+import { ConnectTooLong, UpstreamClosed } from "./connection-errors.ts";
 import type { Message } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
 import { openTunnel } from "./tunnel.ts";
@@ -61,22 +62,6 @@ const TLS_READ_AHEAD_BYTES = 16 * 1024;
 const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
 
 const writes = new WriteCoalescer();
-
-class UpstreamClosed extends Error {
-  readonly code = "ECONNRESET";
-
-  constructor() {
-    super("the upstream closed the connection before its answer was complete");
-  }
-}
-
-class ConnectTooLong extends Error {
-  readonly code = "ETIMEDOUT";
-
-  constructor(connectMs: number) {
-    super(`the upstream did not take the connection within ${connectMs} ms`);
-  }
-}
 
 interface Hop extends Pick<Guard, "lookup"> {
   readonly host: string;
