@@ -77,14 +77,7 @@ await runMain("tributary control-plane", async () => {
   const fence = new LateFence();
   const store = await openStore(fromEnvironment, fence);
   const { from, to } = await migrate(store);
-  const gateway = await GatewayConfigFile.open({
-    path: fromEnvironment.config,
-    environment: process.env,
-    store,
-    clock,
-    logger,
-    namesToCreate: await modelsToCreate({ store }),
-  });
+  const gateway = await openGateway(fromEnvironment, { store, logger });
   const config = withFileMasterKey(fromEnvironment, gateway.current.masterKey);
   const secrets = await openKeyring(store, loadRootKeys(config, random), random);
   const receipts = createReceiptSigner(secrets);
@@ -150,6 +143,13 @@ await runMain("tributary control-plane", async () => {
   if (firstRun) report({ type: "first-run", ...firstRun });
   report({ type: "ready", port: server.port });
 });
+
+async function openGateway(
+  { config: path }: ControlConfig,
+  { store, logger }: Pick<ControlDeps, "store" | "logger">,
+): Promise<GatewayConfigFile> {
+  return GatewayConfigFile.open({ path, environment: process.env, store, clock, logger, namesToCreate: await modelsToCreate({ store }) });
+}
 
 /** Hands the slots over, answers running calls and settles what is queued. */
 async function stopServing(

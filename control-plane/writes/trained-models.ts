@@ -18,7 +18,8 @@ export interface NewVersion {
   readonly description?: string | undefined;
   readonly visibility?: TrainedModel["visibility"] | undefined;
   readonly allowedOrganizationIds: readonly string[];
-  readonly content: Pick<TrainedVersion, "task" | "lineage"> & Partial<Pick<TrainedVersion, "blob" | "builtin" | "format" | "createdBy" | "servers">>;
+  readonly content: Pick<TrainedVersion, "task" | "lineage"> &
+    Partial<Pick<TrainedVersion, "blob" | "builtin" | "format" | "createdBy" | "servers">>;
   readonly pricing?: PriceInput | undefined;
   /** Share of the calls; absent: all. */
   readonly percent?: number | undefined;

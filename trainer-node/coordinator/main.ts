@@ -43,11 +43,7 @@ await runMain("tributary coordinator", async () => {
   if (config.tls) trustOperator(config.tls);
   const channel = openChannel(config.controlAddress, config.tls ? { tls: config.tls } : { token: presentedToken(config, random) });
   const client = channel.service(TrainingServiceService);
-  const folder = openBlobFolder({
-    folder: config.blobFolder,
-    bytesMax: config.coordinatorBlobBytesMax,
-    bytesMaxPerTenant: config.blobsBytesMaxPerOrganization,
-  });
+  const folder = openFolder(config);
   const self = newId("co", { clock, random });
   const copies = openCopies(config, { folder: config.blobFolder, self, token: config.coordinatorToken, tls: config.tls, clock, logger });
   const blobs = copies ? withCopies(folder, { copies: copies.copies, logger }) : folder;
@@ -117,6 +113,14 @@ await runMain("tributary coordinator", async () => {
   logger.info({ port: server.port }, "ready");
   report({ type: "ready", port: server.port });
 });
+
+function openFolder({
+  blobFolder: folder,
+  coordinatorBlobBytesMax: bytesMax,
+  blobsBytesMaxPerOrganization: bytesMaxPerTenant,
+}: ReturnType<typeof readCoordinatorConfig>) {
+  return openBlobFolder({ folder, bytesMax, bytesMaxPerTenant });
+}
 
 /** Answers running calls and releases the claims; results that arrive within RESULTS_MS still count. */
 async function stopServing(

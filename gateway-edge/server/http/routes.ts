@@ -95,7 +95,9 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
-  router.use(gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference, worker: parts.worker, random: deps.random }), gate));
+  router.use(
+    gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference, worker: parts.worker, random: deps.random }), gate),
+  );
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;

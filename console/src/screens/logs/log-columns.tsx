@@ -38,7 +38,7 @@ export const LOG_COLUMNS = {
 
 export type LogColumnName = keyof typeof LOG_COLUMNS;
 
-export const DEFAULT_COLUMNS: readonly LogColumnName[] = ["key", "team", "tokens", "latency"];
+const DEFAULT_COLUMNS: readonly LogColumnName[] = ["key", "team", "tokens", "latency"];
 
 /** The chosen columns, in the order of the table; unknown names of another version are left out. */
 export function chosenColumns(names: unknown): readonly LogColumnName[] {

@@ -8,7 +8,7 @@ const HEAD_BYTES_MAX = 16 * 1024;
 const HEAD_END = "\r\n\r\n";
 
 /** A proxy that does not open a tunnel. */
-export class TunnelRefused extends Error {
+class TunnelRefused extends Error {
   readonly code = "EPROXY";
 
   constructor(proxy: UpstreamProxy, answer: string) {
