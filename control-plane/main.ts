@@ -128,10 +128,10 @@ await runMain("tributary control-plane", async () => {
   const stopJobs = startJobs(deps, new RootSecretRotation({ ...deps, keyring: secrets, end: failUncaught }));
   process.on("SIGHUP", () => reload(gateway, logger));
   // Only an embedded store is ever handed over.
-  const unwatch = watchMark({ store, clock, logger, end: () => process.kill(process.pid, "SIGTERM") });
+  const unwatch = config.mongo ? undefined : watchMark({ store, clock, logger, end: () => process.kill(process.pid, "SIGTERM") });
   const stop = async (cause: { isOrphan: boolean }) => {
     state = "stopping";
-    unwatch();
+    unwatch?.();
     await stopServing(deps, { server, times: drainTimes(config, cause) });
     forwarder.close();
     await stopJobs();

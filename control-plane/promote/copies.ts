@@ -29,10 +29,14 @@ export class Copies {
     await rename(partial, this.#of(round));
   }
 
+  /** Throws if the copy of a round is not there, as after a canceled promotion. */
+  require(round: number): void {
+    if (existsSync(this.#of(round))) return;
+    throw new ToolProblem(`${this.#of(round)} is gone, to which the database was brought. Drop the database and begin again.`);
+  }
+
   open(round: number): FileStore {
-    if (!existsSync(this.#of(round))) {
-      throw new ToolProblem(`${this.#of(round)} is gone, to which the database was brought. Drop the database and begin again.`);
-    }
+    this.require(round);
     return this.#openStore(this.#of(round));
   }
 

@@ -59,7 +59,7 @@ export function watchMark({ store, clock, logger, end }: Watch): () => void {
   const stop = new AbortController();
   void (async () => {
     while (!stop.signal.aborted) {
-      const mark = await readMark(store);
+      const mark = await readMark(store).catch((error: unknown) => logger.warn({ error }, "the mark of a promotion cannot be read now"));
       if (mark && !stop.signal.aborted) {
         logger.warn({ database: mark.database }, "the folder is handed over to MongoDB by `gw admin promote`: stopping");
         return end();

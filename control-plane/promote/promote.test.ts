@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, systemClock } from "../../common/clock.ts";
+import { silentLogger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { fillLedger, plant, purchase, reportedCall, settle } from "../proof/ledger-fixture.ts";
 import { checkLedger } from "../services/ledger/verify.ts";
@@ -12,7 +13,7 @@ import type { FileStore } from "../stores/file-store.ts";
 import { collect } from "../stores/page.ts";
 import { ToolProblem } from "../tools/tool.ts";
 import { Copies } from "./copies.ts";
-import { FOLDER_SETTINGS, readMark, refusePromoted, removeMark } from "./mark.ts";
+import { FOLDER_SETTINGS, readMark, refusePromoted, removeMark, watchMark } from "./mark.ts";
 import { readPosition, refuseUnfinishedCopy } from "./position.ts";
 import { type Progress, promote } from "./promote.ts";
 
@@ -214,6 +215,46 @@ test("a content that arrives, is replaced or is removed while the folder is in u
   expect(await Promise.all(rows.map(({ id }) => blobOf(target, `records/${id}`)))).toEqual(["new", "new", undefined, "old"]);
   expect(names.filter((name) => name === "records/stays")).toHaveLength(1);
   expect(await target.count("contents")).toBe(3);
+});
+
+test("a content whose blob is in a copy before its row is in the database at the end", async () => {
+  // As of an upload that ended while the copy was made: blobs are linked after the records were copied.
+  await source.blobs.put("records/late", text("late"));
+  let isRunning = true;
+  let pending: Promise<unknown> = Promise.resolve();
+  const arrive = () => source.transaction("every", async (tx) => tx.insertNew("contents", [{ id: "late", bytes: 4 }]));
+  const progress = (state: Progress) => {
+    if ("note" in state && state.note.startsWith("round 0:") && state.note.endsWith("changes")) pending = arrive();
+    if ("note" in state && state.note.includes("is marked")) isRunning = false;
+  };
+  await run(progress, () => (isRunning ? [4711] : []));
+  await pending;
+  expect([await target.count("contents"), await blobOf(target, "records/late")]).toEqual([1, "late"]);
+});
+
+test("a promotion whose copies are gone is refused before the running platform is stopped", async () => {
+  const killedAfterRound = (state: Progress) => {
+    if ("note" in state && state.note.startsWith("round 0:") && state.note.endsWith("changes")) throw new Error("killed");
+  };
+  await expect(run(killedAfterRound, () => [4711])).rejects.toThrow("killed");
+  await new Copies(join(folder, "source"), openEmbeddedStore).remove();
+  await expect(run(undefined, () => [4711])).rejects.toThrow("Drop the database and begin again");
+  expect(await readMark(source)).toBeUndefined();
+});
+
+test("a control plane goes on looking for the mark after a read that failed", async () => {
+  let reads = 0;
+  const ended = Promise.withResolvers<void>();
+  const store = {
+    get: async () => {
+      if (++reads < 3) throw new Error("not readable now");
+      return { id: "promoted", value: JSON.stringify({ id: "a", database: "db", at: 1 }) };
+    },
+  } as unknown as FileStore;
+  const stop = watchMark({ store, clock, logger: silentLogger, end: ended.resolve });
+  await ended.promise;
+  stop();
+  expect(reads).toBe(3);
 });
 
 test("no control plane starts on a folder that was handed over, and no other promotion, until it is taken back", async () => {

@@ -105,6 +105,8 @@ async function requireEmpty(target: Store): Promise<void> {
 
 async function beginRound(options: PromoteOptions, last: Position): Promise<Position> {
   const round = last.round + 1;
+  // Before the platform is stopped for a round that cannot end.
+  if (last.round >= 0) options.copies.require(last.round);
   const isLast = await mustBeLast(options, last);
   if (!isLast) await takeCopy(options, round);
   const begun: Position = {

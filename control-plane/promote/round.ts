@@ -136,8 +136,12 @@ async function copyBlobs(round: Round, begun: Position): Promise<Position> {
   return move(round, position, inPhase(position, "copied"));
 }
 
-/** A row may stay the same while its blob arrives or is replaced. */
+/**
+ * A row may stay the same while its blob arrives or is replaced. A blob of the copy before whose row came later was not copied with it: blobs are
+ * linked after the records were copied.
+ */
 async function hasSameBlob({ base, next }: Round, id: string): Promise<boolean> {
+  if (!(await base?.get("contents", id))) return false;
   const known = await base?.blobs.identity(blobName(id));
   return known !== undefined && known === (await next.blobs.identity(blobName(id)));
 }
