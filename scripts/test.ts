@@ -37,7 +37,9 @@ async function runTwice(): Promise<JestRun> {
   const first = failureLines(run.results, root);
   console.log([`${files.length} files run again, alone, for:`, ...first].join("\n"));
   const again = await runJest(root, ["--runInBand", "--runTestsByPath", ...files]);
-  if (again.code === 0) for (const line of first) console.log(line.replace("FAILED", "UNSTEADY"));
+  const failedAgain = new Set(failedFiles(again.results));
+  const passedAlone = files.filter((file) => !failedAgain.has(file));
+  for (const line of failureLines(run.results, root, passedAlone)) console.log(line.replace("FAILED", "UNSTEADY"));
   return { code: again.code, results: withRerun(run.results, again.results), measured: new Map([...run.measured, ...again.measured]) };
 }
 

@@ -42,6 +42,7 @@ test("what failed is named with its file and the first line of its reason", () =
     "FAILED a.test.ts: waits: Error: expected 1, received 2",
     "FAILED b.test.ts: the file could not run",
   ]);
+  expect(failureLines(first, "/code", ["/code/b.test.ts"])).toEqual(["FAILED b.test.ts: the file could not run"]);
 });
 
 test("a file that ran again counts as it came out then, and one that did not stays failed", () => {

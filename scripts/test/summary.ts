@@ -45,10 +45,10 @@ export function failedFiles(results: JestResults): string[] {
   return results.testResults.filter(({ status }) => status === "failed").map(({ name }) => name);
 }
 
-/** A line for each failed test and each file that could not run, with the first line of its reason. */
-export function failureLines(results: JestResults, root: string): string[] {
+/** A line for each failed test and each file that could not run, with the first line of its reason; of these files only, if they are given. */
+export function failureLines(results: JestResults, root: string, files: readonly string[] = failedFiles(results)): string[] {
   return results.testResults
-    .filter(({ status }) => status === "failed")
+    .filter(({ status, name }) => status === "failed" && files.includes(name))
     .flatMap(({ name, assertionResults }) => {
       const file = relative(root, name);
       const failed = assertionResults.filter(({ status }) => status === "failed");
