@@ -31,7 +31,7 @@ export function invalidInner(index: number, message: string): AppError {
 
 async function placeProblem(reader: Reader, federation: Federation): Promise<string | undefined> {
   if (!isOver(federation.state) || federation.state === "stopped")
-    return `is ${federation.state}, and must have completed: create it with rounds 0, or wait for its end`;
+    return `is ${federation.state}, and must have completed: create it with waits: true, or wait for its end`;
   const outer = await goingOuter(reader, federation);
   return outer && `is a participant of ${outer.id} already, which goes on`;
 }

@@ -434,6 +434,7 @@ const OTHERWISE = [
   "DELETE /api/auth/session",
   "DELETE /training/join",
   "DELETE /training/nodes/:id/:path",
+  "GET /api/agents/skill",
   "GET /api/auth/oidc",
   "GET /api/auth/oidc/:provider",
   "GET /api/auth/oidc/:provider/callback",

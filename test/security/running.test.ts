@@ -141,7 +141,7 @@ interface ApiDocument {
 }
 
 /** Pages of our own, with a policy of their own. */
-const PAGES = new Set(["GET /docs", "GET /api/auth/oidc/none/callback", "GET /fallback/login", "POST /fallback/login"]);
+const PAGES = new Set(["GET /docs", "GET /docs/api", "GET /api/auth/oidc/none/callback", "GET /fallback/login", "POST /fallback/login"]);
 const ENDS_SESSION = /logout|refresh|\/sessions?/;
 const METHODS = new Set(["get", "post", "put", "patch", "delete"]);
 

@@ -26,6 +26,7 @@ export const createFields: readonly Field[] = [
   option("--strategy <name>", "aggregation strategy (default: fedavg); `gw train strategies` lists them", "strategy.name"),
   option("--initial <source>", INITIAL_HELP, "initial"),
   option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
+  option("--waits", "no rounds of its own: it waits to be a participant of another federation", "waits", { kind: "true" }),
   option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
   option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
   option("--max-samples <n>", "most samples that a participant may declare", "maxSamples", { kind: "integer" }),

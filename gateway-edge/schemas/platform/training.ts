@@ -14,6 +14,9 @@ import { publishBody } from "./trained-models.ts";
 export const createFederationBody = z
   .strictObject({
     ...federationSettingsFields,
+    rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX, `must be at most ${ROUNDS_MAX}`).default(10),
+    /** It has no rounds of its own: it waits to be extended, or to be a participant of another federation. */
+    waits: z.boolean().default(false),
     strategy: requestedStrategy.default({ name: "fedavg" }),
     name: name.optional(),
     teamId: id.optional(),

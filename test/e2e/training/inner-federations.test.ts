@@ -68,7 +68,7 @@ async function created(body: object): Promise<string> {
 
 /** A federation without rounds of its own, for these participants. */
 const inner = (people: readonly number[], more: object = {}) =>
-  created({ rounds: 0, participants: people.map((who) => ({ url: `${base}/${who}` })), ...more });
+  created({ waits: true, participants: people.map((who) => ({ url: `${base}/${who}` })), ...more });
 
 const get = async (path: string) => (await call(system.url, "GET", `/training/federations/${path}`, { token: tenant.token })).body;
 
@@ -159,7 +159,7 @@ test("what an inner federation does not do is refused by name, and its failure i
   expect(secure).toMatchObject({ status: 400, body: { error: expect.stringContaining("mask") } });
 
   const [gone, there] = [
-    await created({ rounds: 0, startDeadlineMs: 100, participants: [{ url: "http://127.0.0.1:9" }] }),
+    await created({ waits: true, startDeadlineMs: 100, participants: [{ url: "http://127.0.0.1:9" }] }),
     await inner([3]),
   ];
   const outer = await created({ rounds: 1, minResults: 1, participants: [{ federation: gone }, { federation: there }] });

@@ -47,8 +47,8 @@ const createFederation = (deps: EdgeDeps) =>
     status: 201,
     answer: schemas.createdFederationAnswer,
     handler: async ({ body }, call) => {
-      const { name, teamId = "", participants, budgetNanoUsd, ...asked } = body;
-      const settings = { ...asked, strategy: await withOwnStrategy(deps, asked.strategy, call) };
+      const { name, teamId = "", participants, budgetNanoUsd, waits, ...asked } = body;
+      const settings = { ...asked, ...(waits ? { rounds: 0 } : {}), strategy: await withOwnStrategy(deps, asked.strategy, call) };
       await refuseUnable(deps, body, call);
       const initialBlob = await initialBlobOf(deps, body, call);
       const {
