@@ -89,7 +89,7 @@ async function calledModel(
   identity: ResponseIdentity,
 ): Promise<Fields> {
   const { input } = record.body;
-  const before = await itemsBefore(deps, { asked, caller, added: input.length });
+  const before = await itemsBefore(deps, { asked, caller, added: input });
   const items = [...messages, ...before, ...input];
   const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
   for (;;) {

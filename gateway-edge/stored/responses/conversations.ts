@@ -15,6 +15,8 @@ export interface ConversationBody {
     readonly metadata: Readonly<Record<string, string>>;
   };
   readonly itemCount: number;
+  /** The items as JSON; absent in conversations from before the limit. */
+  readonly itemBytes?: number;
 }
 
 export interface ConversationDeps {
@@ -22,8 +24,9 @@ export interface ConversationDeps {
   readonly clock: Clock;
 }
 
-/** A response reads the whole conversation. */
+/** A response reads the whole conversation into memory. */
 const ITEMS_MAX = 1000;
+const BYTES_MAX = 16 * 1024 * 1024;
 const PAGE = 100;
 
 /** The id in the `conversation` of a request. */
@@ -41,11 +44,27 @@ export async function requireConversation(
   return record;
 }
 
-/** Refuses items that would exceed the limit. */
-export function requireRoom({ id, body }: RecordOf<ConversationBody>, added: number): void {
-  if (body.itemCount + added <= ITEMS_MAX) return;
-  const message = `The conversation ${id} would have more than ${ITEMS_MAX} items. Start a new one, or delete items.`;
+/** Refuses items that would exceed a limit. */
+export function requireRoom({ id, body }: RecordOf<ConversationBody>, added: readonly Fields[]): void {
+  const { itemCount, itemBytes } = withItems(body, added);
+  const excess =
+    itemCount > ITEMS_MAX ? `${ITEMS_MAX} items` : itemBytes > BYTES_MAX ? `${BYTES_MAX / 1024 / 1024} MiB of items` : undefined;
+  if (excess === undefined) return;
+  const message = `The conversation ${id} would have more than ${excess}. Start a new one, or delete items.`;
   throw new AppError("INVALID_REQUEST", message, { param: "conversation" });
+}
+
+/** Whether a limit is exceeded. Of turns that were under way together, one may exceed it; those after it are not added. */
+export function isFull({ itemCount, itemBytes = 0 }: ConversationBody): boolean {
+  return itemCount > ITEMS_MAX || itemBytes > BYTES_MAX;
+}
+
+export function bytesOf(items: readonly Fields[]): number {
+  return items.reduce((sum, item) => sum + Buffer.byteLength(JSON.stringify(item)), 0);
+}
+
+function withItems(body: ConversationBody, added: readonly Fields[]): ConversationBody & { readonly itemBytes: number } {
+  return { ...body, itemCount: body.itemCount + added.length, itemBytes: (body.itemBytes ?? 0) + bytesOf(added) };
 }
 
 /** All items of a conversation, oldest first. */
@@ -59,12 +78,11 @@ export async function itemsOf({ records }: Pick<ConversationDeps, "records">, te
   }
 }
 
-/** The writes that add items to a conversation, with its count. The conversation must be as it was read: it may have been deleted. */
+/** The writes that add items to a conversation, with its count and bytes. The conversation must be as it was read: it may have been deleted. */
 export function itemWrites(conversation: RecordOf<ConversationBody>, items: readonly Fields[], nowMs: number): RecordWrite[] {
   const { id: parentId, body, revision } = conversation;
-  const changed: ConversationBody = { ...body, itemCount: body.itemCount + items.length };
   return [
-    putConversation({ id: parentId, revision }, changed),
+    putConversation({ id: parentId, revision }, withItems(body, items)),
     ...items.map(
       (item): RecordWrite => ({
         ...{ type: "create", kind: "conversation_item", id: String(item["id"]), parentId, body: item, createdAtMs: nowMs },

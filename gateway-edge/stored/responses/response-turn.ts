@@ -31,7 +31,7 @@ export interface ResponseTurn {
 
 export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffix, messages }: AskedTurn): Promise<ResponseTurn> {
   const given = inputItems(asked.input);
-  const before = await itemsBefore(deps, { asked, caller, added: given.length });
+  const before = await itemsBefore(deps, { asked, caller, added: given });
   const own = await resolveReferences(deps, caller, { items: given, before });
   const input = namedInput(own, suffix);
   return { items: [...messages, ...before, ...input], input };
@@ -40,7 +40,7 @@ export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffi
 /** The stored items that a request continues from. */
 export async function itemsBefore(
   deps: StoredResponsesDeps,
-  { asked, caller, added }: { asked: ResponsesRequest; caller: Caller; added: number },
+  { asked, caller, added }: { asked: ResponsesRequest; caller: Caller; added: readonly Fields[] },
 ): Promise<readonly Fields[]> {
   const conversationId = conversationIdOf(asked);
   if (conversationId === undefined) return await conversationUpTo(deps, caller, asked.previous_response_id);

@@ -6,7 +6,7 @@ import { responseId } from "../../calls/dialects/responses/response.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
-import { type ConversationBody, conversationItems, itemWrites } from "./conversations.ts";
+import { type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
 import { isReference } from "./input-items.ts";
 
 /** A stored response and its own input items. The conversation before it is found by its previous_response_id. */
@@ -127,7 +127,7 @@ async function attemptOf(commit: () => Promise<unknown>, attempt: number): Promi
 
 const ADDED_STATES: readonly unknown[] = ["completed", "incomplete"];
 
-/** The writes that add a turn to its conversation; none for a turn that failed, and if the conversation was deleted meanwhile. */
+/** The writes that add a turn to its conversation; none for a turn that failed, and if the conversation was deleted or filled meanwhile. */
 export async function turnWrites(
   { records, clock }: Pick<StoredResponsesDeps, "records" | "clock">,
   { teamId }: Owner,
@@ -135,7 +135,7 @@ export async function turnWrites(
 ): Promise<RecordWrite[]> {
   if (conversationId === undefined || !ADDED_STATES.includes(response["status"])) return [];
   const conversation = await records.get<ConversationBody>(teamId, "conversation", conversationId);
-  if (!conversation) return [];
+  if (!conversation || isFull(conversation.body)) return [];
   const suffix = String(response["id"]).replace(/^resp_/, "");
   return itemWrites(conversation, conversationItems({ input, output: outputOf(response) }, suffix), clock.now());
 }

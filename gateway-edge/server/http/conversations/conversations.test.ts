@@ -1,4 +1,6 @@
 import OpenAI from "openai";
+import { bytesOf, type ConversationBody } from "../../../stored/responses/conversations.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
 import { FakeControl, startEdge, type TestEdge } from "../testing/edge-fixture.ts";
 import { jsonCaller } from "../testing/json-caller-fixture.ts";
 
@@ -60,6 +62,27 @@ test("turns of one conversation at the same time are all added", async () => {
   const { id } = await client.conversations.create();
   await Promise.all(["a", "b", "c", "d"].map((input) => client.responses.create({ model: "echo", input, conversation: id })));
   expect((await textsOf(id)).sort()).toEqual(["a", "a", "b", "b", "c", "c", "d", "d"]);
+});
+
+test("a conversation of 16 MiB takes no more items and no more turns until an item is deleted", async () => {
+  const { id } = await client.conversations.create({ items: [says("small")] });
+  const record = await control.records.get<ConversationBody>("team_1", "conversation", id);
+  const owner = { teamId: "team_1", organizationId: "org_1", keyId: record?.keyId ?? "" };
+  const bytes = bytesOf([(await client.conversations.items.list(id)).data[0] as unknown as Fields]);
+  expect(record?.body.itemBytes).toBe(bytes);
+  const filled = { type: "put", kind: "conversation", id, body: { ...record?.body, itemBytes: 16 * 1024 * 1024 } } as const;
+  await control.records.commit(owner, [filled]);
+  const added = await call("POST", `/v1/conversations/${id}/items`, { items: [says("x")] });
+  const turn = await call("POST", "/v1/responses", { model: "echo", input: "x", conversation: id });
+  for (const { status, json } of [added, turn]) {
+    expect([status, json["error"]]).toMatchObject([400, { message: expect.stringContaining("16 MiB"), param: "conversation" }]);
+  }
+  const itemId = (await client.conversations.items.list(id)).data[0]?.id ?? "";
+  await client.conversations.items.delete(itemId, { conversation_id: id });
+  expect((await call("POST", "/v1/responses", { model: "echo", input: "x", conversation: id })).status).toBe(200);
+  const after = await control.records.get<ConversationBody>("team_1", "conversation", id);
+  const items = (await client.conversations.items.list(id)).data as unknown as Fields[];
+  expect([items.length, after?.body.itemBytes]).toEqual([2, 16 * 1024 * 1024 - bytes + bytesOf(items)]);
 });
 
 test("another team's conversation is as if it were not, and wrong combinations are refused", async () => {

@@ -18,6 +18,7 @@ import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import {
+  bytesOf,
   type ConversationBody,
   conversationItem,
   itemWrites,
@@ -63,7 +64,7 @@ function conversationOperations(deps: ConversationsDeps): GatewayOperation[] {
         const items = named(deps, body.items ?? []);
         const created_at = Math.floor(nowMs / 1000);
         const conversation = { id, object: "conversation", created_at, metadata: body.metadata ?? {} } as const;
-        const stored: ConversationBody = { conversation, itemCount: items.length };
+        const stored: ConversationBody = { conversation, itemCount: items.length, itemBytes: bytesOf(items) };
         const created = { type: "create", kind: "conversation_item", parentId: id, createdAtMs: nowMs } as const;
         await records.commit(ownerOf(caller), [
           { type: "create", kind: "conversation", id, body: stored, createdAtMs: nowMs },
@@ -129,7 +130,7 @@ function itemOperations(deps: ConversationsDeps): GatewayOperation[] {
         const added = named(deps, body.items);
         await writeAgainstChange(deps, ownerOf(caller), async () => {
           const conversation = await requireConversation(deps, caller, param("conversation_id"));
-          requireRoom(conversation, added.length);
+          requireRoom(conversation, added);
           return { writes: itemWrites(conversation, added, deps.clock.now()), result: undefined };
         });
         return listAnswer(added, false);
@@ -162,8 +163,12 @@ function itemOperations(deps: ConversationsDeps): GatewayOperation[] {
       summary: "Delete an item of a conversation",
       answer: conversationObject,
       handle: async ({ param, caller }) => {
-        const { id } = await requireItem(deps, caller, param);
-        const less = (before: ConversationBody) => ({ ...before, itemCount: before.itemCount - 1 });
+        const { id, body } = await requireItem(deps, caller, param);
+        const less = (before: ConversationBody) => ({
+          ...before,
+          itemCount: before.itemCount - 1,
+          itemBytes: Math.max(0, (before.itemBytes ?? 0) - bytesOf([body])),
+        });
         return await changed(deps, caller, param("conversation_id"), less, id);
       },
     }),
