@@ -26,6 +26,9 @@ export interface BackgroundDeps extends StoredResponsesDeps {
 /** Codes of a control plane that is unavailable or overloaded: the call or the write is made again. */
 const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
 const PAUSE_MS = 500;
+/** A response that ends every edge that begins it, or that cannot be stored, is not begun forever. */
+const ATTEMPTS_MAX = 3;
+const AGE_MS_MAX = 3_600_000;
 
 /** Makes the calls of background responses. A response whose edge died is made again by another, and billed once. */
 export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
@@ -34,7 +37,7 @@ export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
     const stop = stopSignal(work);
     const started = await startedResponse(deps, held, work);
     if (!started || stop.aborted) return await endWork(deps, held, { work, response: undefined });
-    const response = await answered(deps, { record: held, work: started, caller, stop });
+    const response = await answered(deps, { ...started, record: held, caller, stop });
     work.signal.throwIfAborted();
     await endWork(deps, held, { work, response });
   };
@@ -48,34 +51,52 @@ function stopSignal(work: WorkLease): AbortSignal {
   return AbortSignal.any([stop.signal, work.signal]);
 }
 
-/** Shows the response as in progress; undefined if it was canceled before. */
-async function startedResponse(deps: BackgroundDeps, record: RecordOf<StoredResponse>, work: WorkLease): Promise<ResponseWork | undefined> {
+interface Started {
+  readonly work: ResponseWork;
+  /** Why the call is not made again. */
+  readonly refusal: AppError | undefined;
+}
+
+/** Shows the response as in progress and counts the attempt; undefined if it was canceled before. */
+async function startedResponse(deps: BackgroundDeps, record: RecordOf<StoredResponse>, work: WorkLease): Promise<Started | undefined> {
   const { result } = await writeAgainstChange(deps, ownerOf(record), async () => {
     const latest = await deps.records.get<StoredResponse>(record.teamId, "response", record.id);
     if (!latest || isCanceled(latest) || !latest.body.work) return { writes: [], result: undefined };
-    const body = { ...latest.body, response: { ...latest.body.response, status: "in_progress" } };
+    const attempts = (latest.body.work.attempts ?? 0) + 1;
+    const started: Started = { work: { ...latest.body.work, attempts }, refusal: refusalOf(latest, attempts, deps.clock.now()) };
+    if (started.refusal) return { writes: [], result: started };
+    const body = { ...latest.body, work: started.work, response: { ...latest.body.response, status: "in_progress" } };
     const put = { type: "put", kind: "response", id: record.id, body, expectedRevision: latest.revision } as const;
-    return { writes: [{ ...put, claim: work.claim, keepWork: true }], result: latest.body.work };
+    return { writes: [{ ...put, claim: work.claim, keepWork: true }], result: started };
   });
   return result;
 }
 
-interface Answering {
+function refusalOf({ createdAtMs }: RecordOf<StoredResponse>, attempts: number, nowMs: number): AppError | undefined {
+  if (attempts > ATTEMPTS_MAX) {
+    return new AppError("SERVER_ERROR", `The response was begun ${ATTEMPTS_MAX} times and did not end. Create it again.`);
+  }
+  if (nowMs - createdAtMs < AGE_MS_MAX) return undefined;
+  return new AppError("SERVER_ERROR", "The response did not end within an hour of its creation. Create it again.");
+}
+
+interface Answering extends Started {
   readonly record: RecordOf<StoredResponse>;
-  readonly work: ResponseWork;
   readonly caller: Caller | undefined;
   readonly stop: AbortSignal;
 }
 
 /** The response in its final state, also if it failed. */
-async function answered(deps: BackgroundDeps, { record, work, caller, stop }: Answering): Promise<Fields> {
+async function answered(deps: BackgroundDeps, answering: Answering): Promise<Fields> {
+  const { record, work, refusal, caller, stop } = answering;
   const { response } = record.body;
   const model = work.asked.model;
   const suffix = record.id.replace(/^resp_/, "");
   const identity: ResponseIdentity = { suffix, createdSeconds: Number(response["created_at"]), model, request: work.asked };
   try {
+    if (refusal) throw refusal;
     if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the response no longer exists.");
-    return await calledModel(deps, { record, work, caller, stop }, identity);
+    return await calledModel(deps, { ...answering, caller }, identity);
   } catch (thrown) {
     const error = asAppError(thrown);
     if (error.code === "SERVER_ERROR" && !stop.aborted) deps.logger.error({ id: record.id, internal: error.internal }, error.message);
@@ -114,14 +135,18 @@ async function endWork(
   { work, response }: { work: WorkLease; response: Fields | undefined },
 ): Promise<void> {
   let ended = response;
+  let isUnstorable = false;
   while (!work.signal.aborted) {
     try {
       return await writeEnd(deps, record, { work, response: ended });
     } catch (thrown) {
       const { code } = asAppError(thrown);
       if (code === "RECORD_CHANGED" || PASSING.has(code)) await pause(deps.clock, PAUSE_MS, work.signal);
-      else if (ended === undefined || ended["status"] === "failed") throw thrown;
-      else ended = unstorable(ended, thrown, deps);
+      else if (ended === undefined || isUnstorable) throw thrown;
+      else {
+        isUnstorable = true;
+        ended = unstorable(ended, thrown, deps);
+      }
     }
   }
 }

@@ -22,6 +22,8 @@ export interface ResponseWork {
   readonly asked: ResponsesRequest;
   /** The messages of its prompt. */
   readonly messages: readonly Fields[];
+  /** How often its call was begun. */
+  readonly attempts?: number;
 }
 
 /** The store of responses. */

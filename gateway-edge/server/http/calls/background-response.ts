@@ -49,7 +49,7 @@ async function stored(deps: ResponsesDeps, { callId, caller, asked, messages, tu
   const identity = { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model: asked.model, request: asked };
   const shown = responseFields(identity, { status: "queued" });
   const { input: _input, ...rest } = asked;
-  const body: StoredResponse = { response: shown, input: turn.input, work: { asked: rest, messages } };
+  const body: StoredResponse = { response: shown, input: turn.input, work: { asked: rest, messages, attempts: 0 } };
   const record = { kind: "response", id: String(shown["id"]), body, createdAtMs: nowMs, expiresAtMs: nowMs + RETENTION_MS } as const;
   const [created] = await deps.records.commit(ownerOf(caller), [{ type: "create", ...record, ...deps.worker.newLease() }]);
   if (!created) throw new AppError("SERVER_ERROR", "A background response was not stored.");
