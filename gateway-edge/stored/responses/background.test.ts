@@ -101,3 +101,37 @@ test("a failed response whose error cannot be stored ends with a short one", asy
   await clock.advance(3000);
   expect((await stored())?.response).toMatchObject({ status: "failed", error: { message: "The response could not be stored." } });
 });
+
+test("a passing error is retried ever more slowly and with the key as it is then, and for an hour at most", async () => {
+  const away = () => Promise.reject(new AppError("UNAVAILABLE", "The control plane is away."));
+  const { clock, start, stored, made } = await open(away);
+  start();
+  await clock.advance(3_300_000);
+  const count = made.length;
+  expect((await stored())?.response["status"]).toBe("in_progress");
+  await clock.advance(400_000);
+  expect((await stored())?.response).toMatchObject({ status: "failed", error: { message: "The control plane is away." } });
+  expect([count > 10, count < 130]).toEqual([true, true]);
+
+  const other = await open(away);
+  other.start();
+  await other.clock.advance(1000);
+  other.callers.delete("key_1");
+  await other.clock.advance(10_000);
+  expect((await other.stored())?.response).toMatchObject({ error: { message: expect.stringContaining("no longer exists") } });
+});
+
+test("a response with tools of the gateway is not repeated as a whole after a passing error in a late round", async () => {
+  const shout = { type: "function", id: "call_1", function: { name: "s__shout", arguments: "{}" } };
+  const tools = [{ type: "mcp", server_label: "s", require_approval: "never" }] as unknown as NonNullable<ResponsesRequest["tools"]>;
+  const run = ({ onceFor }: Call) => {
+    if (onceFor?.endsWith("/0.0")) return answer({ content: null, tool_calls: [shout] }, "tool_calls");
+    throw new AppError("UNAVAILABLE", "The control plane is away.");
+  };
+  const { clock, start, stored, made } = await open(run, { tools });
+  start();
+  await clock.advance(600_000);
+  expect((await stored())?.response).toMatchObject({ status: "failed", error: { message: "The control plane is away." } });
+  expect(made.filter((onceFor) => onceFor === "resp_1/0.0")).toHaveLength(1);
+  expect(made).toContain("resp_1/0.1");
+});

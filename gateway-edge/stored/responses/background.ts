@@ -8,12 +8,13 @@ import { type ResponseIdentity, responseFields } from "../../calls/dialects/resp
 import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import { routingOf } from "../../calls/inference/route-request.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
+import { retryAfterMs } from "../batches/line-retry.ts";
 import { ownerOf } from "../records/own-record.ts";
 import type { RecordOf, RecordStore } from "../records/records.ts";
 import type { WorkHandler, WorkLease } from "../records/work.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
 import { conversationIdOf } from "./conversations.ts";
-import { responseCall } from "./response-call.ts";
+import { isLooped, responseCall } from "./response-call.ts";
 import { itemsBefore } from "./response-turn.ts";
 import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
 import { responseOf } from "./whole-response.ts";
@@ -32,12 +33,12 @@ const AGE_MS_MAX = 3_600_000;
 
 /** Makes the calls of background responses. A response whose edge died is made again by another, and billed once. */
 export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
-  return async ({ record, caller }, work) => {
+  return async ({ record }, work) => {
     const held = record as RecordOf<StoredResponse>;
     const stop = stopSignal(work);
     const started = await startedResponse(deps, held, work);
     if (!started || stop.aborted) return await endWork(deps, held, { work, response: undefined });
-    const response = await answered(deps, { ...started, record: held, caller, stop });
+    const response = await answered(deps, { ...started, record: held, lease: work, stop });
     work.signal.throwIfAborted();
     await endWork(deps, held, { work, response });
   };
@@ -82,21 +83,20 @@ function refusalOf({ createdAtMs }: RecordOf<StoredResponse>, attempts: number, 
 
 interface Answering extends Started {
   readonly record: RecordOf<StoredResponse>;
-  readonly caller: Caller | undefined;
+  readonly lease: WorkLease;
   readonly stop: AbortSignal;
 }
 
 /** The response in its final state, also if it failed. */
 async function answered(deps: BackgroundDeps, answering: Answering): Promise<Fields> {
-  const { record, work, refusal, caller, stop } = answering;
+  const { record, work, refusal, stop } = answering;
   const { response } = record.body;
   const model = work.asked.model;
   const suffix = record.id.replace(/^resp_/, "");
   const identity: ResponseIdentity = { suffix, createdSeconds: Number(response["created_at"]), model, request: work.asked };
   try {
     if (refusal) throw refusal;
-    if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the response no longer exists.");
-    return await calledModel(deps, { ...answering, caller }, identity);
+    return await calledModel(deps, answering, identity);
   } catch (thrown) {
     const error = asAppError(thrown);
     if (error.code === "SERVER_ERROR" && !stop.aborted) deps.logger.error({ id: record.id, internal: error.internal }, error.message);
@@ -104,7 +104,34 @@ async function answered(deps: BackgroundDeps, answering: Answering): Promise<Fie
   }
 }
 
-async function calledModel(
+async function calledModel(deps: BackgroundDeps, answering: Answering, identity: ResponseIdentity): Promise<Fields> {
+  for (let attempt = 1; ; attempt++) {
+    // As of the last renewal: the key may have been disabled since the response was created.
+    const caller = answering.lease.caller();
+    if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the response no longer exists.");
+    try {
+      return await calledOnce(deps, { ...answering, caller }, identity);
+    } catch (thrown) {
+      const delayMs = answering.stop.aborted ? undefined : delayAfter(deps, { ...answering, caller }, asAppError(thrown), attempt);
+      if (delayMs === undefined) throw thrown;
+      await pause(deps.clock, delayMs, answering.stop);
+    }
+  }
+}
+
+/** How long to wait before the call is made again; undefined if it is not. Rounds of a loop have run tools, so it is not repeated as a whole. */
+function delayAfter(
+  { inference, clock }: BackgroundDeps,
+  { record, work: { asked }, caller }: Answering & { caller: Caller },
+  error: AppError,
+  attempt: number,
+): number | undefined {
+  if (!PASSING.has(error.code) || isLooped(inference, { asked, caller })) return undefined;
+  const delayMs = retryAfterMs(error, attempt);
+  return delayMs !== undefined && clock.now() + delayMs < record.createdAtMs + AGE_MS_MAX ? delayMs : undefined;
+}
+
+async function calledOnce(
   deps: BackgroundDeps,
   { record, work: { asked, messages }, caller, stop }: Answering & { caller: Caller },
   identity: ResponseIdentity,
@@ -113,19 +140,12 @@ async function calledModel(
   const before = await itemsBefore(deps, { asked, caller, added: input });
   const items = [...messages, ...before, ...input];
   const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
-  for (;;) {
-    const callId = newId("call", deps);
-    const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };
-    try {
-      const result = await run({ ...call, errorStatus: gatewayErrorStatus });
-      if (result.type !== "answer") throw new Error("a background response is answered whole");
-      const context = { bill: result.bill, nowMs: deps.clock.now() };
-      return responseOf(result.answer, { ...identity, model: result.head.model }, context);
-    } catch (thrown) {
-      if (stop.aborted || !PASSING.has(asAppError(thrown).code)) throw thrown;
-      await pause(deps.clock, PAUSE_MS, stop);
-    }
-  }
+  const callId = newId("call", deps);
+  const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };
+  const result = await run({ ...call, errorStatus: gatewayErrorStatus });
+  if (result.type !== "answer") throw new Error("a background response is answered whole");
+  const context = { bill: result.bill, nowMs: deps.clock.now() };
+  return responseOf(result.answer, { ...identity, model: result.head.model }, context);
 }
 
 /** Ends the work. A response that was canceled meanwhile stays canceled; one that was deleted is not written. */

@@ -16,9 +16,13 @@ export interface ResponseCall {
 }
 
 /** Tools of the gateway are for models without the Responses API: others run tools of their own. */
+export function isLooped(inference: Pick<Inference, "routing" | "providers">, input: Omit<JobInput, "items">): boolean {
+  return hasGatewayTools(input.asked) && !isNative(inference, input);
+}
+
 export async function responseCall(deps: ResponseCallDeps, input: JobInput): Promise<ResponseCall> {
   const { inference } = deps;
-  if (!hasGatewayTools(input.asked) || isNative(inference, input)) {
+  if (!isLooped(inference, input)) {
     return { job: responseJob(inference, input), run: (call) => inference.run(call) };
   }
   const open = await openTools(deps, input.asked, input.caller);
