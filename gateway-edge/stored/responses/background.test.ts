@@ -135,3 +135,19 @@ test("a response with tools of the gateway is not repeated as a whole after a pa
   expect(made.filter((onceFor) => onceFor === "resp_1/0.0")).toHaveLength(1);
   expect(made).toContain("resp_1/0.1");
 });
+
+test.each([
+  [9, "completed", null],
+  [10, "failed", { code: "server_error", message: "The response could not be stored." }],
+] as const)("after %d errors of the store, an answer that is paid for is %s", async (count, status, error) => {
+  const { clock, records, start, stored, made } = await open(() => answer());
+  let left: number = count;
+  const commit: RecordStore["commit"] = async (owner, writes) => {
+    if (made.length > 0 && left-- > 0) throw new AppError("SERVER_ERROR", "Something went wrong on our side.");
+    return await records.commit(owner, writes);
+  };
+  start(boundRecords(records, { commit }));
+  await clock.advance(10_000);
+  expect((await stored())?.response).toMatchObject({ status, error });
+  expect(made).toHaveLength(1);
+});

@@ -30,6 +30,8 @@ const PAUSE_MS = 500;
 /** A response that ends every edge that begins it, or that cannot be stored, is not begun forever. */
 const ATTEMPTS_MAX = 3;
 const AGE_MS_MAX = 3_600_000;
+/** Writes of a result that is paid for, if the store fails for no known reason. */
+const WRITES_MAX = 10;
 
 /** Makes the calls of background responses. A response whose edge died is made again by another, and billed once. */
 export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
@@ -156,12 +158,13 @@ async function endWork(
 ): Promise<void> {
   let ended = response;
   let isUnstorable = false;
-  while (!work.signal.aborted) {
+  for (let attempt = 1; !work.signal.aborted; attempt++) {
     try {
       return await writeEnd(deps, record, { work, response: ended });
     } catch (thrown) {
       const { code } = asAppError(thrown);
-      if (code === "RECORD_CHANGED" || PASSING.has(code)) await pause(deps.clock, PAUSE_MS, work.signal);
+      const isPassing = code === "RECORD_CHANGED" || PASSING.has(code) || (code === "SERVER_ERROR" && attempt < WRITES_MAX);
+      if (isPassing) await pause(deps.clock, PAUSE_MS, work.signal);
       else if (ended === undefined || isUnstorable) throw thrown;
       else {
         isUnstorable = true;
