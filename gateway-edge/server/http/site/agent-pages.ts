@@ -12,12 +12,12 @@ export function agentPages(folder: string = DOCS): Router {
   return router;
 }
 
-/** The file is read at the first request; it does not change while the process runs. */
+/** The file is read at the first request that succeeds; it does not change while the process runs. */
 function sendText(path: string, type: string): RequestHandler {
-  let text: Promise<string> | undefined;
+  let text: string | undefined;
   return async (_request, response) => {
-    text ??= readFile(path, "utf8");
+    text ??= await readFile(path, "utf8");
     response.setHeader("content-type", `${type}; charset=utf-8`);
-    response.end(await text);
+    response.end(text);
   };
 }

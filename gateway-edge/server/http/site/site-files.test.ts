@@ -34,11 +34,11 @@ function build(): void {
 }
 
 /** The site before a page at /docs, as the app has it. */
-async function start() {
+async function start(docs?: string) {
   const app = express();
   app.use(requestId({ clock: systemClock, random: systemRandom }), securityHeaders);
   app.use("/docs", siteFiles(folder));
-  app.use(agentPages());
+  app.use(agentPages(docs));
   app.get("/docs", (_request, response) => void response.end("the API reference"));
   const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => undefined, exact: () => false });
   opened.push(listener);
@@ -87,4 +87,12 @@ test("agents get the list of pages and the page that says how to use the platfor
   const skill = await call("/api/agents/skill");
   expect([skill.status, skill.headers.get("content-type")]).toEqual([200, "text/markdown; charset=utf-8"]);
   expect(await skill.text()).toContain("/v1/chat/completions");
+});
+
+test("a page for agents that could not be read is read again", async () => {
+  const call = await start(folder);
+  expect((await call("/llms.txt")).status).toBe(500);
+  writeFileSync(join(folder, "llms.txt"), "# Pages");
+  const list = await call("/llms.txt");
+  expect([list.status, await list.text()]).toEqual([200, "# Pages"]);
 });
