@@ -37,6 +37,8 @@ export function startWork(deps: EdgeDeps, inference: Inference, parts: WorkParts
     logger,
     handlers: workHandlers(deps, inference, parts),
     concurrency: CONCURRENCY,
+    // A renewal writes and reads the whole record, and responses have all their input. One may fail, and the next is still in time.
+    renewals: { response: Math.min(4000, leaseMs / 4) },
     ...times,
   });
 }

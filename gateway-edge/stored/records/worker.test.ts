@@ -191,3 +191,19 @@ test("a control plane that cannot be asked is asked again", async () => {
   await clock.advance(10_000);
   expect(seen).toHaveLength(1);
 });
+
+test("a kind with long records is renewed less often, and is held all the same", async () => {
+  const { clock, records, start, add } = open();
+  let renewed = 0;
+  const renew: RecordStore["renew"] = (held, leaseMs) => {
+    renewed++;
+    return records.renew(held, leaseMs);
+  };
+  const seen: { id: string; work: WorkLease }[] = [];
+  start(waiting(seen), { records: boundRecords(records, { renew }), renewals: { run: 4000 } });
+  await add("run_1");
+  await clock.advance(2000);
+  start(waiting(seen));
+  await clock.advance(60_000);
+  expect([seen.length, seen[0]?.work.signal.aborted, renewed]).toEqual([1, false, 15]);
+});

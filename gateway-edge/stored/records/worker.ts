@@ -19,6 +19,8 @@ export interface WorkerDeps {
   readonly renewMs?: number;
   /** How many records of a kind this edge works on at once. */
   readonly concurrency?: Readonly<Partial<Record<RecordKind, number>>>;
+  /** How often the claims of a kind are renewed, if not every `renewMs`. */
+  readonly renewals?: Readonly<Partial<Record<RecordKind, number>>>;
 }
 
 /** Executes background work on stored records. */
@@ -131,7 +133,7 @@ class PollingWorker implements Worker {
     const { id, kind } = claimed.record;
     const handler = this.#deps.handlers[kind];
     if (!handler) throw new Error(`there is no handler for work of the kind ${kind}`);
-    const held = new LeasedWork(claimed, this.#deps);
+    const held = new LeasedWork(claimed, { ...this.#deps, renewMs: this.#deps.renewals?.[kind] ?? this.#deps.renewMs });
     this.#held.set(id, held);
     void held.run(handler, this.#stopping.signal).finally(() => {
       // The same record may have been claimed again while the old handler was ending.
