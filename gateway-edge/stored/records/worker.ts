@@ -32,6 +32,8 @@ export interface Worker {
    * work.
    */
   startNow(claimed: Claimed): boolean;
+  /** How many records of a kind this edge works on for a team. */
+  countOf(kind: RecordKind, teamId: string): number;
   /** Polls for due work now instead of at the next interval. */
   wake(): void;
   /** Renews the claim on a record now, if this edge has it, so that its handler sees new writes at once. */
@@ -82,6 +84,10 @@ class PollingWorker implements Worker {
     }
     this.#start(claimed);
     return true;
+  }
+
+  countOf(kind: RecordKind, teamId: string): number {
+    return [...this.#held.values()].filter((held) => held.kind === kind && held.latest().teamId === teamId).length;
   }
 
   wake(): void {

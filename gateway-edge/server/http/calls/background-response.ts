@@ -14,6 +14,10 @@ import { JSON_TYPE, replay, send } from "./answer-call.ts";
 import { beginIdempotentCall } from "./idempotent-call.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
+/** How many responses an edge has under way for one team: they are stored with all their input, and paid for only when they are made. */
+const TEAM_MAX = 100;
+const RETRY_SECONDS = 5;
+
 export interface QueuedResponse {
   readonly request: Request;
   readonly response: Response;
@@ -44,7 +48,14 @@ export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse)
   }
 }
 
+function requireRoom({ worker }: ResponsesDeps, { teamId }: Caller): void {
+  if (worker.countOf("response", teamId) < TEAM_MAX) return;
+  const message = `The team has ${TEAM_MAX} background responses that have not ended. Wait until some have, or cancel some.`;
+  throw new AppError("RATE_LIMIT_EXCEEDED", message, { retryAfterSeconds: RETRY_SECONDS });
+}
+
 async function stored(deps: ResponsesDeps, { callId, caller, asked, messages, turn }: QueuedResponse): Promise<Fields> {
+  requireRoom(deps, caller);
   const nowMs = deps.clock.now();
   const identity = { suffix: suffixOf(callId), createdSeconds: Math.floor(nowMs / 1000), model: asked.model, request: asked };
   const shown = responseFields(identity, { status: "queued" });

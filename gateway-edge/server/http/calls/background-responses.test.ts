@@ -136,3 +136,26 @@ test("under an Idempotency-Key one response is queued", async () => {
   const [first, second] = [await client.responses.create(body, options), await client.responses.create(body, options)];
   expect(second.id).toBe(first.id);
 });
+
+test("a team has at most 100 background responses under way on an edge", async () => {
+  const { client, call, control, arrived, release } = await open({ waits: true });
+  const body = { model: "gpt", input: "x", background: true } as const;
+  const queued = await Promise.all(Array.from({ length: 100 }, () => client.responses.create(body)));
+  await arrived;
+  const refused = await call("POST", "/v1/responses", body);
+  expect([refused.status, refused.json["error"]]).toMatchObject([429, { message: expect.stringContaining("100 background responses") }]);
+  const other = control.addKey({ teamId: "team_2", organizationId: "org_1" }).secret;
+  expect((await call("POST", "/v1/responses", body, other)).status).toBe(200);
+  release();
+  for (const { id } of queued) {
+    await until(
+      () => client.responses.retrieve(id),
+      (response) => !isOpen(response),
+    );
+  }
+  const next = await until(
+    () => call("POST", "/v1/responses", body),
+    ({ status }) => status !== 429,
+  );
+  expect(next.status).toBe(200);
+});

@@ -8,5 +8,5 @@ import type { CallDeps } from "./answer-call.ts";
 export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
   readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
   readonly random: Random;
-  readonly worker: Pick<Worker, "newLease" | "startNow" | "refresh">;
+  readonly worker: Pick<Worker, "countOf" | "newLease" | "startNow" | "refresh">;
 }
