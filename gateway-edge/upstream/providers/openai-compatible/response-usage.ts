@@ -1,6 +1,6 @@
 import type { FeeAmount } from "../../../../common/fees.ts";
 import type { Amounts, Fields, ReportedUsage } from "../provider.ts";
-import { asFields, asList } from "../shared/json-fields.ts";
+import { asFields, asList, asText } from "../shared/json-fields.ts";
 import { readMediaUsage } from "../shared/media-usage.ts";
 
 /** The usage of a response: its tokens, and what its tools did that OpenAI bills beside them. */
@@ -32,14 +32,14 @@ function toolAmounts({ output, tools }: Fields): Amounts | undefined {
   const add = (fee: FeeAmount, count = 1) => counts.set(fee, (counts.get(fee) ?? 0) + count);
   const containers = new Set<unknown>();
   for (const item of asList(output).map(asFields)) {
-    const { type, container_id: container } = item;
+    const { type } = item;
     if (type === "web_search_call" && isSearch(item)) add(searchFee(tools));
     if (type === "file_search_call") add("fileSearch");
     if (type === "image_generation_call") add("generatedImage");
-    if (type === "code_interpreter_call" || (type === "shell_call" && isHosted(item))) containers.add(container);
+    if (type === "code_interpreter_call" || (type === "shell_call" && isHosted(item))) containers.add(containerOf(item));
   }
   // A container is a session, however often code runs in it. One that the request names was billed by the call that created it.
-  for (const tool of asList(tools).map(asFields)) containers.delete(tool["container"]);
+  for (const named of asList(tools).map(asFields).flatMap(namedContainers)) containers.delete(named);
   if (containers.size > 0) add("codeSession", containers.size);
   if (counts.size === 0) return undefined;
   return Object.fromEntries([...counts].map(([fee, count]) => [fee, { input: count, output: 0 }]));
@@ -49,6 +49,16 @@ function toolAmounts({ output, tools }: Fields): Amounts | undefined {
 function isSearch({ action }: Fields): boolean {
   const { type } = asFields(action);
   return type === undefined || type === "search";
+}
+
+/** Undefined where the response names none: that is a session, too. */
+function containerOf({ container_id: container, environment }: Fields): string | undefined {
+  return asText(container) ?? asText(asFields(environment)["container_id"]);
+}
+
+/** The code interpreter names an existing container in its own field, the shell in its environment. */
+function namedContainers({ container, environment }: Fields): readonly string[] {
+  return [asText(container), asText(asFields(environment)["container_id"])].filter((name) => name !== undefined);
 }
 
 function isHosted({ environment }: Fields): boolean {
