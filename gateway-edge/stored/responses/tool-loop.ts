@@ -51,6 +51,8 @@ class ToolLoop {
   readonly #deps: LoopDeps;
   readonly #open: OpenTools;
   readonly #call: LoopCall;
+  /** The lists of MCP tools that a stream has not sent yet. */
+  readonly #unlisted: Fields[];
   #items: readonly Fields[];
   #round = 0;
   #toolCalls = 0;
@@ -64,6 +66,7 @@ class ToolLoop {
     this.#open = open;
     this.#call = call;
     this.#items = items;
+    this.#unlisted = [...open.listed];
   }
 
   async whole(): Promise<InferenceResult<LoopedAnswer>> {
@@ -91,7 +94,6 @@ class ToolLoop {
   }
 
   async *#parts(first: InferenceResult<ChatAnswer>): AsyncGenerator<DeliveredPart> {
-    for (const item of this.#open.listed) yield itemPart(item);
     for (let result = first; ; result = await this.#ask()) {
       const { pieces, finish } = yield* this.#streamedRound(result);
       const round = this.#readRound(pieces, finish?.reason);
@@ -112,6 +114,8 @@ class ToolLoop {
     const filter = new OwnCalls(this.#open.tools, this.#callsBefore);
     let finish: Finish | undefined;
     for await (const part of roundParts(result)) {
+      // Not before the round's first part: a round that was never read is never settled.
+      yield* this.#unlisted.splice(0).map(itemPart);
       if (part.type === "settled") this.#add(part.bill);
       else if (part.type === "finish") finish = part;
       else {
