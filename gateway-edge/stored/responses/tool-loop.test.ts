@@ -1,4 +1,5 @@
 import { systemClock } from "../../../common/clock.ts";
+import { AppError } from "../../../common/errors.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import { systemRandom } from "../../../common/random.ts";
 import type { InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
@@ -13,7 +14,9 @@ type Round = (call: InferenceCall<ChatAnswer>) => Promise<InferenceResult<ChatAn
 const HEAD = { model: "m", deploymentId: "d", rate: undefined, retries: 0, fallbacks: 0, overheadMs: () => 0 };
 
 /** A loop over these rounds; the last one again and again. */
-function looped(rounds: readonly Round[], { asked = {}, tools = [], listed = [] }: Given = {}) {
+function looped(rounds: readonly Round[], { asked = {}, tools = [], listed = [], onceFor }: Given = {}) {
+  const slept: number[] = [];
+  const clock = { ...systemClock, sleep: async (milliseconds: number) => void slept.push(milliseconds) };
   const calls: InferenceCall<ChatAnswer>[] = [];
   const run = async (call: InferenceCall<ChatAnswer>) => {
     calls.push(call);
@@ -24,17 +27,60 @@ function looped(rounds: readonly Round[], { asked = {}, tools = [], listed = [] 
     listed,
     asked: { model: "m", input: "x", tools: tools.map(({ offered }) => offered), ...asked } as ResponsesRequest,
   };
-  const deps = { inference: { run } as unknown as Parameters<typeof loopedCall>[0]["inference"], clock: systemClock, random: systemRandom };
-  const call = { callId: "call_1", endpoint: "/v1/responses", caller: {}, routing: {}, signal: new AbortController().signal };
+  const deps = { inference: { run } as unknown as Parameters<typeof loopedCall>[0]["inference"], clock, random: systemRandom };
+  const call = { callId: "call_1", endpoint: "/v1/responses", caller: {}, routing: {}, signal: new AbortController().signal, onceFor };
   const start = (): Promise<InferenceResult<LoopedAnswer>> => loopedCall(deps, open, [{ role: "user", content: "x" }])(call as unknown as InferenceCall<unknown>);
-  return { calls, start };
+  return { calls, slept, start };
 }
 
 interface Given {
   readonly asked?: Fields;
   readonly tools?: readonly GatewayTool[];
   readonly listed?: readonly Fields[];
+  readonly onceFor?: string;
 }
+
+const BILL = { usage: { ...NO_USAGE, output: 5 }, cost: nanoUsd(1n) };
+const whole = (message: Fields, finishReason = "stop"): Round => {
+  const answer = { choices: [{ index: 0, message: { role: "assistant", ...message }, finishReason }] } as unknown as ChatAnswer;
+  return () => ({ type: "answer", head: HEAD, answer, bill: BILL });
+};
+const called = (count = 1) => {
+  const tool_calls = Array.from({ length: count }, (_, index) => ({ index, id: `c${index}`, function: { name: "look", arguments: "{}" } }));
+  return whole({ content: null, tool_calls }, "tool_calls");
+};
+const away = (): never => {
+  throw new AppError("UNAVAILABLE", "The control plane does not answer.");
+};
+
+function tool(run: GatewayTool["run"]): GatewayTool {
+  return { name: "look", offered: { type: "function", name: "look" }, isChosenBy: () => false, run };
+}
+
+test("a late round that fails for a moment is made again alone: no tool runs twice, and every attempt has its own id", async () => {
+  let ran = 0;
+  const look = tool(async () => ({ item: { type: "mcp_call", number: ++ran }, output: "seen" }));
+  const { start, calls, slept } = looped([called(), away, away, whole({ content: "done" })], { tools: [look] });
+  expect(await start()).toMatchObject({ answer: { pieces: [{ item: { number: 1 } }, { text: "done" }] }, bill: { cost: 2n } });
+  expect([ran, slept, new Set(calls.map(({ callId }) => callId)).size]).toEqual([1, [500, 1000], 4]);
+  const lasting = looped([called(), away], { tools: [look] });
+  await expect(lasting.start()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(lasting.calls).toHaveLength(4);
+});
+
+test("a first round that fails is made again only for background work, under one key; other errors are not repeated", async () => {
+  const waiting = looped([away, whole({ content: "done" })]);
+  await expect(waiting.start()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  const background = looped([away, away, away, away, whole({ content: "done" })], { onceFor: "resp_1/0" });
+  expect(await background.start()).toMatchObject({ answer: { pieces: [{ text: "done" }] } });
+  expect(new Set(background.calls.map(({ onceFor }) => onceFor))).toEqual(new Set(["resp_1/0.0"]));
+  const refuse = (): never => {
+    throw new AppError("QUOTA_EXCEEDED", "No credit.");
+  };
+  const refused = looped([refuse], { onceFor: "resp_1/0" });
+  await expect(refused.start()).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  expect([waiting.calls.length, refused.calls.length]).toEqual([1, 1]);
+});
 
 test("a client that leaves at the first part of a stream ends the round that is open, also if that part is a list of tools", async () => {
   let settled = "";

@@ -1,4 +1,5 @@
-import type { Clock } from "../../../common/clock.ts";
+import { type Clock, pause } from "../../../common/clock.ts";
+import { asAppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import type { Random } from "../../../common/random.ts";
@@ -34,6 +35,12 @@ type Finish = Extract<Part, { type: "finish" }>;
 /** The model's last round gets no tools: it must answer. */
 const ROUNDS_MAX = 10;
 const TOOL_CALLS_MAX = 32;
+/** Codes of a control plane that is unavailable or overloaded. */
+const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
+const ATTEMPTS = 3;
+const BACKGROUND_ATTEMPTS = 10;
+const PAUSE_MS = 500;
+const PAUSE_MS_MAX = 5000;
 const CUT_OFF: readonly string[] = ["length", "content_filter"];
 
 /**
@@ -127,7 +134,7 @@ class ToolLoop {
     return { pieces: joinedCalls(pieces), finish };
   }
 
-  #ask(): Promise<InferenceResult<ChatAnswer>> {
+  async #ask(): Promise<InferenceResult<ChatAnswer>> {
     const round = this.#round++;
     const { callId, onceFor } = this.#call;
     this.#isFinal = round >= ROUNDS_MAX - 1 || this.#toolCalls >= this.#toolCallsMax;
@@ -135,12 +142,27 @@ class ToolLoop {
     // What the caller requires is required once: otherwise the model could never answer.
     const choice = this.#isFinal ? "none" : round === 0 || isRestricting(given) ? given : "auto";
     const asked = { ...this.#open.asked, tool_choice: choice } as ResponsesRequest;
-    return this.#deps.inference.run({
-      ...this.#call,
-      callId: round === 0 ? callId : newId("call", this.#deps),
-      onceFor: onceFor === undefined ? undefined : `${onceFor}.${round}`,
-      job: chatJobOf(asked, this.#items),
-    });
+    const once = onceFor === undefined ? undefined : `${onceFor}.${round}`;
+    const call = { ...this.#call, onceFor: once, job: chatJobOf(asked, this.#items) };
+    return await this.#passing(round, (attempt) =>
+      this.#deps.inference.run({ ...call, callId: round + attempt === 0 ? callId : newId("call", this.#deps) }),
+    );
+  }
+
+  /** Makes a round again after an error that may pass, so that the rounds and tools before it, which are billed, are not lost. */
+  async #passing<Result>(round: number, ask: (attempt: number) => Promise<Result>): Promise<Result> {
+    const { onceFor, signal } = this.#call;
+    // A caller that waits repeats a first round itself; for background work nobody waits.
+    const attemptsMax = onceFor !== undefined ? BACKGROUND_ATTEMPTS : round === 0 ? 1 : ATTEMPTS;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await ask(attempt);
+      } catch (thrown) {
+        if (attempt + 1 >= attemptsMax || !PASSING.has(asAppError(thrown).code)) throw thrown;
+        await pause(this.#deps.clock, Math.min(PAUSE_MS * 2 ** attempt, PAUSE_MS_MAX), signal);
+        if (signal.aborted) throw thrown;
+      }
+    }
   }
 
   #readRound(pieces: readonly Piece[], finishReason = "stop"): { shown: readonly Piece[]; calls: readonly CallPiece[]; isLast: boolean } {
