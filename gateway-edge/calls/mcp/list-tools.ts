@@ -20,10 +20,15 @@ const toolPage = z.object({ tools: z.array(z.looseObject({ name: z.string() })),
 type Tool = z.infer<typeof toolPage>["tools"][number];
 
 /** The tools of all servers that the caller may use, by their full names. A server that does not answer is left out. */
-export async function listTools(deps: ListDeps, caller: Caller, servers: readonly ReachableServer[]): Promise<Tool[]> {
+export async function listTools(
+  deps: ListDeps,
+  { caller, signal: ended }: { readonly caller: Caller; readonly signal?: AbortSignal | undefined },
+  servers: readonly ReachableServer[],
+): Promise<Tool[]> {
   const open = deps.openCalls.open();
+  const signal = ended ? AbortSignal.any([open.signal, ended]) : open.signal;
   try {
-    const lists = await Promise.all(servers.map((server) => toolsOf(deps, server, open.signal)));
+    const lists = await Promise.all(servers.map((server) => toolsOf(deps, server, signal)));
     return lists.flat().filter(({ name }) => isListed(caller, name));
   } finally {
     open.close();

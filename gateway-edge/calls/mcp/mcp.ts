@@ -6,6 +6,7 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { ReachableServer } from "../../../proto/gen/tributary/mcp/v1/mcp.ts";
 import type { Credit } from "../../credit/credit.ts";
 import type { EdgeDeps } from "../../deps.ts";
+import type { Fields } from "../../upstream/providers/provider.ts";
 import { isListed } from "../../upstream/routing/principal.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -35,6 +36,12 @@ export interface McpCaller {
   readonly caller: Caller;
   /** The key of the background work that makes this call: of all calls with one key, one is billed. */
   readonly onceFor?: string | undefined;
+  /** The servers whose tools are listed; absent: all. */
+  readonly servers?: readonly string[] | undefined;
+  /** The call that uses the tools: its guardrails hold for them too. */
+  readonly request?: Fields | undefined;
+  /** Ends a list of tools; absent: only the edge's stop does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface McpRequest extends McpCaller {
@@ -77,9 +84,11 @@ function methodsOf(deps: McpDeps, session: SessionDeps): Readonly<Record<string,
   return Object.assign(Object.create(null) as Record<string, Method>, {
     initialize: ({ params }: McpRequest, id: RpcId) => resultOf(id, initialized(params["protocolVersion"])),
     ping: (_request: McpRequest, id: RpcId) => resultOf(id, {}),
-    "tools/list": async ({ caller }: McpRequest, id: RpcId) => {
-      refuse(deps, caller);
-      return resultOf(id, { tools: await listTools({ ...deps, session }, caller, await serversOf(deps, caller)) });
+    "tools/list": async (request: McpRequest, id: RpcId) => {
+      refuse(deps, request);
+      const servers = await serversOf(deps, request.caller);
+      const wanted = servers.filter(({ name }) => request.servers?.includes(name) ?? true);
+      return resultOf(id, { tools: await listTools({ ...deps, session }, request, wanted) });
     },
     "tools/call": (request: McpRequest, id: RpcId) => callTool(deps, session, { ...request, id }),
   });
@@ -94,7 +103,7 @@ async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }:
   const { caller, callId, onceFor, params } = request;
   const model = typeof params["name"] === "string" ? params["name"].slice(0, NAME_LENGTH_MAX) : "";
   try {
-    const { server, tool } = await findTool(deps, caller, model);
+    const { server, tool } = await findTool(deps, request, model);
     const call = { callId, caller, onceFor, model, server: server.name, price: server.pricePerCall };
     const sent = { name: tool, arguments: params["arguments"] ?? {} };
     const { result, error } = await meteredCall(deps, call, () => ask(deps, session, { server, sent }));
@@ -120,8 +129,9 @@ async function ask({ openCalls, config }: McpDeps, session: SessionDeps, { serve
 }
 
 /** A tool that the caller may not use and a tool that does not exist give the same error. */
-async function findTool(deps: McpDeps, caller: Caller, name: string): Promise<{ server: ReachableServer; tool: string }> {
-  refuse(deps, caller);
+async function findTool(deps: McpDeps, from: McpCaller, name: string): Promise<{ server: ReachableServer; tool: string }> {
+  refuse(deps, from);
+  const { caller } = from;
   const named = splitToolName(name);
   const server = named && (await serversOf(deps, caller)).find((each) => each.name === named.server);
   const isAllowed = server && (server.allowedTools?.names.includes(named.tool) ?? true) && isListed(caller, name);
@@ -133,9 +143,10 @@ async function serversOf({ control }: McpDeps, { organizationId, teamId }: Calle
   return (await control.mcp.findServers({ organizationId, teamId }, { deadlineMs: FIND_MS })).servers;
 }
 
-function refuse({ guardrails }: McpDeps, caller: Caller): void {
+function refuse({ guardrails }: McpDeps, { caller, request }: McpCaller): void {
   if (caller.status === "team_blocked") throw callerBlocked(caller);
-  if (guardrails.chosenFor({ caller, request: undefined }).length > 0) {
-    throw new AppError("FORBIDDEN", "Guardrails apply to this API key, and they cannot read calls of tools.");
+  if (guardrails.chosenFor({ caller, request }).length > 0) {
+    const whose = request === undefined ? "this API key" : "this call";
+    throw new AppError("FORBIDDEN", `Guardrails apply to ${whose}, and they cannot read calls of tools.`);
   }
 }

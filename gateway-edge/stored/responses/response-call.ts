@@ -2,6 +2,7 @@ import type { Inference } from "../../calls/create.ts";
 import type { Job } from "../../calls/inference/job.ts";
 import type { ProxiedAnswer } from "../../calls/inference/jobs/proxied.ts";
 import type { InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
+import { requireModel } from "../assistants/checks.ts";
 import { chatJobOf, isNative, type JobInput, responseJob } from "./response-turn.ts";
 import { loopedCall } from "./tool-loop.ts";
 import { hasGatewayTools, openTools, type ToolDeps } from "./tools/open-tools.ts";
@@ -25,7 +26,8 @@ export async function responseCall(deps: ResponseCallDeps, input: JobInput): Pro
   if (!isLooped(inference, input)) {
     return { job: responseJob(inference, input), run: (call) => inference.run(call) };
   }
-  const open = await openTools(deps, input.asked, input.caller);
+  requireModel(input.caller, input.asked.model, inference.routing);
+  const open = await openTools(deps, input);
   const looped = loopedCall(deps, open, input.items);
   return {
     // The casts are safe: answers are only read by whole-response.ts, which knows those of a loop.

@@ -60,6 +60,8 @@ export interface JobInput {
   readonly asked: ResponsesRequest;
   readonly caller: Caller;
   readonly items: readonly Fields[];
+  /** Ends what is done before the call. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** If a deployment's server speaks the Responses API, the request is passed through; otherwise it becomes a chat request. */

@@ -31,6 +31,8 @@ function answerText(message: Message, isStream: boolean): string {
 /** An edge with an MCP server, in front of a model that says these messages, one for each round; the last one again and again. */
 async function open(messages: readonly Message[]) {
   const control = new FakeControl();
+  const guardrail = { guardrail_name: "no-apples", litellm_params: { guardrail: "word-list", words: ["apple"] } };
+  control.settings = JSON.stringify({ guardrails: [guardrail] });
   const sent: Fields[] = [];
   const send: Send = async ({ body }) => {
     const request = JSON.parse(String(body)) as Fields;
@@ -188,4 +190,21 @@ test("what these tools cannot do is refused by name before anything is sent", as
   await refused({ type: "file_search", vector_store_ids: [store] }, "", 404, stranger);
   await refused(MCP, "tools[0].server_label", 400, stranger);
   expect(sent).toEqual([]);
+});
+
+test("MCP servers are listed once for a request, only those it names, and not for a call that is refused anyway", async () => {
+  const { call, server, control, sent } = await open([ANSWER]);
+  const other = await startMcpServer({ hasSessions: false });
+  closing.push(other.close);
+  control.mcpServers.push({ ...{ id: "mcp_2", organizationId: "org_1", name: "other", url: other.url, headers: {}, pricePerCall: 0n } });
+  const ask = async (fields: object) => {
+    const { status, json } = await call("POST", "/v1/responses", { model: "gpt", input: "x", tools: [MCP], ...fields });
+    return [status, json["error"]];
+  };
+  expect(await ask({ model: "none" })).toMatchObject([404, { param: "model" }]);
+  expect(await ask({ tools: [MCP, { ...MCP, server_label: "other" }, MCP] })).toMatchObject([400, { param: "tools[2].server_label" }]);
+  expect(await ask({ guardrails: ["no-apples"] })).toMatchObject([400, { message: expect.stringContaining("Guardrails apply") }]);
+  expect([server.requests.length, other.requests.length, sent.length]).toEqual([0, 0, 0]);
+  expect(await ask({})).toMatchObject([200, null]);
+  expect([server.requests.length > 0, other.requests.length]).toEqual([true, 0]);
 });

@@ -12,10 +12,11 @@ import { cancelResponse } from "../../../stored/responses/background.ts";
 import { responseCall } from "../../../stored/responses/response-call.ts";
 import { readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
+import { hasGatewayTools } from "../../../stored/responses/tools/open-tools.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { answerCall, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import { answerCall, clientLeft, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
 import { queueResponse } from "./background-response.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { responsesFormat } from "./responses-format.ts";
@@ -139,7 +140,8 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
-      const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items });
+      const signal = hasGatewayTools(asked) ? clientLeft(response, deps.openCalls) : undefined;
+      const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items, signal });
       if (asked.background === true)
         return await queueResponse(deps, { request, response, callId, caller, asked, messages, rawBody, turn });
       // Safe: the job of this call is the one that `run` is for.

@@ -4,7 +4,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { newId } from "../../../../common/ids.ts";
 import type { Random } from "../../../../common/random.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
-import type { Mcp } from "../../../calls/mcp/mcp.ts";
+import type { Mcp, McpCaller } from "../../../calls/mcp/mcp.ts";
 import { splitToolName, toolName } from "../../../calls/mcp/protocol.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
@@ -24,19 +24,41 @@ const mcpTool = z.strictObject({
   require_approval: z.literal("never", "must be never: this gateway asks for no approvals"),
 });
 
+/** A server of a request, and those of its tools that the model may use; absent: all. */
+export interface WantedServer {
+  readonly where: string;
+  readonly label: string;
+  readonly allowed: readonly string[] | undefined;
+}
+
+interface Lister {
+  readonly caller: Caller;
+  readonly request: Fields;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The tools of these servers, listed once for all of them, by their full names. */
+export async function listServers(deps: McpToolDeps, servers: readonly WantedServer[], lister: Lister): Promise<readonly Fields[]> {
+  const repeated = servers.find(({ label }, index) => servers.findIndex((each) => each.label === label) < index);
+  if (repeated) {
+    const param = `${repeated.where}.server_label`;
+    throw new AppError("INVALID_REQUEST", `${param}: the server ${repeated.label} is named twice. Name each server once.`, { param });
+  }
+  if (servers.length === 0) return [];
+  const from = { ...lister, onceFor: undefined, servers: servers.map(({ label }) => label) };
+  return asList((await asked(deps, from, "tools/list", {}))["tools"]).map(asFields);
+}
+
 /** The tools of a registered MCP server, and the item that lists them. */
-export async function mcpTools(
+export function mcpTools(
   deps: McpToolDeps,
-  { tool, where, caller, names }: { tool: Fields; where: string; caller: Caller; names: FunctionNames },
-): Promise<{ tools: GatewayTool[]; listed: Fields }> {
-  const { label, allowed } = wantedOf(tool, where);
-  const result = await asked(deps, { caller, onceFor: undefined }, "tools/list", {});
-  const own = asList(result["tools"])
-    .map(asFields)
-    .flatMap((each) => {
-      const named = splitToolName(String(each["name"]));
-      return named?.server === label && (allowed?.includes(named.tool) ?? true) ? [{ ...each, name: named.tool } as Fields] : [];
-    });
+  { where, label, allowed }: WantedServer,
+  { found, names }: { found: readonly Fields[]; names: FunctionNames },
+): { tools: GatewayTool[]; listed: Fields } {
+  const own = found.flatMap((each) => {
+    const named = splitToolName(String(each["name"]));
+    return named?.server === label && (allowed?.includes(named.tool) ?? true) ? [{ ...each, name: named.tool } as Fields] : [];
+  });
   if (own.length === 0) {
     const message = `${where}: no MCP server ${label} with such tools is registered for this API key, or it does not answer.`;
     throw new AppError("INVALID_REQUEST", message, { param: `${where}.server_label` });
@@ -48,7 +70,7 @@ export async function mcpTools(
   return { listed, tools: own.map((each) => gatewayTool(deps, { label, tool: each, names })) };
 }
 
-function wantedOf(tool: Fields, where: string): { label: string; allowed: readonly string[] | undefined } {
+export function wantedServer(tool: Fields, where: string): WantedServer {
   const parsed = mcpTool.safeParse(tool);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -58,7 +80,7 @@ function wantedOf(tool: Fields, where: string): { label: string; allowed: readon
     throw new AppError("INVALID_REQUEST", `${param}: ${problem}.`, { param });
   }
   const { server_label: label, allowed_tools: allowed } = parsed.data;
-  return { label, allowed: (Array.isArray(allowed) ? allowed : allowed?.tool_names) ?? undefined };
+  return { where, label, allowed: (Array.isArray(allowed) ? allowed : allowed?.tool_names) ?? undefined };
 }
 
 function gatewayTool(deps: McpToolDeps, { label, tool, names }: { label: string; tool: Fields; names: FunctionNames }): GatewayTool {
@@ -79,12 +101,12 @@ async function called(
   deps: McpToolDeps,
   { label, own }: { label: string; own: string },
   argumentsText: string,
-  context: ToolContext,
+  { caller, onceFor }: ToolContext,
 ): Promise<ToolResult> {
   const item = { type: "mcp_call", server_label: label, name: own, arguments: argumentsText || "{}", approval_request_id: null };
   try {
     const sent = JSON.parse(argumentsText || "{}") as unknown;
-    const result = await asked(deps, context, "tools/call", { name: toolName(label, own), arguments: sent });
+    const result = await asked(deps, { caller, onceFor }, "tools/call", { name: toolName(label, own), arguments: sent });
     const text = textOf(result).slice(0, OUTPUT_LENGTH_MAX);
     if (result["isError"] === true) return failed(item, text);
     return { item: { ...item, status: "completed", output: text, error: null }, output: text };
@@ -103,13 +125,8 @@ function textOf(result: Fields): string {
 }
 
 /** A request to the gateway's own MCP server: it checks access, and logs and bills calls. */
-async function asked(
-  deps: McpToolDeps,
-  { caller, onceFor }: { caller: Caller; onceFor: string | undefined },
-  method: string,
-  params: Fields,
-): Promise<Fields> {
-  const answer = await deps.mcp.handle({ jsonrpc: "2.0", id: 1, method, params }, { callId: newId("call", deps), caller, onceFor });
+async function asked(deps: McpToolDeps, from: Omit<McpCaller, "callId">, method: string, params: Fields): Promise<Fields> {
+  const answer = await deps.mcp.handle({ jsonrpc: "2.0", id: 1, method, params }, { ...from, callId: newId("call", deps) });
   if (answer && "result" in answer) return answer.result as Fields;
   throw new AppError("INVALID_REQUEST", answer?.error.message ?? "The MCP server gave no answer.");
 }

@@ -1,11 +1,11 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asList } from "../../../upstream/providers/shared/json-fields.ts";
+import type { JobInput } from "../response-turn.ts";
 import { type FileSearchDeps, fileSearchTool } from "./file-search-tool.ts";
 import { FunctionNames, type GatewayTool } from "./gateway-tool.ts";
-import { type McpToolDeps, mcpTools } from "./mcp-tools.ts";
+import { listServers, type McpToolDeps, mcpTools, wantedServer } from "./mcp-tools.ts";
 
 export type ToolDeps = FileSearchDeps & McpToolDeps;
 
@@ -25,18 +25,21 @@ export function hasGatewayTools({ tools }: ResponsesRequest): boolean {
   return tools?.some(({ type }) => OWN.includes(type)) ?? false;
 }
 
-export async function openTools(deps: ToolDeps, asked: ResponsesRequest, caller: Caller): Promise<OpenTools> {
+export async function openTools(deps: ToolDeps, { asked, caller, signal }: Omit<JobInput, "items">): Promise<OpenTools> {
   const given: readonly Fields[] = asked.tools ?? [];
   const names = new FunctionNames(given.map(({ name }) => String(name)));
+  const servers = given.map((tool, index) => (tool["type"] === "mcp" ? wantedServer(tool, `tools[${index}]`) : undefined));
+  const wanted = servers.filter((server) => server !== undefined);
+  const found = await listServers(deps, wanted, { caller, request: asked, signal });
   const tools: GatewayTool[] = [];
   const listed: Fields[] = [];
   for (const [index, tool] of given.entries()) {
-    const input = { tool, where: `tools[${index}]`, caller, names };
-    if (tool["type"] === "file_search") tools.push(await fileSearchTool(deps, input));
-    if (tool["type"] !== "mcp") continue;
-    const found = await mcpTools(deps, input);
-    tools.push(...found.tools);
-    listed.push(found.listed);
+    if (tool["type"] === "file_search") tools.push(await fileSearchTool(deps, { tool, where: `tools[${index}]`, caller, names }));
+    const server = servers[index];
+    if (!server) continue;
+    const own = mcpTools(deps, server, { found, names });
+    tools.push(...own.tools);
+    listed.push(own.listed);
   }
   const functions = [...given.filter(({ type }) => !OWN.includes(type)), ...tools.map(({ offered }) => offered)];
   if (functions.length > TOOLS_MAX) {
