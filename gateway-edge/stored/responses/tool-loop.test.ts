@@ -82,6 +82,30 @@ test("a first round that fails is made again only for background work, under one
   expect([waiting.calls.length, refused.calls.length]).toEqual([1, 1]);
 });
 
+test("of the tools of a round at most four run at once, and their results keep their order", async () => {
+  let [running, most, ran] = [0, 0, 0];
+  const look = tool(async () => {
+    const number = ran++;
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+    return { item: { type: "mcp_call", number }, output: "seen" };
+  });
+  const result = await looped([called(9), whole({ content: "done" })], { tools: [look] }).start();
+  const items = Array.from({ length: 9 }, (_, number) => ({ item: { number } }));
+  expect([result, most]).toMatchObject([{ answer: { pieces: [...items, { text: "done" }] } }, 4]);
+});
+
+test("after a tool that ends the response no further tool is begun", async () => {
+  let ran = 0;
+  const look = tool(async () => {
+    ran++;
+    throw new AppError("QUOTA_EXCEEDED", "No credit.");
+  });
+  await expect(looped([called(9)], { tools: [look] }).start()).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+  expect(ran).toBeLessThanOrEqual(4);
+});
+
 test("a client that leaves at the first part of a stream ends the round that is open, also if that part is a list of tools", async () => {
   let settled = "";
   const streamed = async function* () {

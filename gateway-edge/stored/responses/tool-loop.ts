@@ -12,6 +12,7 @@ import { summedUsage } from "../../credit/pricing/summed-usage.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
 import { chatJobOf } from "./response-turn.ts";
+import { fewAtOnce } from "./tools/few-at-once.ts";
 import type { GatewayTool } from "./tools/gateway-tool.ts";
 import type { OpenTools } from "./tools/open-tools.ts";
 
@@ -35,6 +36,7 @@ type Finish = Extract<Part, { type: "finish" }>;
 /** The model's last round gets no tools: it must answer. */
 const ROUNDS_MAX = 10;
 const TOOL_CALLS_MAX = 32;
+const TOOLS_AT_ONCE = 4;
 /** Codes of a control plane that is unavailable or overloaded. */
 const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
 const ATTEMPTS = 3;
@@ -180,14 +182,12 @@ class ToolLoop {
     const { caller, signal, onceFor, callId } = this.#call;
     const named = calls.map((call, index) => ({ ...call, id: call.id ?? `call_${callId}_${this.#round}_${index}` }));
     const left = this.#toolCallsMax - this.#toolCalls;
-    const results = await Promise.all(
-      named.map(async (call, index): Promise<{ id: string; item?: Fields; output: string }> => {
-        if (index >= left) return { id: call.id, output: "Not run: the limit of tool calls is reached." };
-        const once = onceFor === undefined ? undefined : `${onceFor}.${this.#round}.${index}`;
-        const tool = this.#open.tools.get(call.name ?? "") as GatewayTool;
-        return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once })) };
-      }),
-    );
+    const results = await fewAtOnce(TOOLS_AT_ONCE, named, async (call, index): Promise<{ id: string; item?: Fields; output: string }> => {
+      if (index >= left) return { id: call.id, output: "Not run: the limit of tool calls is reached." };
+      const once = onceFor === undefined ? undefined : `${onceFor}.${this.#round}.${index}`;
+      const tool = this.#open.tools.get(call.name ?? "") as GatewayTool;
+      return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once })) };
+    });
     this.#toolCalls += calls.length;
     const said = new ResponseOutput(`round${this.#round}`);
     const ids = new Map(calls.map((call, index) => [call, named[index]]));

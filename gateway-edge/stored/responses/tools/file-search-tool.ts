@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, asAppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { storeSearch, type VectorStoreObject } from "../../../schemas/stored/vector-stores.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
@@ -14,6 +14,8 @@ export type FileSearchDeps = StoredDeps & EmbedDeps;
 const STORES_MAX = 5;
 const RESULTS_DEFAULT = 10;
 const QUERY_LENGTH_MAX = 4096;
+/** Errors after which the model could not be asked either. */
+const ENDING: ReadonlySet<string> = new Set(["QUOTA_EXCEEDED", "TEAM_BLOCKED"]);
 
 const { filters, max_num_results, ranking_options } = storeSearch.shape;
 const fileSearch = z.looseObject({
@@ -58,18 +60,30 @@ function offered(name: string): Fields {
   };
 }
 
+/** A failure is a result that the model reads, unless nothing more can be done for the caller. */
 async function search(deps: FileSearchDeps, wanted: Wanted, query: string, context: ToolContext): Promise<ToolResult> {
+  try {
+    return await searched(deps, wanted, query, context);
+  } catch (thrown) {
+    const { code, message } = asAppError(thrown);
+    if (context.signal.aborted || ENDING.has(code)) throw thrown;
+    const item = { type: "file_search_call", status: "failed", queries: [query], results: [] };
+    return { item, output: `The search failed: ${message}` };
+  }
+}
+
+async function searched(deps: FileSearchDeps, wanted: Wanted, query: string, context: ToolContext): Promise<ToolResult> {
   const { caller, signal, onceFor } = context;
   const limit = wanted.max_num_results ?? RESULTS_DEFAULT;
   const asked = { queries: [query], filter: wanted.filters ?? undefined, limit, threshold: wanted.ranking_options?.score_threshold ?? 0 };
-  const inStore = async (id: string) => {
+  const found: Awaited<ReturnType<typeof searchStore>> = [];
+  // One after the other: a store's index may be large.
+  for (const id of new Set(wanted.vector_store_ids)) {
     const { body: store }: { body: VectorStoreObject } = await requireStore(deps, caller.teamId, id);
     const once = onceFor === undefined ? {} : { onceFor: `${onceFor}/${id}` };
-    const found = await searchStore(deps, { caller, store, signal, ...once }, asked);
+    found.push(...(await searchStore(deps, { caller, store, signal, ...once }, asked)));
     await noteUse(deps, ownerOf(caller), store);
-    return found;
-  };
-  const found = (await Promise.all(wanted.vector_store_ids.map(inStore))).flat();
+  }
   const best = found.sort((one, other) => other.score - one.score).slice(0, limit);
   const results = best.map(({ content, ...rest }) => ({ ...rest, text: content.map(({ text }) => text).join("\n") }));
   return { item: { type: "file_search_call", status: "completed", queries: [query], results }, output: outputOf(results) };
