@@ -106,6 +106,26 @@ test("after a tool that ends the response no further tool is begun", async () =>
   expect(ran).toBeLessThanOrEqual(4);
 });
 
+/** What the calls asked their model for. */
+const requestsOf = (calls: readonly InferenceCall<ChatAnswer>[]) => calls.map(({ job }) => job.traits?.().request as Fields);
+
+test("a list of allowed tools holds in every round; that one is required, only in the first", async () => {
+  const look = tool(async () => ({ item: { type: "mcp_call" }, output: "seen" }));
+  const allowed = { type: "allowed_tools", mode: "required", tools: [{ type: "function", name: "look" }] };
+  const asked = { tools: [look.offered, { type: "function", name: "other" }], tool_choice: allowed };
+  const { start, calls } = looped([called(), called(), whole({ content: "done" })], { tools: [look], asked });
+  await start();
+  const offered = [{ type: "function", function: { name: "look" } }];
+  expect(requestsOf(calls)).toMatchObject(["required", "auto", "auto"].map((tool_choice) => ({ tool_choice, tools: offered })));
+});
+
+test("the limit of output is for all rounds together: a response that reached it is cut off", async () => {
+  const look = tool(async () => ({ item: { type: "mcp_call" }, output: "seen" }));
+  const { start, calls } = looped([called()], { tools: [look], asked: { max_output_tokens: 12 } });
+  expect(await start()).toMatchObject({ answer: { pieces: [{ type: "item" }, { type: "item" }], finishReason: "length" } });
+  expect(requestsOf(calls).map((request) => request["max_completion_tokens"] ?? request["max_tokens"])).toEqual([12, 7, 2]);
+});
+
 test("a client that leaves at the first part of a stream ends the round that is open, also if that part is a list of tools", async () => {
   let settled = "";
   const streamed = async function* () {

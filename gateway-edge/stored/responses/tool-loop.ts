@@ -9,6 +9,7 @@ import { ResponseOutput } from "../../calls/dialects/responses/output.ts";
 import type { Bill } from "../../calls/inference/bill.ts";
 import type { DeliveredPart, InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
 import { summedUsage } from "../../credit/pricing/summed-usage.ts";
+import { NO_USAGE } from "../../credit/pricing/usage.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
 import { chatJobOf } from "./response-turn.ts";
@@ -31,6 +32,12 @@ export interface LoopedAnswer {
 type LoopCall = Omit<InferenceCall<unknown>, "job" | "review">;
 type CallPiece = Extract<Piece, { type: "call" }>;
 type Part = Exclude<DeliveredPart, { type: "settled" }>;
+interface ReadRound {
+  readonly shown: readonly Piece[];
+  readonly calls: readonly CallPiece[];
+  readonly isLast: boolean;
+  readonly finishReason: string;
+}
 type Finish = Extract<Part, { type: "finish" }>;
 
 /** The model's last round gets no tools: it must answer. */
@@ -91,7 +98,7 @@ class ToolLoop {
       const made = round.calls.length > 0 ? await this.#runTools(own, round.calls) : [];
       pieces.push(...made.map((item): Piece => ({ type: "item", item })));
       if (round.isLast) {
-        const answer = { pieces, finishReason: choice?.finishReason ?? "stop" };
+        const answer = { pieces, finishReason: round.finishReason };
         return { type: "answer", head: result.head, answer, bill: this.#bill ?? result.bill };
       }
     }
@@ -109,7 +116,7 @@ class ToolLoop {
       const made = round.calls.length > 0 ? await this.#runTools(pieces, round.calls) : [];
       yield* made.map(itemPart);
       if (!round.isLast) continue;
-      if (finish) yield finish;
+      if (finish) yield { ...finish, reason: round.finishReason };
       if (this.#bill) yield { type: "settled", bill: this.#bill };
       return;
     }
@@ -140,10 +147,10 @@ class ToolLoop {
     const round = this.#round++;
     const { callId, onceFor } = this.#call;
     this.#isFinal = round >= ROUNDS_MAX - 1 || this.#toolCalls >= this.#toolCallsMax;
-    const given = this.#open.asked.tool_choice;
-    // What the caller requires is required once: otherwise the model could never answer.
-    const choice = this.#isFinal ? "none" : round === 0 || isRestricting(given) ? given : "auto";
-    const asked = { ...this.#open.asked, tool_choice: choice } as ResponsesRequest;
+    const { tool_choice: given, max_output_tokens: most } = this.#open.asked;
+    const choice = this.#isFinal ? "none" : round === 0 ? given : laterChoice(given);
+    const limit = most === undefined ? {} : { max_output_tokens: most - this.#outputUsed };
+    const asked = { ...this.#open.asked, tool_choice: choice, ...limit } as ResponsesRequest;
     const once = onceFor === undefined ? undefined : `${onceFor}.${round}`;
     const call = { ...this.#call, onceFor: once, job: chatJobOf(asked, this.#items) };
     return await this.#passing(round, (attempt) =>
@@ -167,14 +174,27 @@ class ToolLoop {
     }
   }
 
-  #readRound(pieces: readonly Piece[], finishReason = "stop"): { shown: readonly Piece[]; calls: readonly CallPiece[]; isLast: boolean } {
+  #readRound(pieces: readonly Piece[], finishReason = "stop"): ReadRound {
     const isOwn = (piece: Piece) => piece.type === "call" && this.#open.tools.has(piece.name ?? "");
     const calls = pieces.filter(isOwn) as CallPiece[];
     const others: readonly Piece[] = pieces.filter((piece) => !isOwn(piece));
     const shown = others.map((piece) => (piece.type === "call" ? { ...piece, index: this.#callsBefore++ } : piece));
+    const isMixed = others.some(({ type }) => type === "call");
     // The arguments of an answer that was cut off are not whole; in the last round the model had no choice of tools.
-    if (this.#isFinal || CUT_OFF.includes(finishReason)) return { shown, calls: [], isLast: true };
-    return { shown, calls, isLast: calls.length === 0 || others.some(({ type }) => type === "call") };
+    if (this.#isFinal || CUT_OFF.includes(finishReason)) return { shown, calls: [], isLast: true, finishReason };
+    // Nothing is left for the answer that would need the tools' results.
+    if (calls.length > 0 && !isMixed && this.#isUsedUp) return { shown, calls: [], isLast: true, finishReason: "length" };
+    return { shown, calls, isLast: calls.length === 0 || isMixed, finishReason };
+  }
+
+  get #isUsedUp(): boolean {
+    return this.#outputUsed >= (this.#open.asked.max_output_tokens ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** Tokens of all rounds: the caller's limit is for the whole response. */
+  get #outputUsed(): number {
+    const { output, reasoning, audioOutput } = this.#bill?.usage ?? NO_USAGE;
+    return output + reasoning + audioOutput;
   }
 
   /** Runs the tools of a round, adds the round to the conversation, and returns the items of the response. */
@@ -208,9 +228,13 @@ class ToolLoop {
   }
 }
 
-/** `none` and a list of allowed tools hold for every round. */
-function isRestricting(choice: ResponsesRequest["tool_choice"]): boolean {
-  return choice === "none" || (typeof choice === "object" && choice["type"] === "allowed_tools" && choice["mode"] !== "required");
+/**
+ * What the caller requires is required once: otherwise the model could never answer. What it forbids, by `none` or a list of allowed tools,
+ * is forbidden in every round.
+ */
+function laterChoice(choice: ResponsesRequest["tool_choice"]): ResponsesRequest["tool_choice"] {
+  if (typeof choice === "object" && choice["type"] === "allowed_tools") return { ...choice, mode: "auto" };
+  return choice === "none" ? choice : "auto";
 }
 
 /** The parts of a round; an answer from the cache may be whole. */
