@@ -207,4 +207,8 @@ test("MCP servers are listed once for a request, only those it names, and not fo
   expect([server.requests.length, other.requests.length, sent.length]).toEqual([0, 0, 0]);
   expect(await ask({})).toMatchObject([200, null]);
   expect([server.requests.length > 0, other.requests.length]).toEqual([true, 0]);
+  const tools = [MCP, { ...MCP, server_label: "other" }];
+  expect(await ask({ tools, tool_choice: { type: "mcp", server_label: "other" } })).toMatchObject([200, null]);
+  const offered = ["other__shout", "other__hidden"].map((name) => ({ function: { name } }));
+  expect(sent.at(-1)).toMatchObject({ tool_choice: "required", tools: offered });
 });

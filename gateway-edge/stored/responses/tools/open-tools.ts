@@ -58,9 +58,10 @@ function choiceOf(choice: ResponsesRequest["tool_choice"], tools: readonly Gatew
   return { ...choice, tools: allowed.flatMap((each) => allowedAs(each, tools)) };
 }
 
+/** A server without the name of a tool stands for all of its tools. */
 function named(choice: Fields, tools: readonly GatewayTool[]): Fields | undefined {
-  const tool = tools.find((each) => each.isChosenBy(choice));
-  return tool && { type: "function", name: tool.name };
+  const chosen = tools.filter((each) => each.isChosenBy(choice)).map(({ name }) => ({ type: "function", name }));
+  return chosen.length > 1 ? { type: "allowed_tools", mode: "required", tools: chosen } : chosen[0];
 }
 
 function allowedAs(choice: Fields, tools: readonly GatewayTool[]): Fields[] {
