@@ -129,7 +129,7 @@ export class ResponseOutput {
     if (type === "file_search_call") this.#cited = citationsOf(fields);
     const events = [...this.close(), this.#add(item)];
     const output_index = this.#items.length - 1;
-    const steps = TOOL_STEPS[type]?.map((step) => ({ type: `response.${type}.${step}`, item_id: item.id, output_index })) ?? [];
+    const steps = stepsOf(type, fields).map((step) => ({ type: `response.${type}.${step}`, item_id: item.id, output_index }));
     return [...events, ...steps, { type: "response.output_item.done", output_index, item: itemFields(item) }];
   }
 
@@ -190,6 +190,13 @@ const TOOL_STEPS: Readonly<Record<string, readonly string[]>> = {
   mcp_call: ["in_progress", "completed"],
   mcp_list_tools: ["in_progress", "completed"],
 };
+
+/** A failed search has no event of its own: its item tells. */
+function stepsOf(type: string, { status }: Fields): readonly string[] {
+  const steps = TOOL_STEPS[type] ?? [];
+  if (status !== "failed") return steps;
+  return type === "mcp_call" ? steps.with(-1, "failed") : steps.slice(0, -1);
+}
 
 /** The results of a search by the markers that the model got for them. */
 function citationsOf({ results }: Fields): ReadonlyMap<string, Fields> {
