@@ -11,7 +11,7 @@ export interface ConnectProxy {
   close(): void;
 }
 
-export async function startConnectProxy({ refuse = false } = {}): Promise<ConnectProxy> {
+export async function startConnectProxy({ refuse = false, hangUp = false } = {}): Promise<ConnectProxy> {
   const targets: string[] = [];
   const authorizations: (string | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -31,6 +31,7 @@ export async function startConnectProxy({ refuse = false } = {}): Promise<Connec
   server.on("connection", (socket: Socket) => sockets.add(socket));
   server.on("connect", (request, client: Socket) => {
     seen(request.url ?? "", request);
+    if (hangUp) return void client.end();
     if (refuse) return void client.end("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n");
     const through = connect(Number(request.url?.split(":").at(-1)), "127.0.0.1", () => {
       client.write("HTTP/1.1 200 Connection established\r\n\r\n");

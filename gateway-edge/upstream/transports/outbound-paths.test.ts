@@ -48,7 +48,7 @@ function demandingServer(): Server {
   });
 }
 
-async function startProxy(options: { refuse?: boolean } = {}): Promise<ConnectProxy> {
+async function startProxy(options: { refuse?: boolean; hangUp?: boolean } = {}): Promise<ConnectProxy> {
   const proxy = await startConnectProxy(options);
   opened.push(proxy);
   return proxy;
@@ -137,6 +137,8 @@ test("a realtime session passes the proxy in a tunnel and presents the deploymen
   expect(proxy.targets).toEqual([`upstream.test:${port}`]);
   const refusing = await startProxy({ refuse: true });
   await expect(openSocket(target, { ...options, proxyOf: proxiesOf(refusing) })).rejects.toMatchObject({ code: "EPROXY" });
+  const leaving = await startProxy({ hangUp: true });
+  await expect(openSocket(target, { ...options, proxyOf: proxiesOf(leaving) })).rejects.toMatchObject({ code: "EPROXY" });
   socket.terminate();
   sockets.close();
 });

@@ -32,12 +32,14 @@ export function openTunnel(proxy: UpstreamProxy, { host, port }: Pick<Address, "
     for (let bytes = socket.read() as Buffer | null; bytes; bytes = socket.read() as Buffer | null) head += bytes.toString("latin1");
     const end = head.indexOf(HEAD_END);
     if (end < 0 && head.length <= HEAD_BYTES_MAX) return;
-    socket.off("readable", read);
+    socket.off("readable", read).off("end", ended);
     // An upstream says nothing before the greeting of TLS: further bytes are the body of a refusal.
     if (/^HTTP\/1\.[01] 2\d\d /.test(head) && end === head.length - HEAD_END.length) onOpen();
     else socket.destroy(new TunnelRefused(proxy, head.slice(0, Math.min(head.indexOf("\r\n"), 200))));
   };
-  return socket.on("readable", read);
+  // Without an answer the connection would end without an error.
+  const ended = () => socket.destroy(new TunnelRefused(proxy, "it closed the connection"));
+  return socket.on("readable", read).once("end", ended);
 }
 
 /** The proxy is the operator's, so that it may have a private address. */
