@@ -17,8 +17,10 @@ export function changedTls(
   { ca, clientCertificate, clientKey }: UpstreamTls,
   secrets: TlsSecrets,
 ): Pick<Provider, "sealedTls"> {
-  const before = openTls(provider, secrets);
-  const merged = Object.entries({ ...before, ...defined({ ca, clientCertificate, clientKey }) }).filter(([, text]) => text !== "");
+  const given = defined({ ca, clientCertificate, clientKey });
+  // Sealed again, the same texts would be another text.
+  if (Object.keys(given).length === 0) return defined({ sealedTls: provider.sealedTls });
+  const merged = Object.entries({ ...openTls(provider, secrets), ...given }).filter(([, text]) => text !== "");
   const tls: UpstreamTls = Object.fromEntries(merged);
   const problem = upstreamTlsProblem(tls);
   if (problem) {

@@ -92,6 +92,9 @@ test("certificates of a provider are checked, encrypted, given to edges only, an
   const tls = async () => openTls((await stored()) ?? {}, platform.deps.secrets);
   expect(await tls()).toEqual({ ca, clientCertificate, clientKey });
   const update = (changes: object) => catalog().updateProvider({ id, ...changes }, platform.as("operator"));
+  const before = await stored();
+  await update({ name: "renamed" });
+  expect((await stored())?.sealedTls).toBe(before?.sealedTls);
   expect(await outcomeOf(update({ clientKey: "" }))).toBe("VALIDATION_ERROR");
   expect(await outcomeOf(update({ ca: "no pem" }))).toBe("VALIDATION_ERROR");
   await update({ clientKey: "", clientCertificate: "" });
