@@ -29,7 +29,8 @@ function looped(rounds: readonly Round[], { asked = {}, tools = [], listed = [],
   };
   const deps = { inference: { run } as unknown as Parameters<typeof loopedCall>[0]["inference"], clock, random: systemRandom };
   const call = { callId: "call_1", endpoint: "/v1/responses", caller: {}, routing: {}, signal: new AbortController().signal, onceFor };
-  const start = (): Promise<InferenceResult<LoopedAnswer>> => loopedCall(deps, open, [{ role: "user", content: "x" }])(call as unknown as InferenceCall<unknown>);
+  const start = (): Promise<InferenceResult<LoopedAnswer>> =>
+    loopedCall(deps, open, [{ role: "user", content: "x" }])(call as unknown as InferenceCall<unknown>);
   return { calls, slept, start };
 }
 
