@@ -183,7 +183,7 @@ export const controlSettings = {
     "Hours from one checkpoint of the ledger to the next: the control plane verifies the entries since the last one and writes the next, at which `gw admin ledger verify --mode fast` begins. 0: none.",
   ),
   LOG_INDEX_ROWS: countSetting(2_000_000, { min: 0, max: 100_000_000 }).describe(
-    "Usage rows that the control plane has in memory at most, about 100 bytes each, for filters and search in long logs; the newest rows of the logs that were used last. 0: none, and long logs are answered in parts.",
+    "Usage rows that the control plane has in memory at most, about 100 bytes each, for filters and search in long logs; the newest rows of the logs that were used last. Fewer fit if their texts, such as end users and tags, take more than 200 bytes each on average. 0: none, and long logs are answered in parts.",
   ),
   LOG_LEVEL: logLevelSetting,
 };

@@ -1,5 +1,6 @@
 import type { Rollup, UsageRow } from "../../../domain/records.ts";
 import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { copyOf, Distinct, IdColumn, isAscii, TEXT_END } from "./text-columns.ts";
 
 /** Rows of a full chunk. A chunk is scanned in less than a millisecond. */
 export const CHUNK_ROWS = 8_192;
@@ -30,10 +31,11 @@ export interface LogWindow {
 /** Called with the place of a row and when its call began. */
 type Visit = (place: number, at: number) => void;
 
-/** Between texts of a row, so that a search does not find the end of one and the start of the next. */
-const TEXT_END = "\0";
+/** What a distinct label takes besides its text, and a shape besides its key. */
+const LABEL_BYTES = 80;
+const SHAPE_BYTES = 512;
 
-/** Up to `CHUNK_ROWS` usage rows as columns, about 70 bytes each. Rows are in no order. */
+/** Up to `CHUNK_ROWS` usage rows as columns, 32 bytes each, and their texts. Rows are in no order. */
 export class LogChunk {
   #rows = 0;
   #oldestAt = Number.POSITIVE_INFINITY;
@@ -47,8 +49,9 @@ export class LogChunk {
   /** End user and tags. */
   readonly #labels = new Distinct<string>();
   #joined = { labels: 0, text: "" };
+  readonly #text = { characters: 0, overhead: 0, isAscii: true };
   readonly #sums: RowSums[] = [];
-  readonly #ids = new IdColumn();
+  readonly #ids = new IdColumn(CHUNK_ROWS);
 
   get rows(): number {
     return this.#rows;
@@ -58,6 +61,12 @@ export class LogChunk {
     return this.#rows === CHUNK_ROWS;
   }
 
+  /** What its texts take: ids once, labels by themselves and joined, shapes with their keys. */
+  get bytes(): number {
+    const { characters, overhead, isAscii } = this.#text;
+    return characters * (isAscii ? 1 : 2) + overhead;
+  }
+
   /** When its first and last call began. */
   get span(): { readonly oldestAt: number; readonly newestAt: number } {
     return { oldestAt: this.#oldestAt, newestAt: this.#newestAt };
@@ -65,19 +74,42 @@ export class LogChunk {
 
   add(row: UsageRow): void {
     const place = this.#rows++;
-    const shape = this.#shapes.codeOf(shapeKey(row), () => shapeOf(row));
+    const shape = this.#shapeCode(row);
     this.#at[place] = row.createdAt;
     // A call of nine million dollars would lose its last digits.
     this.#cost[place] = Number(row.cost);
     this.#tokens[place] = row.usage.total;
     this.#shapeOf[place] = shape;
-    this.#labelOf[place] = this.#labels.codeOf(labelOf(row), () => labelOf(row));
+    this.#labelOf[place] = this.#labelCode(labelOf(row));
     this.#ids.push(row.id);
+    this.#count(row.id, { copies: 1, overhead: TEXT_END.length });
     this.#oldestAt = Math.min(this.#oldestAt, row.createdAt);
     this.#newestAt = Math.max(this.#newestAt, row.createdAt);
     const sums = this.#sums[shape] ?? emptySums();
     this.#sums[shape] = sums;
     addRow(sums, { refused: (this.#shapes.values[shape] as Shape).refused, tokens: row.usage.total, cost: row.cost });
+  }
+
+  #shapeCode(row: UsageRow): number {
+    const key = shapeKey(row);
+    const known = this.#shapes.codeOf(key);
+    if (known !== undefined) return known;
+    this.#count(key, { copies: 2, overhead: SHAPE_BYTES });
+    return this.#shapes.put(key, shapeOf(row));
+  }
+
+  #labelCode(label: string): number {
+    const known = this.#labels.codeOf(label);
+    if (known !== undefined) return known;
+    this.#count(label, { copies: 2, overhead: LABEL_BYTES });
+    const copy = copyOf(label);
+    return this.#labels.put(copy, copy);
+  }
+
+  #count(text: string, { copies, overhead }: { copies: number; overhead: number }): void {
+    this.#text.characters += copies * text.length;
+    this.#text.overhead += overhead;
+    this.#text.isAscii &&= isAscii(text);
   }
 
   idOf(place: number): string {
@@ -208,62 +240,4 @@ function shapeOf(row: UsageRow): Shape {
 
 function labelOf({ endUser = "", tags }: UsageRow): string {
   return tags.length === 0 ? endUser.toLowerCase() : [endUser, ...tags].join(TEXT_END).toLowerCase();
-}
-
-/** The distinct values of a column, by their codes. */
-class Distinct<T> {
-  readonly values: T[] = [];
-  readonly #codes = new Map<string, number>();
-
-  codeOf(key: string, create: () => T): number {
-    const known = this.#codes.get(key);
-    if (known !== undefined) return known;
-    const code = this.values.push(create()) - 1;
-    this.#codes.set(key, code);
-    return code;
-  }
-}
-
-/** The ids of a chunk as one text, so that a search is one pass over it and an id has no object of its own. */
-class IdColumn {
-  readonly #ends = new Uint32Array(CHUNK_ROWS);
-  #rows = 0;
-  #text = "";
-  /** Ids of this platform are in lower case. */
-  #isLower = true;
-
-  push(id: string): void {
-    this.#text += id + TEXT_END;
-    this.#isLower &&= id === id.toLowerCase();
-    this.#ends[this.#rows++] = this.#text.length;
-  }
-
-  at(place: number): string {
-    return this.#text.slice(this.#startOf(place), (this.#ends[place] as number) - TEXT_END.length);
-  }
-
-  containing(search: string): ReadonlySet<number> {
-    const places = new Set<number>();
-    const text = this.#isLower ? this.#text : this.#text.toLowerCase();
-    for (let hit = text.indexOf(search), place = 0; hit !== -1; hit = text.indexOf(search, this.#ends[place])) {
-      place = this.#placeOf(hit, place);
-      places.add(place);
-    }
-    return places;
-  }
-
-  #startOf(place: number): number {
-    return place === 0 ? 0 : (this.#ends[place - 1] as number);
-  }
-
-  /** The row of a character, found by bisection from a place before it. */
-  #placeOf(character: number, from: number): number {
-    let [low, high] = [from, this.#rows - 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#ends[middle] as number) > character) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
 }

@@ -5,6 +5,8 @@ import { emptySums, isAfter, LogChunk, type LogWindow, type RowSums } from "./lo
 
 /** Chunks between two yields to the event loop: some milliseconds. Each yield may wait for a settlement, which takes longer. */
 const CHUNKS_A_TURN = 32;
+/** Text that a search reads between two yields. */
+const TEXT_BYTES_A_TURN = 4 * 1024 * 1024;
 
 /** The newest rows that match, and sums over all that match. */
 export interface IndexPage {
@@ -29,6 +31,7 @@ export class LogIndex {
   /** Oldest first, by when they were filled. */
   #chunks: LogChunk[] = [];
   #rows = 0;
+  #bytes = 0;
   /** Rows that began earlier are not in the index; -Infinity: every row is. */
   coveredFrom = Number.NEGATIVE_INFINITY;
 
@@ -36,13 +39,20 @@ export class LogIndex {
     return this.#rows;
   }
 
+  /** What the texts of its rows take. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   add(row: UsageRow): void {
     if (row.createdAt < this.coveredFrom) return;
     const open = this.#chunks.at(-1);
     const chunk = open && !open.isFull ? open : new LogChunk();
     if (chunk !== open) this.#chunks.push(chunk);
+    const before = chunk.bytes;
     chunk.add(row);
     this.#rows++;
+    this.#bytes += chunk.bytes - before;
   }
 
   /** Adds those rows that it does not have. */
@@ -53,13 +63,14 @@ export class LogIndex {
     for (const row of rows) if (missing.delete(row.id)) this.add(row);
   }
 
-  /** Forgets the oldest chunks until at most so many rows are left. Returns how many rows it forgot. */
-  shrinkTo(rowsMax: number): number {
+  /** Forgets the oldest chunks until at most so many rows and bytes are left. Returns how many rows it forgot. */
+  shrinkTo({ rows, bytes }: { rows: number; bytes: number }): number {
     const before = this.#rows;
     for (const chunk of this.#chunks.toSorted((left, right) => left.span.newestAt - right.span.newestAt)) {
-      if (this.#rows <= rowsMax) break;
+      if (this.#rows <= rows && this.#bytes <= bytes) break;
       this.#chunks = this.#chunks.filter((other) => other !== chunk);
       this.#rows -= chunk.rows;
+      this.#bytes -= chunk.bytes;
       this.coveredFrom = Math.max(this.coveredFrom, chunk.span.newestAt + 1);
     }
     return before - this.#rows;
@@ -69,15 +80,38 @@ export class LogIndex {
     const newest = new Newest(request);
     const sums = emptySums();
     const byAge = this.#chunks.toSorted((left, right) => right.span.newestAt - left.span.newestAt);
-    for (const [number, chunk] of byAge.entries()) {
-      if (number % CHUNKS_A_TURN === CHUNKS_A_TURN - 1) await nextTurn();
+    const turns = new Turns();
+    for (const chunk of byAge) {
+      if (turns.isOver) await turns.next();
       request.signal.throwIfAborted();
       if (chunk.span.newestAt < window.start || chunk.span.oldestAt >= window.end) continue;
+      turns.count(query.search === undefined ? 0 : chunk.bytes);
       const offer = (place: number, at: number) => newest.offer(chunk, place, at);
       if (request.withSums) chunk.sum(query, window, sums, newest.mayHave(chunk) ? offer : undefined);
       else if (newest.mayHave(chunk)) chunk.eachMatch(query, window, offer);
     }
     return { positions: newest.sorted(), sums };
+  }
+}
+
+/** Decides when a walk over chunks yields to the event loop. */
+class Turns {
+  #chunks = 0;
+  #bytes = 0;
+
+  count(bytes: number): void {
+    this.#chunks++;
+    this.#bytes += bytes;
+  }
+
+  get isOver(): boolean {
+    return this.#chunks >= CHUNKS_A_TURN || this.#bytes >= TEXT_BYTES_A_TURN;
+  }
+
+  async next(): Promise<void> {
+    this.#chunks = 0;
+    this.#bytes = 0;
+    await nextTurn();
   }
 }
 

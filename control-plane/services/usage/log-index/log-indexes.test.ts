@@ -226,3 +226,41 @@ test("a log over several chunks is in the order of its calls, however they were 
   expect(found?.positions.map(({ createdAt }) => createdAt)).toEqual(Array.from({ length: 101 }, (_, place) => DAY + 4_999 - place));
   expect(found?.sums).toMatchObject({ rows: total, cost: BigInt(total) });
 });
+
+/** Calls with a tag of their own, of the given length. */
+function labeledCalls(count: number, characters: number): UsageRow[] {
+  const tags = (number: number) => [`${number}-`.padEnd(characters, "x")];
+  return Array.from({ length: count }, (_, number) =>
+    reportedCall(`call_l${number}`, 1n, { organizationId: "org_labels", createdAt: DAY + number, tags: tags(number) }),
+  );
+}
+
+test("rows with long texts take no more memory than so many short ones: the oldest are forgotten", async () => {
+  const indexes = indexesOf({ rowsMax: 20_000 });
+  await indexes.build("org_labels");
+  const sizes: number[] = [];
+  const calls = labeledCalls(3_000, 1_300);
+  for (let from = 0; from < calls.length; from += 100) {
+    indexes.add(calls.slice(from, from + 100));
+    sizes.push(indexes.of("org_labels")?.bytes ?? 0);
+  }
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(20_000 * 200);
+  expect(Math.max(...sizes)).toBeGreaterThan(20_000 * 180);
+  expect(indexes.of("org_labels")?.coveredFrom).toBeGreaterThan(DAY);
+});
+
+test("a search over long texts yields to the event loop", async () => {
+  const indexes = indexesOf();
+  await indexes.build("org_labels");
+  // The last one is the oldest, so it is read after a whole chunk.
+  indexes.add(labeledCalls(CHUNK_ROWS + 1, 300).map((row, number) => ({ ...row, createdAt: DAY - number })));
+  let hasYielded = false;
+  setImmediate(() => {
+    hasYielded = true;
+  });
+  const query = { ...NO_FILTER, organizationId: "org_labels", search: "8192-x" };
+  const request = { after: undefined, limit: 5, withSums: true, signal: never };
+  const found = await indexes.of("org_labels")?.find(query, { start: 0, end: DAY * 2 }, request);
+  expect(found?.positions).toEqual([{ createdAt: DAY - CHUNK_ROWS, id: `call_l${CHUNK_ROWS}` }]);
+  expect(hasYielded).toBe(true);
+});

@@ -7,6 +7,8 @@ import { LogIndex } from "./log-index.ts";
 
 /** An index that no query has used for so long is dropped. */
 const IDLE_MS = 3_600_000;
+/** What the texts of a row may take on average: end users and tags may have hundreds of characters, all different. */
+const TEXT_BYTES_A_ROW = 200;
 
 interface Entry {
   readonly index: LogIndex;
@@ -85,8 +87,15 @@ export class LogIndexes {
     for (const organizationId of [...this.#entries.keys()]) if (isUncertain(organizationId)) this.#drop(organizationId);
   }
 
-  get #rows(): number {
-    return this.#entries.values().reduce((sum, { index }) => sum + index.rows, 0);
+  get #most(): { readonly rows: number; readonly bytes: number } {
+    const { rowsMax } = this.#options;
+    return { rows: rowsMax, bytes: rowsMax * TEXT_BYTES_A_ROW };
+  }
+
+  get #isOver(): boolean {
+    const { rows, bytes } = this.#most;
+    const sumOf = (name: "rows" | "bytes") => this.#entries.values().reduce((sum, { index }) => sum + index[name], 0);
+    return sumOf("rows") > rows || sumOf("bytes") > bytes;
   }
 
   /** Newest first, with as many pauses as work, because settlements share the thread. */
@@ -118,12 +127,11 @@ export class LogIndexes {
 
   /** The log that was used longest ago goes first; of a log that is too long by itself the oldest rows. */
   #shrink(): void {
-    const { rowsMax } = this.#options;
-    while (this.#rows > rowsMax) {
+    while (this.#isOver) {
       const [first, second] = this.#entries;
       if (!first) return;
       if (second) this.#drop(first[0]);
-      else if (first[1].index.shrinkTo(rowsMax) === 0) return;
+      else if (first[1].index.shrinkTo(this.#most) === 0) return;
     }
   }
 
