@@ -8,6 +8,7 @@ import { LogScans } from "../log-scans.ts";
 import type { LogPosition, UsageQuery } from "../log-walk.ts";
 import { readLogs } from "../read-logs.ts";
 import { CHUNK_ROWS } from "./log-chunk.ts";
+import { LogIndex } from "./log-index.ts";
 import { LogIndexes } from "./log-indexes.ts";
 import { isIndexed, readIndexed } from "./read-indexed.ts";
 
@@ -193,15 +194,38 @@ test("a log is dropped when rows may be missing, also while it is read", async (
   expect(indexes.of("org_1")).toBeDefined();
 });
 
-test("rows of archived months are not found any more", async () => {
+test("rows of archived months are not found any more, but counted in totals, as in a scan", async () => {
   const indexes = indexesOf();
   await indexes.build("org_1");
   const before = DAY + 4 * QUARTER;
   const archive = { id: "org_1", organizationId: "org_1", before, rows: 1, charged: 1, cost: 1n };
   await opened.store.transaction("every", (tx) => tx.put("usageArchives", archive));
   const left = expectedRows({ start: before });
-  expect(await read(indexes, NO_FILTER, { limit: 1 })).toMatchObject({ count: left.length, totalsExact: true });
+  expect(await allIds(indexes, NO_FILTER, 300)).toEqual(left.map(({ id }) => id));
+  const { count, totals, totalsExact } = await read(indexesOf(), NO_FILTER, { limit: 1 });
+  expect(await read(indexes, NO_FILTER, { limit: 1 })).toMatchObject({ count, totals, totalsExact });
+  expect(totalsExact).toBe(true);
+  expect(count).toBeGreaterThan(left.length);
+  // The months that are left, and a search, are counted by the index.
+  expect(await read(indexes, { ...NO_FILTER, start: before }, { limit: 1 })).toMatchObject({ count: left.length, totalsExact: true });
+  const search = await read(indexes, { ...NO_FILTER, search: "nightly" }, { limit: 1 });
+  expect(search).toMatchObject({ count: expectedRows({ start: before, search: "nightly" }).length, totalsExact: true });
   await plant(opened.store, "usageArchives", "org_1", "removed");
+});
+
+test("a page is scanned if its rows leave the index while it is read", async () => {
+  const index = new LogIndex();
+  for (const row of rows) if (row.organizationId === "org_1") index.add(row);
+  const expected = expectedRows({});
+  const after = expected[99];
+  const scans = new LogScans({ clock: systemClock, limits: { timeMsMax: 60_000 } });
+  const page = await scans.run({ organizationId: "org_1", signal: never }, (budget) => {
+    const wanted = { budget, after, skip: 0, limit: 5, bytesMax: Number.POSITIVE_INFINITY, withTotals: false };
+    const reading = readIndexed(opened.store, { index, query: NO_FILTER, signal: never }, wanted);
+    index.shrinkTo({ rows: 0, bytes: 0 });
+    return reading;
+  });
+  expect(page.rows.map(({ id }) => id)).toEqual(expected.slice(100, 105).map(({ id }) => id));
 });
 
 test("a log over several chunks is in the order of its calls, however they were settled", async () => {

@@ -1,6 +1,6 @@
 import type { Reader } from "../../../stores/store.ts";
 import type { LogPosition, UsageQuery } from "../log-walk.ts";
-import { type FoundLogs, type LogRequest, PageRows, sumMatching } from "../read-logs.ts";
+import { type FoundLogs, type LogRequest, PageRows, readLogs, sumMatching } from "../read-logs.ts";
 import type { LogWindow, RowSums } from "./log-chunk.ts";
 import type { LogIndex } from "./log-index.ts";
 
@@ -20,18 +20,27 @@ export async function readIndexed(
   request: LogRequest,
 ): Promise<FoundLogs> {
   const { after, skip, limit, withTotals } = request;
-  const { coveredFrom } = index;
   // Rows of archived months are on their way out of the log.
   const archivedBefore = (await reader.get("usageArchives", query.organizationId))?.before ?? Number.NEGATIVE_INFINITY;
-  const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, archivedBefore);
+  // Settlements may have made the index shorter meanwhile.
+  if (!isIndexed(index, request)) return readLogs(reader, query, request);
+  const { coveredFrom } = index;
+  const wantedFrom = query.start ?? Number.NEGATIVE_INFINITY;
+  const start = Math.max(wantedFrom, archivedBefore);
   const isWhole = coveredFrom <= start;
+  // Roll-ups know rows before the index and of archived months, but no text.
+  const isSummedByRollups = withTotals && query.search === undefined && Math.max(coveredFrom, archivedBefore) > wantedFrom;
   const window: LogWindow = { start: Math.max(start, coveredFrom), end: query.end ?? Number.POSITIVE_INFINITY };
-  const { positions, sums } = await index.find(query, window, { after, limit: skip + limit, withSums: withTotals, signal });
+  const { positions, sums } = await index.find(query, window, {
+    after,
+    limit: skip + limit,
+    withSums: withTotals && !isSummedByRollups,
+    signal,
+  });
   const page = await readRows(reader, query, { ...request, positions: positions.slice(skip) });
   const end = page.nextPosition ?? (isWhole ? undefined : { createdAt: coveredFrom, id: "" });
   const found = { rows: page.rows, nextPosition: end, isPartial: end !== undefined && page.nextPosition === undefined };
-  // Rows before the index are summed by the roll-ups, which know no text.
-  if (withTotals && !isWhole && query.search === undefined) return { ...found, ...(await sumMatching(reader, query, request.budget)) };
+  if (isSummedByRollups) return { ...found, ...(await sumMatching(reader, query, request.budget)) };
   return { ...found, ...totalsOf(sums), totalsExact: withTotals && isWhole };
 }
 
