@@ -90,11 +90,11 @@ async function findLogs(
   { query, signal }: { query: UsageQuery; signal: AbortSignal },
   wanted: LogRequest,
 ): Promise<FoundLogs> {
-  const isOwned = slots.isOwned(slotOf(query.organizationId, slots.count));
-  const index = isOwned ? logIndexes.of(query.organizationId) : undefined;
+  const isOwned = () => slots.isOwned(slotOf(query.organizationId, slots.count));
+  const index = isOwned() ? logIndexes.of(query.organizationId) : undefined;
   if (index && isIndexed(index, wanted)) return readIndexed(store, { index, query, signal }, wanted);
   const found = await readLogs(store, query, wanted);
-  if (isOwned && wanted.budget.isLong) void logIndexes.build(query.organizationId);
+  if (isOwned() && wanted.budget.isLong) void logIndexes.build(query.organizationId);
   return found;
 }
 

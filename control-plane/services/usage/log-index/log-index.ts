@@ -7,6 +7,8 @@ import { emptySums, isAfter, LogChunk, type LogWindow, type RowSums } from "./lo
 const CHUNKS_A_TURN = 32;
 /** Text that a search reads between two yields. */
 const TEXT_BYTES_A_TURN = 4 * 1024 * 1024;
+/** Rows that are added between two yields. */
+const ROWS_A_TURN = 1_000;
 
 /** The newest rows that match, and sums over all that match. */
 export interface IndexPage {
@@ -55,12 +57,19 @@ export class LogIndex {
     this.#bytes += chunk.bytes - before;
   }
 
-  /** Adds those rows that it does not have. */
-  addMissing(rows: readonly UsageRow[]): void {
+  /** Adds those rows that it does not have. Nothing else may be added meanwhile. */
+  async addMissing(rows: readonly UsageRow[]): Promise<void> {
     const missing = new Set(rows.map(({ id }) => id));
     const oldestAt = rows.reduce((oldest, { createdAt }) => Math.min(oldest, createdAt), Number.POSITIVE_INFINITY);
-    for (const chunk of this.#chunks) if (chunk.span.newestAt >= oldestAt) chunk.removeKnown(missing);
-    for (const row of rows) if (missing.delete(row.id)) this.add(row);
+    for (const chunk of [...this.#chunks]) {
+      if (missing.size === 0 || chunk.span.newestAt < oldestAt) continue;
+      chunk.removeKnown(missing);
+      await nextTurn();
+    }
+    for (const [number, row] of rows.entries()) {
+      if (missing.delete(row.id)) this.add(row);
+      if (number % ROWS_A_TURN === ROWS_A_TURN - 1) await nextTurn();
+    }
   }
 
   /** Forgets the oldest chunks until at most so many rows and bytes are left. Returns how many rows it forgot. */

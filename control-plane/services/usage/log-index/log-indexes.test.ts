@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { type Clock, systemClock } from "../../../../common/clock.ts";
 import { silentLogger } from "../../../../common/logger.ts";
@@ -173,15 +174,64 @@ test("of a log with more rows than fit, the newest are in memory, and a cursor c
   expect(search).toMatchObject({ rows: [], isPartial: true, totalsExact: false, nextPosition: { createdAt: index?.coveredFrom } });
 });
 
+/** Indexes with room for all rows but one, and the time. */
+function tightIndexes() {
+  const time = { nowMs: 0 };
+  const clock = { ...systemClock, monotonicMs: () => time.nowMs, sleep: async () => {} };
+  return { time, indexes: indexesOf({ clock, rowsMax: ROWS - 1 }) };
+}
+
 test("the log that was used longest ago makes room for another, and one that is not used for an hour is dropped", async () => {
-  let nowMs = 0;
-  const indexes = indexesOf({ clock: { ...systemClock, monotonicMs: () => nowMs, sleep: async () => {} }, rowsMax: ROWS - 1 });
+  const { time, indexes } = tightIndexes();
   await indexes.build("org_2");
+  time.nowMs = 300_001;
   await indexes.build("org_1");
   expect([indexes.of("org_1") === undefined, indexes.of("org_2")]).toEqual([false, undefined]);
-  nowMs = 3_600_001;
+  time.nowMs += 3_600_001;
   indexes.add([reportedCall("call_x", 1n, { organizationId: "org_3" })]);
   expect(indexes.of("org_1")).toBeUndefined();
+});
+
+test("a log that does not fit beside one in use does not replace it, and is not read again for ten minutes", async () => {
+  const { time, indexes } = tightIndexes();
+  await indexes.build("org_2");
+  await indexes.build("org_1");
+  expect([indexes.of("org_1"), indexes.of("org_2")?.rows]).toEqual([undefined, ROWS / 10]);
+  time.nowMs = 599_999;
+  await indexes.build("org_1");
+  expect(indexes.of("org_1")).toBeUndefined();
+  time.nowMs = 600_000;
+  indexes.of("org_2");
+  time.nowMs = 900_001;
+  await indexes.build("org_1");
+  expect([indexes.of("org_1")?.rows, indexes.of("org_2")]).toEqual([ROWS * 0.9, undefined]);
+});
+
+test("logs are read one at a time, and at most a hundred wait", async () => {
+  let running = 0;
+  let most = 0;
+  const sleep = async () => {
+    most = Math.max(most, ++running);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    running--;
+  };
+  const indexes = indexesOf({ clock: { ...systemClock, sleep } });
+  const others = Array.from({ length: 100 }, (_, number) => `org_w${number}`);
+  await Promise.all(["org_1", "org_2", ...others].map((organizationId) => indexes.build(organizationId)));
+  expect(most).toBe(1);
+  const read = ["org_1", "org_2", "org_w98", "org_w99"].map((organizationId) => indexes.of(organizationId) !== undefined);
+  expect(read).toEqual([true, true, true, false]);
+});
+
+test("a log that waits is not read when its rows become uncertain, nor one with too many settlements meanwhile", async () => {
+  const sleeping = Promise.withResolvers<void>();
+  const indexes = indexesOf({ clock: { ...systemClock, sleep: () => sleeping.promise } });
+  const built = Promise.all([indexes.build("org_1"), indexes.build("org_2"), indexes.build("org_3")]);
+  indexes.forget((organizationId) => organizationId === "org_2");
+  indexes.add(new Array<UsageRow>(50_001).fill(reportedCall("call_many", 1n)));
+  sleeping.resolve();
+  await built;
+  expect(["org_1", "org_2", "org_3"].map((organizationId) => indexes.of(organizationId)?.rows)).toEqual([undefined, undefined, 0]);
 });
 
 test("a log is dropped when rows may be missing, also while it is read", async () => {

@@ -7,6 +7,14 @@ import { LogIndex } from "./log-index.ts";
 
 /** An index that no query has used for so long is dropped. */
 const IDLE_MS = 3_600_000;
+/** An index that a query has used since then does not make room for a log that is read. */
+const IN_USE_MS = 300_000;
+/** A log that could not be read into memory is not tried again for so long. */
+const RETRY_MS = 600_000;
+/** Logs that wait to be read. A log that finds no place is asked for again by its next long query. */
+const WAITING_MAX = 100;
+/** Rows that are settled while their log is read; with more the read is given up. */
+const MEANWHILE_ROWS_MAX = 50_000;
 /** What the texts of a row may take on average: end users and tags may have hundreds of characters, all different. */
 const TEXT_BYTES_A_ROW = 200;
 
@@ -34,6 +42,9 @@ export class LogIndexes {
   readonly #options: Options;
   /** The least recently used first. */
   readonly #entries = new Map<string, Entry>();
+  readonly #waiting = new Set<string>();
+  #building: Promise<void> | undefined;
+  readonly #retryAtMs = new Map<string, number>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -49,23 +60,44 @@ export class LogIndexes {
     return entry.index;
   }
 
-  /** Reads an organization's log, unless that is done or under way. Resolves when it is read; until then queries scan the store. */
+  /**
+   * Reads an organization's log, one log at a time, because settlements share the thread. Does nothing if that is done, under way or was tried in vain.
+   * Resolves when no log waits any more; until it is read queries scan the store.
+   */
   async build(organizationId: string): Promise<void> {
-    const { rowsMax, clock, logger } = this.#options;
-    if (rowsMax === 0 || this.#entries.has(organizationId)) return;
+    if (!this.#mayBuild(organizationId)) return;
+    this.#waiting.add(organizationId);
+    this.#building ??= this.#buildWaiting();
+    await this.#building;
+  }
+
+  #mayBuild(organizationId: string): boolean {
+    const { rowsMax, clock } = this.#options;
+    if (rowsMax === 0 || this.#waiting.size >= WAITING_MAX || this.#entries.has(organizationId)) return false;
+    return (this.#retryAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY) <= clock.monotonicMs();
+  }
+
+  async #buildWaiting(): Promise<void> {
+    // Logs that are added meanwhile are visited too.
+    for (const organizationId of this.#waiting) {
+      this.#waiting.delete(organizationId);
+      await this.#build(organizationId);
+    }
+    this.#building = undefined;
+  }
+
+  async #build(organizationId: string): Promise<void> {
     const entry: Entry = {
       index: new LogIndex(),
       settledMeanwhile: [],
-      usedAtMs: clock.monotonicMs(),
+      usedAtMs: this.#options.clock.monotonicMs(),
       dropped: new AbortController(),
     };
     this.#entries.set(organizationId, entry);
     try {
       await this.#read(organizationId, entry);
     } catch (error) {
-      if (entry.dropped.signal.aborted) return;
-      this.#drop(organizationId);
-      logger.warn({ organizationId, error: String(error) }, "the log could not be read into memory; queries scan the store");
+      if (!entry.dropped.signal.aborted) this.#giveUp(organizationId, String(error));
     }
   }
 
@@ -75,8 +107,9 @@ export class LogIndexes {
     for (const row of rows) {
       const entry = this.#entries.get(row.organizationId);
       if (!entry) continue;
-      if (entry.settledMeanwhile) entry.settledMeanwhile.push(row);
-      else entry.index.add(row);
+      if (!entry.settledMeanwhile) entry.index.add(row);
+      else if (entry.settledMeanwhile.length < MEANWHILE_ROWS_MAX) entry.settledMeanwhile.push(row);
+      else this.#giveUp(row.organizationId, "too many calls were settled meanwhile");
     }
     this.#dropIdle();
     this.#shrink();
@@ -84,6 +117,7 @@ export class LogIndexes {
 
   /** Drops indexes that may lack rows. */
   forget(isUncertain: (organizationId: string) => boolean): void {
+    for (const organizationId of this.#waiting) if (isUncertain(organizationId)) this.#waiting.delete(organizationId);
     for (const organizationId of [...this.#entries.keys()]) if (isUncertain(organizationId)) this.#drop(organizationId);
   }
 
@@ -98,7 +132,7 @@ export class LogIndexes {
     return sumOf("rows") > rows || sumOf("bytes") > bytes;
   }
 
-  /** Newest first, with as many pauses as work, because settlements share the thread. */
+  /** Newest first, with as many pauses as work. */
   async #read(organizationId: string, entry: Entry): Promise<void> {
     const { store, clock, rowsMax } = this.#options;
     const { index, dropped } = entry;
@@ -106,7 +140,7 @@ export class LogIndexes {
     let beganMs = clock.monotonicMs();
     for await (const page of inPages(store, "usage", { range, signal: dropped.signal })) {
       for (const row of page) index.add(row);
-      this.#shrink();
+      this.#makeRoomFor(entry);
       const oldest = page.at(-1);
       if (oldest && (index.rows >= rowsMax || oldest.createdAt < index.coveredFrom)) {
         index.coveredFrom = Math.max(index.coveredFrom, oldest.createdAt + 1);
@@ -115,9 +149,25 @@ export class LogIndexes {
       await pause(clock, clock.monotonicMs() - beganMs, dropped.signal);
       beganMs = clock.monotonicMs();
     }
+    const maybeRead = entry.settledMeanwhile ?? [];
+    entry.settledMeanwhile = [];
+    await index.addMissing(maybeRead);
     dropped.signal.throwIfAborted();
-    index.addMissing(entry.settledMeanwhile ?? []);
+    for (const row of entry.settledMeanwhile) index.add(row);
     entry.settledMeanwhile = undefined;
+  }
+
+  /** Only logs that are not in use make room for one that is read: otherwise two that do not fit together would be read in turns. */
+  #makeRoomFor(entry: Entry): void {
+    const sinceMs = this.#options.clock.monotonicMs() - IN_USE_MS;
+    for (const [organizationId, other] of this.#entries) {
+      if (!this.#isOver) return;
+      if (other !== entry && other.usedAtMs < sinceMs) this.#drop(organizationId);
+    }
+    if (!this.#isOver) return;
+    if (this.#entries.size > 1)
+      throw new Error("It does not fit beside the logs that are in use. A larger LOG_INDEX_ROWS has room for it.");
+    entry.index.shrinkTo(this.#most);
   }
 
   #dropIdle(): void {
@@ -130,9 +180,19 @@ export class LogIndexes {
     while (this.#isOver) {
       const [first, second] = this.#entries;
       if (!first) return;
-      if (second) this.#drop(first[0]);
+      if (second && first[1].settledMeanwhile) this.#giveUp(first[0], "settled calls of other logs took its room");
+      else if (second) this.#drop(first[0]);
       else if (first[1].index.shrinkTo(this.#most) === 0) return;
     }
+  }
+
+  #giveUp(organizationId: string, reason: string): void {
+    const { clock, logger } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#drop(organizationId);
+    for (const [other, retryAtMs] of this.#retryAtMs) if (retryAtMs <= nowMs) this.#retryAtMs.delete(other);
+    this.#retryAtMs.set(organizationId, nowMs + RETRY_MS);
+    logger.warn({ organizationId, error: reason }, "the log could not be read into memory; queries scan the store");
   }
 
   #drop(organizationId: string): void {
