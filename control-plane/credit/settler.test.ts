@@ -57,10 +57,17 @@ test("whoever follows settled rows gets each once, as it is stored, and hears of
   let isFailing = false;
   const followed: string[] = [];
   const forgotten: string[] = [];
+  let begun = 0;
+  const begunAtCommit: number[] = [];
   const onCommit = () => {
+    begunAtCommit.push(begun);
     if (isFailing) throw new Error("the outcome is not known");
   };
   const { settler } = open(onCommit, {
+    begin: () => {
+      begun++;
+      return () => void begun--;
+    },
     add: (rows) => void followed.push(...rows.map(({ id, ledgerSeq }) => `${id} ${ledgerSeq === undefined ? "free" : "charged"}`)),
     forget: (isUncertain) => void forgotten.push(...[HERE, ALSO_HERE].flatMap((id) => (id !== undefined && isUncertain(id) ? [id] : []))),
   });
@@ -70,6 +77,8 @@ test("whoever follows settled rows gets each once, as it is stored, and hears of
   await expect(settler.settle([call("call_4", HERE)])).rejects.toThrow("the outcome is not known");
   expect(followed).toEqual(["call_1 charged", "call_2 charged", "call_3 free"]);
   expect(forgotten).toEqual([HERE]);
+  await settler.idle();
+  expect([begunAtCommit, begun]).toEqual([[1, 1, 1], 0]);
 });
 
 test("figures count what became of each call once, and committed batches only", async () => {

@@ -26,6 +26,8 @@ const QUEUE_ROWS_MAX = 20_000;
 
 /** Follows what is settled: rows in memory that queries of the log are answered from. */
 export interface SettledRows {
+  /** Called before a commit. The returned function is called after it, whatever its outcome. */
+  begin(): () => void;
   /** Called after their commit. */
   add(rows: readonly UsageRow[]): void;
   /** Called for organizations with a commit whose outcome is not known. */
@@ -107,6 +109,7 @@ export class Settler {
   async #settleBatch(batch: readonly Waiting[]): Promise<void> {
     const owned = batch.filter((waiting) => !refuseElsewhere(waiting, (slot) => !this.#store.owns(slot)));
     if (owned.length === 0) return;
+    const end = this.#settledRows?.begin();
     try {
       await this.#commit(owned);
     } catch (error) {
@@ -115,6 +118,8 @@ export class Settler {
       // Nothing was written; each edge retries its own rows.
       if (rest.length === owned.length) for (const { reject } of rest) reject(error);
       else await this.#settleBatch(rest);
+    } finally {
+      end?.();
     }
   }
 

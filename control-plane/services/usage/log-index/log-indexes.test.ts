@@ -174,6 +174,27 @@ test("of a log with more rows than fit, the newest are in memory, and a cursor c
   expect(search).toMatchObject({ rows: [], isPartial: true, totalsExact: false, nextPosition: { createdAt: index?.coveredFrom } });
 });
 
+test("a row that the read meets before its commit is over is in the index once", async () => {
+  const paused = Promise.withResolvers<void>();
+  let pages = 0;
+  const sleep = async () => {
+    if (++pages === Math.ceil((ROWS * 0.9) / 200)) paused.resolve();
+  };
+  const indexes = indexesOf({ clock: { ...systemClock, sleep } });
+  const row = reportedCall("call_visible", 5n, { createdAt: DAY + 1 });
+  const end = indexes.begin();
+  await settle(opened.store, [row]);
+  const built = indexes.build("org_1");
+  await paused.promise;
+  // The last page is read.
+  await nextTurn();
+  indexes.add([row]);
+  end();
+  await built;
+  expect((await read(indexes, { ...NO_FILTER, search: "call_visible" }, { limit: 5 })).count).toBe(1);
+  await plant(opened.store, "usage", "call_visible", "removed");
+});
+
 /** Indexes with room for all rows but one, and the time. */
 function tightIndexes() {
   const time = { nowMs: 0 };

@@ -45,6 +45,8 @@ export class LogIndexes {
   readonly #waiting = new Set<string>();
   #building: Promise<void> | undefined;
   readonly #retryAtMs = new Map<string, number>();
+  /** Commits of settlements that are under way. */
+  readonly #commits = new Set<Promise<void>>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -101,6 +103,16 @@ export class LogIndexes {
     }
   }
 
+  /** Called before a commit of settlements. The returned function is called after it, when its rows were added or their organizations forgotten. */
+  begin(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#commits.add(promise);
+    return () => {
+      this.#commits.delete(promise);
+      resolve();
+    };
+  }
+
   /** Adds settled rows, after their commit. */
   add(rows: readonly UsageRow[]): void {
     if (this.#entries.size === 0) return;
@@ -149,6 +161,8 @@ export class LogIndexes {
       await pause(clock, clock.monotonicMs() - beganMs, dropped.signal);
       beganMs = clock.monotonicMs();
     }
+    // A row can be read before its commit is over. Rows of later commits were not read.
+    await Promise.all(this.#commits);
     const maybeRead = entry.settledMeanwhile ?? [];
     entry.settledMeanwhile = [];
     await index.addMissing(maybeRead);
