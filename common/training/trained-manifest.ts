@@ -5,6 +5,8 @@ import { canonicalJson } from "../json.ts";
 export const FUNCTION_TASK = "function";
 /** Most nodes that serve one version. */
 export const SERVING_NODES_MAX = 64;
+/** Largest call of such a function as JSON. It has its input twice, as text and as messages. */
+export const FUNCTION_CALL_BYTES_MAX = 8 * 1024 * 1024;
 
 /** The model type of each task of the trainer node, and of own functions. */
 export const TRAINED_TYPES = {

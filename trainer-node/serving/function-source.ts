@@ -1,5 +1,6 @@
 import type { Logger } from "../../common/logger.ts";
 import { operatorFetch } from "../../common/operator-fetch.ts";
+import { FUNCTION_CALL_BYTES_MAX } from "../../common/training/trained-manifest.ts";
 import type { TrainerDeps } from "../deps.ts";
 import { TrainerError } from "../errors.ts";
 
@@ -31,7 +32,8 @@ export function createFunctionSource(options: FunctionSourceOptions): TrainerDep
   };
   return async ({ federation, blob }, call, signal) => {
     if (!federation || blob === undefined) throw new TrainerError("NOT_FOUND", "The manifest names no function.");
-    const body = JSON.stringify({ participants: federation.participants, blob, ...call });
+    const body = Buffer.from(JSON.stringify({ participants: federation.participants, blob, ...call }));
+    if (body.byteLength > FUNCTION_CALL_BYTES_MAX) throw tooLarge(body.byteLength);
     const path = `/v1/federations/${encodeURIComponent(federation.id)}/serve`;
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     let last = "the operator has configured no coordinator (BLOB_SOURCE_URL)";
@@ -44,6 +46,11 @@ export function createFunctionSource(options: FunctionSourceOptions): TrainerDep
     }
     throw new TrainerError("BUSY", `No node of this model can answer now: ${last}`, { retryAfterSeconds: 5 });
   };
+}
+
+function tooLarge(bytes: number): TrainerError {
+  const message = `The model's function gets the last message and all messages, ${bytes} bytes as JSON, and at most ${FUNCTION_CALL_BYTES_MAX} bytes. Send less text.`;
+  return new TrainerError("PAYLOAD_TOO_LARGE", message);
 }
 
 /** One of them: the answer, why the input is refused, or why there is no answer. */
