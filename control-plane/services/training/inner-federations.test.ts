@@ -1,0 +1,68 @@
+import { federationSettings } from "../../../common/training/federation-settings.ts";
+import { openPlatform, type Platform } from "../platform-fixture.ts";
+import { trainingHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => platform.close());
+
+const COORDINATOR = "anonymous" as const;
+const training = () => trainingHandlers(platform.deps);
+
+async function create(rounds: number, inner?: string): Promise<string> {
+  const participant = { url: "", join: inner === undefined, dataset: "" };
+  const request = {
+    ...{ name: "f", teamId: platform.team.id, budgetNanoUsd: 0n },
+    settings: JSON.stringify({ ...federationSettings.parse({ task: "anything", eval: { mode: "none" } }), rounds }),
+    participants: [inner === undefined ? participant : { ...participant, inner: { federationId: inner, rounds: 2 } }],
+  };
+  return (await training().createFederation(request, platform.as("owner"))).federation?.id ?? "";
+}
+const read = async (id: string) => {
+  const { federation } = await training().getFederation({ id }, platform.as("owner"));
+  const { rounds = 0 } = JSON.parse(federation?.settings ?? "{}") as { rounds?: number };
+  return { state: federation?.state, rounds };
+};
+const claimAll = () =>
+  training().claimFederations({ claim: "a", leaseMs: 60_000n, limit: 10, except: [], address: "" }, platform.as(COORDINATOR));
+const control = (id: string, action: "extend", rounds?: number) =>
+  training().controlFederation({ id, action, ...(rounds === undefined ? {} : { rounds }) }, platform.as("owner"));
+const fail = (federationId: string) => {
+  const failure = { code: "NOT_ENOUGH_RESULTS", message: "Round 1 has 0 of 1 results." };
+  return training().endFederation({ federationId, claim: "a", state: "failed", failure }, platform.as(COORDINATOR));
+};
+const complete = (federationId: string, rounds: number) =>
+  training().endFederation({ federationId, claim: "a", state: "completed", rounds }, platform.as(COORDINATOR));
+
+/** Opens round 1 of a federation and asks for the rounds of its inner one. */
+async function runInner(federationId: string): Promise<void> {
+  await claimAll();
+  await training().openRound({ federationId, claim: "a", participantIds: ["p1"] }, platform.as(COORDINATOR));
+  await training().runInnerRounds({ federationId, participantId: "p1", round: 1, parameters: "" }, platform.as(COORDINATOR));
+  await claimAll();
+}
+
+test("a repeated call adds no rounds while the inner ones run or when they are done", async () => {
+  const inner = await create(0);
+  const outer = await create(1, inner);
+  await runInner(outer);
+  await runInner(outer);
+  expect(await read(inner)).toEqual({ state: "waiting", rounds: 2 });
+  await complete(inner, 2);
+  await runInner(outer);
+  expect(await read(inner)).toEqual({ state: "completed", rounds: 2 });
+});
+
+test("an outer federation that failed with its inner one runs its rounds again when it is extended", async () => {
+  const inner = await create(0);
+  const outer = await create(1, inner);
+  await runInner(outer);
+  await fail(inner);
+  await fail(outer);
+  expect([await read(inner), await read(outer)]).toMatchObject([{ state: "failed" }, { state: "failed" }]);
+  await control(outer, "extend", 1);
+  await runInner(outer);
+  expect(await read(inner)).toEqual({ state: "waiting", rounds: 2 });
+});
