@@ -7,6 +7,9 @@ import { extendFederation, openRoundOf, putFederation } from "./federations.ts";
 // Federations as participants of others (decision 45). The inner federation has a place in one outer federation, which lets it train by
 // adding rounds that begin with the outer parameters.
 
+/** Most federations around one that are looked at. */
+const DEPTH_MAX = 32;
+
 /** Gives the inner federations their places in a new federation. Only federations at rest have one place, in one federation that goes on. */
 export async function enrollInner(
   tx: Transaction,
@@ -44,9 +47,15 @@ export async function withoutPlace(reader: Reader, federation: Federation): Prom
   return rest;
 }
 
-async function goingOuter(reader: Reader, { outer }: Federation): Promise<Federation | undefined> {
-  const found = outer && (await reader.get("federations", outer.federationId));
-  return found && !isOver(found.state) ? found : undefined;
+/**
+ * The outer federation if it goes on: by itself, or because one around it does, which completes it after each of its own rounds and adds
+ * more. One that was stopped gets no more.
+ */
+async function goingOuter(reader: Reader, { outer }: Federation, depth = 0): Promise<Federation | undefined> {
+  if (!outer || depth >= DEPTH_MAX) return undefined;
+  const found = await reader.get("federations", outer.federationId);
+  if (!found || found.state === "stopped") return undefined;
+  return !isOver(found.state) || (await goingOuter(reader, found, depth + 1)) ? found : undefined;
 }
 
 /** The outer federation in its open round, and the inner federation of one of its participants. */

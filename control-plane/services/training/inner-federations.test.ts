@@ -1,5 +1,5 @@
 import { federationSettings } from "../../../common/training/federation-settings.ts";
-import { openPlatform, type Platform } from "../platform-fixture.ts";
+import { openPlatform, outcomeOf, type Platform } from "../platform-fixture.ts";
 import { trainingHandlers } from "./service.ts";
 
 let platform: Platform;
@@ -27,7 +27,7 @@ const read = async (id: string) => {
 };
 const claimAll = () =>
   training().claimFederations({ claim: "a", leaseMs: 60_000n, limit: 10, except: [], address: "" }, platform.as(COORDINATOR));
-const control = (id: string, action: "extend", rounds?: number) =>
+const control = (id: string, action: "extend" | "stop", rounds?: number) =>
   training().controlFederation({ id, action, ...(rounds === undefined ? {} : { rounds }) }, platform.as("owner"));
 const fail = (federationId: string) => {
   const failure = { code: "NOT_ENOUGH_RESULTS", message: "Round 1 has 0 of 1 results." };
@@ -65,4 +65,24 @@ test("an outer federation that failed with its inner one runs its rounds again w
   await control(outer, "extend", 1);
   await runInner(outer);
   expect(await read(inner)).toEqual({ state: "waiting", rounds: 2 });
+});
+
+test("a federation keeps its place while any federation around it goes on", async () => {
+  const innermost = await create(0);
+  const middle = await create(0, innermost);
+  const outer = await create(1, middle);
+  expect([await read(middle), await read(outer)]).toMatchObject([{ state: "completed" }, { state: "created" }]);
+  expect(await outcomeOf(control(innermost, "extend", 1))).toBe("RECORD_CHANGED");
+  expect(await outcomeOf(create(1, innermost))).toBe("VALIDATION_ERROR");
+  await control(outer, "stop");
+  expect(await outcomeOf(control(innermost, "extend", 1))).toBe("ok");
+});
+
+test("a federation in the middle that was stopped, and trains no more, frees the one in it", async () => {
+  const innermost = await create(0);
+  const middle = await create(0, innermost);
+  const outer = await create(1, middle);
+  await runInner(outer);
+  await control(middle, "stop");
+  expect(await outcomeOf(control(innermost, "extend", 1))).toBe("ok");
 });
