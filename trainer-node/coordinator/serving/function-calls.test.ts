@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 type Answer = { status: number; body: object } | ParticipantProblem;
-type Answers = (request: { host: string; isWhole: boolean }) => Answer | Promise<Answer>;
+type Answers = (request: { host: string; isWhole: boolean; signal: AbortSignal }) => Answer | Promise<Answer>;
 
 const participant = (id: string, url: string): Participant => ({
   ...{ id, url, nodeId: "", organizationId: "org_a", dataset: "", joined: true, maxSamples: undefined },
@@ -35,13 +35,19 @@ const participant = (id: string, url: string): Participant => ({
 function setUp(answers: Answers) {
   const asked: string[] = [];
   let nowMs = 0;
-  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const timers = new Set<{ atMs: number; wake: () => void }>();
+  const after = (milliseconds: number, wake: () => void) => {
+    const timer = { atMs: nowMs + milliseconds, wake };
+    timers.add(timer);
+    return () => void timers.delete(timer);
+  };
+  const clock = { ...systemClock, monotonicMs: () => nowMs, after };
   let looks = 0;
-  const call: CallNode = async ({ url }, { body, path }) => {
+  const call: CallNode = async ({ url }, { body, path }, given) => {
     const host = new URL(url).hostname;
     const isWhole = body?.type === "application/octet-stream" || body?.bytes === undefined || body.bytes > 9000;
     asked.push(`${host} ${path} ${isWhole ? "whole" : "hash"}`);
-    const answer = await answers({ host, isWhole });
+    const answer = await answers({ host, isWhole, signal: given });
     if (answer instanceof ParticipantProblem) throw answer;
     return { status: answer.status, headers: {}, body: Readable.from([Buffer.from(JSON.stringify(answer.body))]) };
   };
@@ -65,8 +71,9 @@ function setUp(answers: Answers) {
     functions.serve("fed_1", { participants: ["p1", "p2"], blob, input: "x", config: {}, ...more }, signal);
   const advance = (milliseconds: number) => {
     nowMs += milliseconds;
+    for (const timer of timers) if (timer.atMs <= nowMs && timers.delete(timer)) timer.wake();
   };
-  return { functions, serve, asked, advance, looks: () => looks };
+  return { functions, serve, asked, advance, timers, looks: () => looks };
 }
 
 const missing = { status: 404, body: { code: "BLOB_NOT_FOUND", error: "none" } };
@@ -131,6 +138,62 @@ test("parameters that the coordinator does not have are unavailable, and a parti
   await expect(serve({ blob: "ab".repeat(32) })).rejects.toMatchObject({ kind: "PARAMETERS_UNAVAILABLE" });
   await expect(serve({ participants: ["p3"] })).rejects.toMatchObject({ kind: "BUSY", message: "none of its participants has an address" });
   expect(asked).toEqual(["two /v1/serve hash"]);
+});
+
+/** Never answers; the call ends with its signal. */
+const hangs = ({ signal }: { signal: AbortSignal }) =>
+  new Promise<Answer>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+test("a node that hangs is followed by the next, and gets no calls for a while", async () => {
+  let isHanging = true;
+  const { serve, asked, advance, timers } = setUp((request) => (request.host === "two" && isHanging ? hangs(request) : done));
+  const first = serve();
+  for (; asked.length < 1; await new Promise(setImmediate));
+  advance(29_999);
+  await new Promise(setImmediate);
+  expect(asked).toEqual(["two /v1/serve hash"]);
+  advance(1);
+  expect(await first).toBe("answer");
+  for (let count = 0; count < 3; count++) await serve();
+  expect(asked.filter((line) => line.startsWith("two"))).toHaveLength(1);
+  isHanging = false;
+  advance(30_000);
+  for (let count = 0; count < 2; count++) await serve();
+  expect(asked.filter((line) => line.startsWith("two"))).toHaveLength(2);
+  expect(timers.size).toBe(0);
+});
+
+test("a node that gets the parameters has all the time of the call", async () => {
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+  const { serve, asked, advance } = setUp(async ({ isWhole, signal: given }) => {
+    if (!isWhole) return missing;
+    await arrived;
+    given.throwIfAborted();
+    return done;
+  });
+  const call = serve();
+  for (; asked.length < 2; await new Promise(setImmediate));
+  advance(59_999);
+  arrive();
+  expect(await call).toBe("answer");
+  expect(asked).toEqual(["two /v1/serve hash", "two /v1/serve whole"]);
+});
+
+test("a call ends after 60 seconds, which the only node has for itself, also when it hung before", async () => {
+  const { serve, asked, advance } = setUp(hangs);
+  for (const count of [1, 2]) {
+    const call = serve({ participants: ["p1"] });
+    for (; asked.length < count; await new Promise(setImmediate));
+    advance(60_000);
+    await expect(call).rejects.toMatchObject({ kind: "TIMEOUT", message: "p1 did not answer within 60000 ms." });
+  }
+  advance(30_000);
+  const both = serve();
+  for (; asked.length < 3; await new Promise(setImmediate));
+  advance(30_000);
+  for (; asked.length < 4; await new Promise(setImmediate));
+  advance(30_000);
+  await expect(both).rejects.toMatchObject({ kind: "TIMEOUT", message: expect.stringContaining("did not answer within 30000 ms.") });
 });
 
 test("credentials are read again after five seconds", async () => {

@@ -6,6 +6,7 @@ import type { TrainingClient } from "../control.ts";
 import { type CallNode, readAnswer } from "../participants/node-call.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { asJson, configHeader, jsonBody, octetBody, type Participants } from "../participants/participants.ts";
+import { recentTimeouts, type TimeLimit, timeLimit } from "./time-limits.ts";
 
 /** One call of a published model. */
 export interface FunctionCall {
@@ -34,6 +35,10 @@ export interface FunctionCalls {
 const ELSEWHERE = new Set([401, 403, 429, 501, 502, 503, 504]);
 const ANSWER_BYTES_MAX = 1024 * 1024;
 const SERVE_MS_MAX = 60_000;
+/** While another node is left, one gets half of the time that is left, and at least this. */
+const NODE_MS_MIN = 10_000;
+/** Few different limits, because timers of equal ones are shared. */
+const NODE_MS_STEP = 5000;
 const CONTROL_MS = 5000;
 /** Participants and their credentials are read anew after this time. */
 const KNOWN_MS = 5000;
@@ -52,27 +57,30 @@ type Deps = {
 /** Creates calls to serve functions. Nodes of a model take turns; one that cannot answer is followed by the next. */
 export function createFunctionCalls(deps: Deps): FunctionCalls {
   const participantsOf = knownParticipants(deps);
-  const send = withParameters(deps);
+  const ask = oneNode(deps);
+  const slow = recentTimeouts(deps);
   let turn = 0;
   return {
     serve: async (federationId, call, signal) => {
-      const inTime = AbortSignal.any([signal, AbortSignal.timeout(SERVE_MS_MAX)]);
       const all = await participantsOf(federationId);
-      const nodes = all.filter(({ id, url }) => url !== "" && call.participants.includes(id));
-      let last = "none of its participants has an address";
-      turn++;
-      for (let index = 0; index < nodes.length; index++) {
-        const node = nodes[(turn + index) % nodes.length] as Participant;
-        try {
-          return await send(node, call, inTime);
-        } catch (thrown) {
+      const able = all.filter(({ id, url }) => url !== "" && call.participants.includes(id));
+      const nodes = slow.without(federationId, able);
+      const first = ++turn;
+      const inTime = timeLimit(deps.clock, SERVE_MS_MAX, signal);
+      let last = new TrainerError("BUSY", "none of its participants has an address", AGAIN);
+      try {
+        for (let index = 0; index < nodes.length && !inTime.isOver(); index++) {
+          const node = nodes[(first + index) % nodes.length] as Participant;
+          const { output, problem, isLate } = await ask(node, { call, inTime, isLast: index === nodes.length - 1 });
+          if (output !== undefined) return output;
           signal.throwIfAborted();
-          if (inTime.aborted) throw new TrainerError("TIMEOUT", `${node.id} did not answer within ${SERVE_MS_MAX} ms.`);
-          if (!(thrown instanceof ParticipantProblem)) throw thrown;
-          last = `${node.id}: ${thrown.message}`;
+          if (isLate) slow.add(federationId, node);
+          last = problem ?? last;
         }
+      } finally {
+        inTime.clear();
       }
-      throw new TrainerError("BUSY", last, { retryAfterSeconds: 5 });
+      throw last;
     },
     servers: async (federationId, asked, signal) => {
       const all = await participantsOf(federationId);
@@ -94,6 +102,32 @@ export function createFunctionCalls(deps: Deps): FunctionCalls {
         }),
       };
     },
+  };
+}
+
+const AGAIN = { retryAfterSeconds: 5 };
+
+type Asked = { readonly call: FunctionCall; readonly inTime: TimeLimit; readonly isLast: boolean };
+type Outcome = { readonly output?: string; readonly problem?: TrainerError; readonly isLate?: boolean };
+
+/** Asks one node. Its problem is one that another node may not have; the function's own errors are thrown. */
+function oneNode(deps: Deps): (node: Participant, asked: Asked) => Promise<Outcome> {
+  const send = withParameters(deps);
+  return async (node, { call, inTime, isLast }) => {
+    const leftMs = inTime.leftMs();
+    const nodeMs = Math.ceil((isLast ? leftMs : Math.max(NODE_MS_MIN, leftMs / 2)) / NODE_MS_STEP) * NODE_MS_STEP;
+    const answering = timeLimit(deps.clock, nodeMs, inTime.signal);
+    try {
+      return { output: await send(node, call, { answering: answering.signal, sending: inTime.signal }) };
+    } catch (thrown) {
+      if (thrown instanceof TrainerError) throw thrown;
+      const isLate = answering.isOver() || inTime.isOver();
+      if (isLate) return { isLate, problem: new TrainerError("TIMEOUT", `${node.id} did not answer within ${nodeMs} ms.`) };
+      if (!(thrown instanceof ParticipantProblem)) throw thrown;
+      return { problem: new TrainerError("BUSY", `${node.id}: ${thrown.message}`, AGAIN) };
+    } finally {
+      answering.clear();
+    }
   };
 }
 
@@ -137,12 +171,17 @@ function knownParticipants({ client, clock }: Pick<Deps, "client" | "clock">): (
 }
 
 type SendCall = (node: Participant, call: FunctionCall, signal: AbortSignal) => Promise<string>;
+/** Parameters need their time, so a node that gets them has all the time of the call. */
+type Signals = { readonly answering: AbortSignal; readonly sending: AbortSignal };
 
 /**
  * Names the parameters by their hash and sends them only to a node that does not have them. While they are on their way, other calls to that
  * node wait for them instead of sending them again.
  */
-function withParameters({ call, blobs }: Pick<Deps, "call" | "blobs">): SendCall {
+function withParameters({
+  call,
+  blobs,
+}: Pick<Deps, "call" | "blobs">): (node: Participant, call: FunctionCall, signals: Signals) => Promise<string> {
   const sending = new Map<string, Promise<unknown>>();
   const post = async (node: Participant, request: Pick<Parameters<CallNode>[1], "headers" | "body">, signal: AbortSignal) => {
     const answer = await call(node, { method: "POST", path: "/v1/serve", ...request }, signal);
@@ -172,17 +211,22 @@ function withParameters({ call, blobs }: Pick<Deps, "call" | "blobs">): SendCall
       if (sending.get(key) === running) sending.delete(key);
     }
   };
-  return async (node, given, signal) => {
-    for (let isFirst = true; ; isFirst = false) {
-      try {
-        return await byHash(node, given, signal);
-      } catch (thrown) {
-        if (!(thrown instanceof MissingParameters)) throw thrown;
-        const underWay = sending.get(`${node.url} ${given.blob}`);
-        if (!isFirst || !underWay) return sendWhole(node, given, signal);
-        await Promise.allSettled([underWay]);
-      }
+  /** Undefined if the node does not have the parameters. */
+  const ifKept = async (...given: Parameters<SendCall>): Promise<string | undefined> => {
+    try {
+      return await byHash(...given);
+    } catch (thrown) {
+      if (!(thrown instanceof MissingParameters)) throw thrown;
+      return undefined;
     }
+  };
+  return async (node, given, signals) => {
+    const output = await ifKept(node, given, signals.answering);
+    if (output !== undefined) return output;
+    const underWay = sending.get(`${node.url} ${given.blob}`);
+    if (!underWay) return sendWhole(node, given, signals.sending);
+    await Promise.allSettled([underWay]);
+    return (await ifKept(node, given, signals.sending)) ?? sendWhole(node, given, signals.sending);
   };
 }
 
