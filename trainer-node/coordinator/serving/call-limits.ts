@@ -1,4 +1,6 @@
+import type { Clock } from "../../../common/clock.ts";
 import { TrainerError } from "../../errors.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
 
 /** Calls that run at the same time, and the bytes of their bodies. */
 interface Load {
@@ -41,4 +43,25 @@ function requireRoom(whose: string, { load, max, bytes }: { load: Load; max: Loa
   if (load.calls < max.calls && load.bytes + bytes <= max.bytes) return;
   const message = `${load.calls} calls ${whose} with ${load.bytes} bytes are running; at most ${max.calls} calls and ${max.bytes} bytes may.`;
   throw new TrainerError("BUSY", message, { retryAfterSeconds: 5 });
+}
+
+const UPLOADS_MAX = 3;
+const UPLOADS_MS = 60_000;
+const UPLOADS_KNOWN_MAX = 1000;
+
+/**
+ * Counts how often a node gets the same parameters. Throws ParticipantProblem for one that asks again and again, because each call would send
+ * it the whole model.
+ */
+export function createUploadLimit(clock: Clock): (key: string) => void {
+  const known = new Map<string, { readonly untilMs: number; readonly count: number }>();
+  return (key) => {
+    const nowMs = clock.monotonicMs();
+    const entry = known.get(key);
+    const { untilMs, count } = entry && entry.untilMs > nowMs ? entry : { untilMs: nowMs + UPLOADS_MS, count: 0 };
+    if (count >= UPLOADS_MAX)
+      throw new ParticipantProblem(`it was sent the parameters ${count} times within a minute and does not keep them`, { again: true });
+    if (known.size >= UPLOADS_KNOWN_MAX) known.clear();
+    known.set(key, { untilMs, count: count + 1 });
+  };
 }

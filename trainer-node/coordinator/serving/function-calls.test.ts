@@ -196,6 +196,19 @@ test("a call ends after 60 seconds, which the only node has for itself, also whe
   await expect(both).rejects.toMatchObject({ kind: "TIMEOUT", message: expect.stringContaining("did not answer within 30000 ms.") });
 });
 
+test("a node that does not keep the parameters gets them three times a minute", async () => {
+  const { serve, asked, advance } = setUp(({ isWhole }) => (isWhole ? done : missing));
+  const only = { participants: ["p1"] };
+  const uploads = () => asked.filter((line) => line.endsWith("whole")).length;
+  for (let count = 0; count < 3; count++) expect(await serve(only)).toBe("answer");
+  const message = "p1: it was sent the parameters 3 times within a minute and does not keep them";
+  await expect(serve(only)).rejects.toMatchObject({ kind: "BUSY", message });
+  expect(await serve()).toBe("answer");
+  expect([uploads(), asked.at(-1)]).toEqual([4, "two /v1/serve whole"]);
+  advance(60_000);
+  expect(await serve(only)).toBe("answer");
+});
+
 test("credentials are read again after five seconds", async () => {
   const { serve, advance, looks } = setUp(() => done);
   await Promise.all([serve(), serve()]);

@@ -6,6 +6,7 @@ import type { TrainingClient } from "../control.ts";
 import { type CallNode, readAnswer } from "../participants/node-call.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { asJson, configHeader, jsonBody, octetBody, type Participants } from "../participants/participants.ts";
+import { createUploadLimit } from "./call-limits.ts";
 import { recentTimeouts, type TimeLimit, timeLimit } from "./time-limits.ts";
 
 /** One call of a published model. */
@@ -181,8 +182,10 @@ type Signals = { readonly answering: AbortSignal; readonly sending: AbortSignal 
 function withParameters({
   call,
   blobs,
-}: Pick<Deps, "call" | "blobs">): (node: Participant, call: FunctionCall, signals: Signals) => Promise<string> {
+  clock,
+}: Pick<Deps, "call" | "blobs" | "clock">): (node: Participant, call: FunctionCall, signals: Signals) => Promise<string> {
   const sending = new Map<string, Promise<unknown>>();
+  const countUpload = createUploadLimit(clock);
   const post = async (node: Participant, request: Pick<Parameters<CallNode>[1], "headers" | "body">, signal: AbortSignal) => {
     const answer = await call(node, { method: "POST", path: "/v1/serve", ...request }, signal);
     return readOutput(answer.status, (await readAnswer(answer, ANSWER_BYTES_MAX)).toString("utf8"));
@@ -200,6 +203,7 @@ function withParameters({
   };
   const sendWhole: SendCall = async (node, given, signal) => {
     const key = `${node.url} ${given.blob}`;
+    countUpload(key);
     const running = whole(node, given, signal);
     sending.set(key, running);
     try {
