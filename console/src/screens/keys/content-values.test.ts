@@ -12,6 +12,10 @@ test.each([
     { logContent: null, logContentDays: null },
   ],
   [
+    { logContent: "inherited", logContentDays: 7 },
+    { logContent: null, logContentDays: null },
+  ],
+  [
     { logContent: "false", logContentDays: "" },
     { logContent: false, logContentDays: null },
   ],

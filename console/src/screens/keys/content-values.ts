@@ -18,6 +18,6 @@ export function contentBody(values: ContentValues, before: ContentValues) {
   if (values.logContent === before.logContent && values.logContentDays === before.logContentDays) return {};
   return {
     logContent: values.logContent === INHERITED ? null : values.logContent === "true",
-    logContentDays: typeof values.logContentDays === "number" ? values.logContentDays : null,
+    logContentDays: values.logContent === "true" && typeof values.logContentDays === "number" ? values.logContentDays : null,
   };
 }
