@@ -37,7 +37,7 @@ const operations: readonly OperationSpec[] = [
     path: "/v1/prompts",
     auth: "key",
     fields: paging,
-    view: { kind: "list", columns, id: "id", empty: "No prompts." },
+    view: { kind: "list", columns, id: "id", empty: "No prompts.", paged: false },
   },
   {
     name: "show",
@@ -73,7 +73,7 @@ const operations: readonly OperationSpec[] = [
     path: "/v1/prompts/:id/versions",
     auth: "key",
     fields: [id, ...paging],
-    view: { kind: "list", columns: versionColumns, id: "version", empty: "No versions." },
+    view: { kind: "list", columns: versionColumns, id: "version", empty: "No versions.", paged: false },
   },
   {
     name: "show-version",

@@ -11,8 +11,7 @@ const LABEL_COLUMNS = 4;
 export async function pickFrom({ client, io }: Context, list: OperationSpec, what: string): Promise<string> {
   const { view } = list;
   if (view.kind !== "list") throw new Error(`${list.path} is not a list`);
-  const query = view.paged === false ? {} : { pageSize: LISTED_MAX };
-  const { body } = await client.send({ method: list.method, path: list.path, query, auth: list.auth });
+  const { body } = await client.send({ method: list.method, path: list.path, query: sizeOf(list, view.paged), auth: list.auth });
   const choices = rowsOf(body).map((row) => ({
     value: String(valueAt(row, view.id)),
     name: view.columns
@@ -24,4 +23,10 @@ export async function pickFrom({ client, io }: Context, list: OperationSpec, wha
   }));
   if (choices.length === 0) throw usageError(`There is no ${what} to choose.`, view.empty);
   return io.prompts.choose(`Choose: ${what}`, choices);
+}
+
+/** Lists of the gateway name the size as OpenAI's do; those of the platform have pages, or are whole. */
+function sizeOf({ path }: OperationSpec, paged: false | undefined): Record<string, string> {
+  if (path.startsWith("/v1/")) return { limit: LISTED_MAX };
+  return paged === false ? {} : { pageSize: LISTED_MAX };
 }
