@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { freePort } from "../helpers/processes.ts";
 import { type Block, PROGRAMS, root } from "./blocks.ts";
 
 export interface Stage {
@@ -23,19 +24,33 @@ const LOG_MS = 200;
 /** Requests report their status beside their output, because curl succeeds with a refusal. */
 const CURL = `#!/bin/bash\nexec $(which -a curl | sed -n 2p) --write-out '%{stderr}@@ %{http_code} %{url_effective}\\n' "$@"\n`;
 
+/** Where programs listen that pages start themselves. Another program of this machine may have these ports. */
+const OWN_PORTS = /\b56(?:01|02|11)\b/g;
+
+type PlacedStage = Stage & { readonly ports: ReadonlyMap<string, number> };
+
 /** Runs all programs of a page in order, as one session of a shell, in a folder of its own. Throws with the block that failed. */
 export async function runPage(blocks: readonly Block[], stage: Stage): Promise<void> {
   const programs = blocks.filter(({ language, notRun, file }) => notRun === undefined && (PROGRAMS.has(language) || file !== undefined));
   const folder = mkdtempSync(join(tmpdir(), "tributary-page-"));
+  const ports = await freePorts();
   try {
     prepare(folder);
-    const { code, output } = await shell(folder, scriptOf(programs, stage, folder), stage);
+    const { code, output } = await shell(folder, scriptOf(programs, { ...stage, ports }, folder), stage);
     const at = lastBlock(output, programs);
     if (code !== 0) throw new Error(`${at?.page}:${at?.line} ends with ${code}:\n${output.slice(-3000)}`);
     for (const problem of refusals(output, programs)) throw new Error(`${problem}\n${output.slice(-3000)}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function freePorts(): Promise<ReadonlyMap<string, number>> {
+  return new Map([
+    ["5601", await freePort()],
+    ["5602", await freePort()],
+    ["5611", await freePort()],
+  ]);
 }
 
 /** What a page finds: this repository's programs, examples and libraries, and a home without any setting. */
@@ -48,13 +63,13 @@ function prepare(folder: string): void {
   chmodSync(join(folder, ".shims/curl"), 0o755);
 }
 
-function scriptOf(programs: readonly Block[], stage: Stage, folder: string): string {
+function scriptOf(programs: readonly Block[], stage: PlacedStage, folder: string): string {
   const parts = programs.map((block, index) => `echo "@@ block ${index}" >&2\n${commandOf(block, index, stage, folder)}`);
   return ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...parts].join("\n");
 }
 
 /** A shell's block is part of the session; a program of another language, and a file, is written first. */
-function commandOf(block: Block, index: number, stage: Stage, folder: string): string {
+function commandOf(block: Block, index: number, stage: PlacedStage, folder: string): string {
   const text = placed(block.text, stage);
   if (block.language === "sh") return text;
   const extension = { python: "py", js: "mjs", ts: "ts" }[block.language] ?? "txt";
@@ -66,8 +81,9 @@ function commandOf(block: Block, index: number, stage: Stage, folder: string): s
 }
 
 /** The addresses and the key of this start in place of those that a page shows. */
-function placed(text: string, { url, trainerUrl, env }: Stage): string {
+export function placed(text: string, { url, trainerUrl, env, ports }: PlacedStage): string {
   return text
+    .replaceAll(OWN_PORTS, (port) => String(ports.get(port) ?? port))
     .replaceAll("http://127.0.0.1:4000", url)
     .replaceAll(/(http:\/\/)?(127\.0\.0\.1|localhost):5000/g, trainerUrl)
     .replaceAll("sk-...", env["KEY"] ?? "")

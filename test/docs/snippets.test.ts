@@ -8,7 +8,7 @@ import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream/s
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Block, blocksOf, PROGRAMS, pages, TEXTS } from "./blocks.ts";
 import { pagesConfig } from "./pages-config.ts";
-import { runPage, type Stage } from "./run-page.ts";
+import { placed, runPage, type Stage } from "./run-page.ts";
 
 const all: readonly Block[] = pages().flatMap((page) => blocksOf(page));
 const runnable = Map.groupBy(all.filter(isRun), ({ page }) => page);
@@ -76,6 +76,14 @@ test("a file that a page shows is used by a later block of the page", () => {
     return file !== undefined && !later.some(({ text, language }) => language === "sh" && text.includes(file));
   });
   expect(unused).toEqual([]);
+});
+
+test("programs that a page starts listen on ports that are free here", () => {
+  const shown = ["5601", "5602", "5611"];
+  const ports = new Map(shown.map((port, index) => [port, 41_000 + index]));
+  const texts = all.filter(isRun).map(({ text }) => placed(text, { ...stage, ports }));
+  for (const port of ports.values()) expect(texts.some((text) => text.includes(String(port)))).toBe(true);
+  expect(texts.filter((text) => /(PORT=|--port |^[A-Z]=)\d{4}\b/m.test(text))).toEqual([]);
 });
 
 if (python === undefined) {
