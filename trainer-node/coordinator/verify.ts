@@ -36,10 +36,13 @@ export async function verifyFederation(
   const verdict = (ok: boolean, remade: number, firstBad: Verification["firstBad"]) => ({ ok, rounds: rounds.length, remade, firstBad });
   const own = await ownStrategyOf(client, federationId, links);
   let again = 0;
-  for (const { record } of broken ? links.slice(0, broken.round - 1) : links) {
+  for (const [index, { record }] of (broken ? links.slice(0, broken.round - 1) : links).entries()) {
     signal.throwIfAborted();
+    const before = links[index - 1]?.record;
     const missing =
-      (await missingPart(record, isWhole)) ?? (await wrongSize(deps.blobs, record)) ?? (await wrongOuter(client, record, signal));
+      (await missingPart(record, isWhole)) ??
+      (await wrongSize(deps.blobs, record)) ??
+      (await wrongOuter(client, { record, before }, signal));
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
     const result = await remade(deps, { record, own }, signal);
     if (result === undefined) continue;
@@ -126,13 +129,35 @@ async function wrongSize(blobs: CoordinatorDeps["blobs"], { compression, updates
   return bytes === compression.bytes ? undefined : `its updates have ${bytes} bytes, and its record says ${compression.bytes}`;
 }
 
-/** The first of the rounds that train for an outer round begins with what the outer round before it made. */
-async function wrongOuter(client: TrainingClient, { outer, base }: RoundRecord, signal: AbortSignal): Promise<string | undefined> {
-  if (!outer || outer.round < 2) return undefined;
-  const asked = { federationId: outer.federationId, after: outer.round - 2, limit: 1 };
-  const { rounds } = await client.getHistory(asked, { deadlineMs: CALL_MS, signal });
-  if (rounds[0]?.round === outer.round - 1 && rounds[0].resultBlob === base) return undefined;
-  return `it does not begin with the result of round ${outer.round - 1} of ${outer.federationId}`;
+/**
+ * The first of the rounds that train for an outer round begins with what the outer round itself began with, or with the result before it if the
+ * outer round had none.
+ */
+async function wrongOuter(
+  client: Pick<TrainingClient, "getHistory" | "getWork">,
+  { record: { outer, base }, before }: { record: RoundRecord; before: RoundRecord | undefined },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (!outer) return undefined;
+  const began = await outerBase(client, outer, signal);
+  const wanted = began === null ? before?.result : began;
+  if (wanted === undefined || wanted === base) return undefined;
+  return `it does not begin with the parameters that round ${outer.round} of ${outer.federationId} began with`;
+}
+
+/** What an outer round began with; null: nothing, undefined: unknown, because it is not committed and may begin with parameters from further out. */
+async function outerBase(
+  client: Pick<TrainingClient, "getHistory" | "getWork">,
+  { federationId, round }: NonNullable<RoundRecord["outer"]>,
+  signal: AbortSignal,
+): Promise<string | null | undefined> {
+  const options = { deadlineMs: CALL_MS, signal };
+  const { rounds } = await client.getHistory({ federationId, after: Math.max(0, round - 2), limit: 2 }, options);
+  const made = rounds.find((one) => one.round === round);
+  if (made) return readRecord(made.record).base;
+  const { federation } = await client.getWork({ federationId }, options);
+  if (!federation || federation.outer) return undefined;
+  return (round === 1 ? federation.initialBlob : rounds[0]?.resultBlob) || null;
 }
 
 /** All committed rounds of a federation, oldest first. */

@@ -1,0 +1,87 @@
+import { hash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
+import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
+import { verifyFederation } from "./verify.ts";
+
+const signal = new AbortController().signal;
+const NAMES = ["initial", "own", "first", "second", "third", "other"];
+const blobOf = (name: string) => hash("sha256", name, "hex");
+
+let folder: string;
+let blobs: BlobFolder;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "tributary-verify-"));
+  blobs = openBlobFolder({ folder, bytesMax: 1000, durable: false });
+  for (const name of NAMES) await blobs.keepBytes(Buffer.from(name));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+type Given = { base: string | null; result: string; outer?: number };
+
+/** The history of a federation. Its rounds were aggregated by a participant, so nothing is recomputed. */
+function history(federationId: string, rounds: readonly Given[]) {
+  let previous = NO_RECORD;
+  return rounds.map(({ base, result, outer }, index) => {
+    const round = index + 1;
+    const record: RoundRecord = {
+      ...{ federationId, round, previous, state: null, updates: [], strategy: {}, made: "delegated" },
+      ...{ base: base === null ? null : blobOf(base), result: blobOf(result) },
+      ...(outer === undefined ? {} : { outer: { federationId: "fed_outer", round: outer } }),
+    };
+    previous = roundRecordHash(record);
+    return { round, record: JSON.stringify(record), recordHash: previous, resultBlob: record.result };
+  });
+}
+
+function verify(inner: readonly Given[], outer: readonly Given[], federation: object = {}) {
+  const all = { fed_inner: history("fed_inner", inner), fed_outer: history("fed_outer", outer) };
+  const getHistory = async ({ federationId, after, limit }: { federationId: keyof typeof all; after: number; limit: number }) => ({
+    rounds: all[federationId].filter(({ round }) => round > after).slice(0, limit),
+  });
+  const client = { getHistory, getWork: async () => ({ federation }) } as never;
+  const deps = { blobs, aggregation: {}, secure: {} } as never;
+  return verifyFederation(deps, { client, federationId: "fed_inner", signal });
+}
+
+const wrong = (round: number, outer: number) => ({
+  ok: false,
+  firstBad: { round, reason: `it does not begin with the parameters that round ${outer} of fed_outer began with` },
+});
+
+test("the rounds for the first outer round begin with the outer federation's initial parameters", async () => {
+  const outer = [{ base: "initial", result: "second" }];
+  expect(await verify([{ base: "initial", result: "first", outer: 1 }], outer)).toMatchObject({ ok: true, rounds: 1 });
+  expect(await verify([{ base: "other", result: "first", outer: 1 }], outer)).toMatchObject(wrong(1, 1));
+});
+
+test("without initial parameters of the outer federation they begin with the result before", async () => {
+  const outer = [{ base: null, result: "second" }];
+  const own = { base: "own", result: "first" };
+  expect(await verify([own, { base: "first", result: "second", outer: 1 }], outer)).toMatchObject({ ok: true, rounds: 2 });
+  expect(await verify([own, { base: "other", result: "second", outer: 1 }], outer)).toMatchObject(wrong(2, 1));
+});
+
+test("a later outer round may itself begin with parameters from further out", async () => {
+  const outer = [
+    { base: "initial", result: "second", outer: 1 },
+    { base: "third", result: "own", outer: 2 },
+  ];
+  const first = { base: "initial", result: "first", outer: 1 };
+  expect(await verify([first, { base: "third", result: "own", outer: 2 }], outer)).toMatchObject({ ok: true, rounds: 2 });
+  expect(await verify([first, { base: "second", result: "own", outer: 2 }], outer)).toMatchObject(wrong(2, 2));
+});
+
+test("the rounds for an outer round that is not committed begin with what it is to begin with", async () => {
+  const first = { base: "initial", result: "first", outer: 1 };
+  const initialBlob = blobOf("initial");
+  expect(await verify([first], [], { initialBlob })).toMatchObject({ ok: true });
+  expect(await verify([{ ...first, base: "other" }], [], { initialBlob })).toMatchObject(wrong(1, 1));
+  const outer = [{ base: "initial", result: "second" }];
+  const wrongSecond = { base: "other", result: "third", outer: 2 };
+  expect(await verify([first, { ...wrongSecond, base: "second" }], outer)).toMatchObject({ ok: true });
+  expect(await verify([first, wrongSecond], outer)).toMatchObject(wrong(2, 2));
+  expect(await verify([first, wrongSecond], outer, { outer: { federationId: "fed_outmost" } })).toMatchObject({ ok: true });
+});
