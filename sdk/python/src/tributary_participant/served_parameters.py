@@ -7,7 +7,7 @@ import threading
 
 
 class ServedParameters:
-    """The most recently used parameters, up to a number of bytes. A larger model is sent with every call."""
+    """The most recently used parameters, up to a number of bytes. A larger model is sent with every call, three times a minute at most."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
