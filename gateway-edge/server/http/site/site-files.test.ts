@@ -31,6 +31,7 @@ function build(): void {
   writeFileSync(join(folder, "guides/keys.html"), "<title>keys</title>");
   writeFileSync(join(folder, "guides/keys.md"), "# Keys");
   writeFileSync(join(folder, "assets/app.abc.js"), "start()");
+  writeFileSync(join(folder, "llms-full.txt"), "# Keys");
 }
 
 /** The site before a page at /docs, as the app has it. */
@@ -76,6 +77,17 @@ test("/docs stays the API reference, with a site and without, and a site that is
   build();
   expect(await (await call("/docs")).text()).toBe("the API reference");
   expect(await (await call("/docs?x=1")).text()).toBe("the API reference");
+  expect(await (await call("/docs/")).text()).toContain("<title>guides</title>");
+});
+
+test("a site that is being built is not served, and one that could not be read is read again", async () => {
+  const call = await start();
+  writeFileSync(join(folder, "index.html"), "<title>half</title>");
+  expect(await (await call("/docs/")).text()).toBe("the API reference");
+  rmSync(join(folder, "index.html"));
+  writeFileSync(join(folder, "llms-full.txt"), "");
+  expect((await call("/docs/")).status).toBe(500);
+  build();
   expect(await (await call("/docs/")).text()).toContain("<title>guides</title>");
 });
 

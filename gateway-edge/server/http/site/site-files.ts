@@ -31,7 +31,11 @@ export function siteFiles(folder: string): RequestHandler {
     const [address = ""] = request.originalUrl.split("?");
     if ((request.method !== "GET" && request.method !== "HEAD") || address === request.baseUrl) return next();
     if (site === undefined && !(await isSiteBuilt(folder))) return next();
-    site ??= readSite(folder);
+    site ??= readSite(folder).catch((cause: unknown) => {
+      // The next request reads again: the folder may have been built at this moment.
+      site = undefined;
+      throw cause;
+    });
     const path = request.path.slice(1);
     const file = findPage(await site, path);
     if (file === undefined) return next();
@@ -39,8 +43,11 @@ export function siteFiles(folder: string): RequestHandler {
   };
 }
 
+/** The file that the build writes last. */
+const LAST_FILE = "llms-full.txt";
+
 export async function isSiteBuilt(folder: string): Promise<boolean> {
-  const found = access(join(folder, "index.html")).then(() => true);
+  const found = access(join(folder, LAST_FILE)).then(() => true);
   return orElse(found, false, "without that file the guides are not built");
 }
 
