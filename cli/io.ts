@@ -24,15 +24,17 @@ export interface Io {
   openUrl(url: string): boolean;
   /** Runs a program in place of this process, so that signals and the exit code are its own. */
   become(file: string, words: readonly string[], env: Readonly<Record<string, string | undefined>>): void;
-  /** Aborts on Ctrl-C. */
+  /** Aborts on Ctrl-C, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
 }
 
 const COLUMNS_DEFAULT = 80;
+/** Of Ctrl-C, of a service manager, and of a terminal that closes: a command cleans up in all cases. The second of a kind ends it at once. */
+const ENDING_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export function processIo(): Io {
   const interrupt = new AbortController();
-  process.once("SIGINT", () => interrupt.abort());
+  for (const name of ENDING_SIGNALS) process.once(name, () => interrupt.abort());
   // A closed pipe (`gw logs | head`) is not an error.
   process.stdout.on("error", () => process.exit(0));
   let input: Promise<string> | undefined;

@@ -77,12 +77,11 @@ async function closeWebhook({ settings, detached }: Context, id: string): Promis
 }
 
 async function follow(context: Context, webhook: OwnWebhook, target: string | undefined): Promise<void> {
-  const { io, client } = context;
+  const { io } = context;
   const seen = new Set<string>();
+  const ask = deliveriesOf(context, webhook);
   while (!io.signal.aborted) {
-    const path = `/api/gw/webhooks/${webhook.id}/deliveries`;
-    const { body } = await client.send({ method: "GET", path, query: { pageSize: PAGE_SIZE }, auth: "user" }).catch(replaced);
-    for (const delivery of rowsOf(body).toReversed()) {
+    for (const delivery of (await ask()).toReversed()) {
       const id = String(valueAt(delivery, "id"));
       if (seen.has(id)) continue;
       seen.add(id);
@@ -92,9 +91,27 @@ async function follow(context: Context, webhook: OwnWebhook, target: string | un
   }
 }
 
-function replaced(error: unknown): never {
-  if (!(error instanceof CliError) || error.exit !== EXIT.notFound) throw error;
-  throw new CliError(EXIT.failure, { error: "Another gw listen of this machine took over.", code: "REPLACED" });
+/** Asks for the newest deliveries. A server that fails or cannot be reached is asked again, because it stores the events meanwhile. */
+function deliveriesOf({ client, print }: Context, webhook: OwnWebhook): () => Promise<readonly unknown[]> {
+  const path = `/api/gw/webhooks/${webhook.id}/deliveries`;
+  let isFailing = false;
+  return async () => {
+    try {
+      const { body } = await client.send({ method: "GET", path, query: { pageSize: PAGE_SIZE }, auth: "user" });
+      isFailing = false;
+      return rowsOf(body);
+    } catch (error) {
+      if (!(error instanceof CliError) || error.exit !== EXIT.server) throw replaced(error);
+      if (!isFailing) print.note(`${error.message} Trying again.`);
+      isFailing = true;
+      return [];
+    }
+  };
+}
+
+function replaced(error: unknown): unknown {
+  if (!(error instanceof CliError) || error.exit !== EXIT.notFound) return error;
+  return new CliError(EXIT.failure, { error: "Another gw listen of this machine took over.", code: "REPLACED" });
 }
 
 async function receive(
