@@ -1,5 +1,6 @@
 import { Badge, Box, Group, Image, Loader, Stack, Text } from "@mantine/core";
 import { useEffect, useRef } from "react";
+import { CodeBlock } from "../../components/code-block.tsx";
 import { CopyText } from "../../components/copy-text.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Markdown } from "../../components/markdown.tsx";
@@ -7,6 +8,7 @@ import { Usd } from "../../components/usd.tsx";
 import { usdOf } from "../../format/money.ts";
 import { count, formatMs } from "../../format/text.ts";
 import { imagesOf, type Message, textOf } from "./chat-request.ts";
+import { isJsonDocument } from "./delta-text.ts";
 import type { Conversation } from "./use-conversations.ts";
 
 /** One model's column in the playground. Model output is rendered as Markdown elements, never as HTML. */
@@ -64,7 +66,7 @@ function MessageView({ message: { role, content } }: { message: Message }) {
         {role === "assistant" && <CopyText text={text} label="Copy response" />}
       </Group>
       <Text component="div" size="sm" style={{ overflowWrap: "anywhere" }} data-role={role}>
-        {role === "assistant" ? <Markdown text={text} /> : <span style={{ whiteSpace: "pre-wrap" }}>{text}</span>}
+        {role === "assistant" ? <AnswerText text={text} /> : <span style={{ whiteSpace: "pre-wrap" }}>{text}</span>}
       </Text>
       <Group gap={6} mt={4}>
         {imagesOf(content).map((url) => (
@@ -73,4 +75,8 @@ function MessageView({ message: { role, content } }: { message: Message }) {
       </Group>
     </div>
   );
+}
+
+function AnswerText({ text }: { text: string }) {
+  return isJsonDocument(text) ? <CodeBlock code={text} label="Copy JSON" /> : <Markdown text={text} />;
 }

@@ -1,4 +1,5 @@
 import { ApiError, openStream } from "../../api/client.ts";
+import { type Delta, deltaTexts } from "./delta-text.ts";
 import { readSse } from "./read-sse.ts";
 
 export interface Spent {
@@ -10,11 +11,6 @@ export interface Spent {
 export interface StreamHandlers {
   onText: (piece: string) => void;
   onSpent: (spent: Spent) => void;
-}
-
-interface Delta {
-  content?: string | null;
-  tool_calls?: { function?: { name?: string; arguments?: string } }[];
 }
 
 interface ChunkUsage {
@@ -29,12 +25,13 @@ interface Chunk {
   error?: { message?: string; code?: string | null; type?: string };
 }
 
-/** Streams one answer. Tool calls are shown as text, because the playground does not run tools. */
+/** Streams one answer. Tool calls are shown as code, because the playground does not run tools. */
 export async function streamChat(
   { secret, body, signal }: { secret: string; body: unknown; signal: AbortSignal },
   { onText, onSpent }: StreamHandlers,
 ): Promise<void> {
   const response = await openStream("/v1/chat/completions", { body, signal, headers: { authorization: `Bearer ${secret}` } });
+  const textOf = deltaTexts();
   for await (const data of readSse(response)) {
     if (data === "[DONE]") return;
     const { choices = [], usage, error } = JSON.parse(data) as Chunk;
@@ -43,11 +40,6 @@ export async function streamChat(
     if (text !== "") onText(text);
     if (usage) onSpent(spentOf(usage));
   }
-}
-
-function textOf({ content, tool_calls: tools = [] }: Delta = {}): string {
-  const calls = tools.map(({ function: named }) => `${named?.name ? `\n${named.name} ` : ""}${named?.arguments ?? ""}`);
-  return (content ?? "") + calls.join("");
 }
 
 function spentOf({ prompt_tokens: inputTokens = 0, completion_tokens: outputTokens = 0, cost_nano: costNano = 0 }: ChunkUsage): Spent {
