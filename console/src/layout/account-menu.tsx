@@ -9,6 +9,7 @@ import { logOut, type Me } from "../api/session.ts";
 import { notifyFailure } from "../components/failure.tsx";
 import { clearLastSecret } from "../components/last-secret.ts";
 import { hideSecret } from "../components/shown-secret.ts";
+import { forgetViews } from "../screens/logs/saved-views.ts";
 import { forgetChats } from "../screens/playground/stored-chats.ts";
 
 /** The logged-in user, the active organization, and logout. */
@@ -24,6 +25,7 @@ export function AccountMenu({ me }: { me: Me }) {
     clearLastSecret();
     hideSecret();
     forgetChats(localStorage);
+    forgetViews(localStorage);
     await navigate({ to: "/login" });
   };
   const choose = async (id: string) => {

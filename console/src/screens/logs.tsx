@@ -57,7 +57,12 @@ export function Screen() {
       <Card>
         <Group justify="space-between" align="flex-start">
           <LogFilters filter={filter} onChange={setAddress} />
-          <LogTools {...{ query, address, columns }} onColumns={(names) => setColumns(chosenColumns(names))} onAddress={setAddress} />
+          <LogTools
+            owner={me?.user.id}
+            {...{ query, address, columns }}
+            onColumns={(names) => setColumns(chosenColumns(names))}
+            onAddress={setAddress}
+          />
         </Group>
         {hasHistogram && <LogHistogram query={query} range={filter.range} timeZone={timeZone} />}
         <LogTable

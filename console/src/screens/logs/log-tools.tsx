@@ -4,9 +4,11 @@ import { useState } from "react";
 import { exportUrl, type Query } from "../../api/client.ts";
 import { useStored } from "../../components/use-stored.ts";
 import { LOG_COLUMNS, type LogColumnName } from "./log-columns.tsx";
-import { addressOf, NAME_MAX, readViews, withView } from "./saved-views.ts";
+import { addressOf, NAME_MAX, readViews, viewsName, withView } from "./saved-views.ts";
 
 interface LogToolsProps {
+  /** The user, whose views these are; undefined until it is known. */
+  owner: number | undefined;
   query: Query;
   address: Readonly<Record<string, unknown>>;
   columns: readonly LogColumnName[];
@@ -15,10 +17,10 @@ interface LogToolsProps {
 }
 
 /** Saved views, columns and exports of the log. */
-export function LogTools({ query, address, columns, onColumns, onAddress }: LogToolsProps) {
+export function LogTools({ owner, query, address, columns, onColumns, onAddress }: LogToolsProps) {
   return (
     <Group gap="xs">
-      <Views address={address} onAddress={onAddress} />
+      {owner !== undefined && <Views key={owner} owner={owner} address={address} onAddress={onAddress} />}
       <Columns columns={columns} onColumns={onColumns} />
       <Menu position="bottom-end">
         <Menu.Target>
@@ -62,8 +64,8 @@ function Columns({ columns, onColumns }: Pick<LogToolsProps, "columns" | "onColu
 }
 
 /** Views are in this browser; the address of a view can be shared. */
-function Views({ address, onAddress }: Pick<LogToolsProps, "address" | "onAddress">) {
-  const [views, setViews] = useStored("logs.views", readViews);
+function Views({ owner, address, onAddress }: { owner: number } & Pick<LogToolsProps, "address" | "onAddress">) {
+  const [views, setViews] = useStored(viewsName(owner), readViews);
   const [name, setName] = useState("");
   return (
     <Menu position="bottom-end" width={260}>

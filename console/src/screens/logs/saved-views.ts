@@ -10,6 +10,16 @@ export const NAME_MAX = 60;
 /** What of an address is a filter. */
 export const FILTER_NAMES = ["range", "from", "to", "tz", "apiKey", "team", "model", "provider", "status", "search"] as const;
 
+const STORED = "logs.views";
+
+/** The name under which this browser stores the views of a user. */
+export const viewsName = (owner: number): string => `${STORED}:${owner}`;
+
+/** At log-out, so that the next user of this browser does not find what was searched for. Views without an owner are of an older version. */
+export function forgetViews(storage: Storage): void {
+  for (const name of Object.keys(storage).filter((key) => key === STORED || key.startsWith(`${STORED}:`))) storage.removeItem(name);
+}
+
 /** Reads what this browser stored; anything else than views is left out. */
 export function readViews(stored: unknown): readonly SavedView[] {
   if (!Array.isArray(stored)) return [];
