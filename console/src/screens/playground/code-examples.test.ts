@@ -29,3 +29,17 @@ test("a call that is not streamed is posted to its path", () => {
   expect(Python).toContain('client.post("/rerank", body=body');
   expect(Node).toContain('client.post("/rerank", { body })');
 });
+
+test("speech is written to a file, because it is bytes", () => {
+  const body = { model: "tts", input: "it's", voice: "alloy", response_format: "mp3" };
+  const { curl = "", Python, Node, ...others } = codeExamples({ path: "/v1/audio/speech", body }, "http://127.0.0.1:4000");
+  expect([lastArgument(curl, "curl"), others]).toEqual([body, {}]);
+  expect(execFileSync("bash", ["-c", `curl() { printf '%s\\n' "$@"; }\n${curl}`], { encoding: "utf8" })).toContain(
+    "--output\nspeech.mp3\n",
+  );
+  expect(Python).toMatch(/\nclient\.audio\.speech\.create\(\*\*body\)\.write_to_file\("speech\.mp3"\)$/);
+  expect(Node).toContain('import { writeFile } from "node:fs/promises";\n');
+  expect(Node).toMatch(
+    /\nawait writeFile\("speech\.mp3", Buffer\.from\(await \(await client\.audio\.speech\.create\(body\)\)\.arrayBuffer\(\)\)\);$/,
+  );
+});
