@@ -5,6 +5,8 @@ import { run } from "./run.ts";
 export interface FakeIoOptions {
   readonly terminal?: boolean;
   readonly columns?: number;
+  /** stderr goes to a file although the rest is a terminal. */
+  readonly stderrPiped?: boolean;
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Answers to prompts, in order. */
@@ -37,7 +39,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
   const became: Became[] = [];
   const answers = [...(options.answers ?? [])];
   const output = (name: "stdout" | "stderr"): Output => ({
-    isTerminal: options.terminal === true,
+    isTerminal: options.terminal === true && !(name === "stderr" && options.stderrPiped),
     columns: options.columns ?? 200,
     write: (text) => {
       texts[name] += text;

@@ -1,5 +1,6 @@
 import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
+import { canChoose } from "../operations/pick.ts";
 import type { RequestValues } from "../operations/spec.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
@@ -19,7 +20,7 @@ export async function chooseTeam({ client, settings, io }: Context, values: Requ
   if (only && !another) values.body["team_id"] = only.id;
   // The list holds the first 100 teams only, so the server decides whether this one exists.
   else if (wanted !== undefined && !only) values.body["team_id"] = wanted;
-  else if (io.stdinIsTerminal) values.body["team_id"] = await io.prompts.choose("Team of the key", found.map(asChoice));
+  else if (canChoose(io)) values.body["team_id"] = await io.prompts.choose("Team of the key", found.map(asChoice));
   else throw usageError("You have several teams.", `Choose one by name or ID with --team: ${found.map(inWords).join(", ")}.`);
 }
 

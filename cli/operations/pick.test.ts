@@ -4,7 +4,7 @@ import { gwWith } from "../io-fixture.ts";
 let server: FakeServer;
 beforeEach(async () => {
   server = await startFakeServer(({ url }) =>
-    url?.startsWith("/v1/prompts/") ? { body: { id: "pmpt_1" } } : { body: { data: [{ id: "pmpt_1", name: "hi" }] } },
+    url?.startsWith("/v1/prompts/") ? { body: { id: "pmpt_1" } } : { body: { data: [{ id: "pmpt_1", name: "hi" }, { id: "pmpt_2" }] } },
   );
 });
 afterEach(() => server.stop());
@@ -21,5 +21,13 @@ test.each(["prompts list --all", "prompts versions pmpt_1 --all", "prompts --pag
   async (line) => {
     expect((await gwWith(line.split(" "), { env: env() })).exit).toBe(2);
     expect(server.requests).toEqual([]);
+  },
+);
+
+test.each(["prompts show", "logs explain", "keys create --name laptop"])(
+  "gw %s does not ask where the question is not seen: stderr is not a terminal",
+  async (line) => {
+    const { exit, asked } = await gwWith(line.split(" "), { env: env(), terminal: true, stderrPiped: true, answers: ["hi"] });
+    expect([exit, asked]).toEqual([2, []]);
   },
 );

@@ -1,11 +1,15 @@
 import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
+import type { Io } from "../io.ts";
 import { rowsOf } from "../output/printer.ts";
 import { format, valueAt } from "../output/values.ts";
 import type { OperationSpec } from "./spec.ts";
 
 const LISTED_MAX = "100";
 const LABEL_COLUMNS = 4;
+
+/** Whether the user can be asked to choose: the list is drawn on stderr, so it must be seen there. */
+export const canChoose = ({ stdinIsTerminal, stderr }: Io): boolean => stdinIsTerminal && stderr.isTerminal;
 
 /** Lets the user choose one row of a list on the terminal, and returns its ID. */
 export async function pickFrom({ client, io }: Context, list: OperationSpec, what: string): Promise<string> {

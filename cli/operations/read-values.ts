@@ -3,7 +3,7 @@ import { fromJson } from "../../common/json.ts";
 import { fromUsd } from "../../common/money.ts";
 import { usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
-import { pickFrom } from "./pick.ts";
+import { canChoose, pickFrom } from "./pick.ts";
 import type { Field, FieldKind, RequestValues } from "./spec.ts";
 
 export type Options = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ async function readField(context: Context, field: Field, text: unknown): Promise
 async function askField(context: Context, field: Field): Promise<string | undefined> {
   const { io } = context;
   if (!field.required) return undefined;
-  if (field.pick && io.stdinIsTerminal) return pickFrom(context, field.pick, field.description);
+  if (field.pick && canChoose(io)) return pickFrom(context, field.pick, field.description);
   if (field.question && io.stdinIsTerminal) return io.prompts.ask(field.question);
   throw usageError(`${field.flag} is required: ${field.description}.`);
 }

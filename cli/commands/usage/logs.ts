@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { usageError } from "../../cli-error.ts";
 import type { Context } from "../../context.ts";
 import type { Io } from "../../io.ts";
-import { pickFrom } from "../../operations/pick.ts";
+import { canChoose, pickFrom } from "../../operations/pick.ts";
 import { type Options, readValues } from "../../operations/read-values.ts";
 import { onAction, pagedFields, registerGroup } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
@@ -98,7 +98,7 @@ export function registerLogs(program: Command, io: Io): void {
 }
 
 async function chosenCall(context: Context): Promise<string> {
-  if (!context.io.stdinIsTerminal) throw usageError("<id> is required: call ID.");
+  if (!canChoose(context.io)) throw usageError("<id> is required: call ID.");
   return pickFrom(context, list, "call ID");
 }
 
