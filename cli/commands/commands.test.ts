@@ -50,6 +50,8 @@ test("up runs the program of the package in place of this process, with its sett
       env: expect.objectContaining({ PORT: "8080", DATA_DIR: "/var/lib/tributary" }),
     },
   ]);
+  const shown = await gwWith(["up", "--port", "8080", "--data-dir", "/var/lib/tributary", "--dry-run"]);
+  expect([shown.out, shown.became]).toEqual([expect.stringContaining(`PORT=8080 DATA_DIR=/var/lib/tributary ${process.execPath} `), []]);
   expect((await gwWith(["up", "--port", "99999"])).exit).toBe(2);
   expect((await errorOf("up --config /no/such/file")).error).toBe("--config: there is no file /no/such/file.");
 });

@@ -28,7 +28,8 @@ async function up({ io, flags }: Context, _words: readonly string[], { config, p
     ...(port === undefined ? {} : { PORT: portOf(port) }),
     ...(typeof dataDir === "string" ? { DATA_DIR: resolve(dataDir) } : {}),
   };
-  if (flags.dryRun) io.stdout.write(`${[process.execPath, ...words].join(" ")}\n`);
+  const assigned = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+  if (flags.dryRun) io.stdout.write(`${[...assigned, process.execPath, ...words].join(" ")}\n`);
   else io.become(process.execPath, words, { ...io.env, ...settings });
 }
 
