@@ -12,7 +12,7 @@ export function SendReset({ user: { email } }: { user: User }) {
   const send = useMutation({
     mutationFn: () => post("/api/auth/password/reset-request", { email }),
     onSuccess: () => {
-      notifyDone(`A reset link is on its way to ${email}.`);
+      notifyDone(`Reset requested for ${email}. Without a mail server, the link is in the log of the control plane.`);
       setOpen(false);
     },
   });
