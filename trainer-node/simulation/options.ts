@@ -31,6 +31,9 @@ const simulation = z.object({
 /** A simulation has no stored models to start from. */
 const isStartHere = ({ initial }: FederationSettings): boolean => initial === undefined || "participant" in initial;
 const START_HERE = { path: ["initial"], message: "must be {participant} in a simulation" };
+/** Only a federation of the platform can wait for rounds of another one. */
+const hasRounds = ({ rounds }: FederationSettings): boolean => rounds >= 1;
+const HAS_ROUNDS = { path: ["rounds"], message: "must be at least 1" };
 
 /** The checked options of a simulation. */
 export interface SimulationOptions extends z.infer<typeof simulation> {
@@ -41,7 +44,7 @@ export interface SimulationOptions extends z.infer<typeof simulation> {
 export function readSimulation(value: unknown): SimulationOptions {
   const { clients, threads, stragglers, functions, python, ray, ...settings } = Object(value) as Record<string, unknown>;
   const own = simulation.safeParse({ clients, threads, stragglers, functions, python, ray });
-  const federation = federationSettings.refine(isStartHere, START_HERE).safeParse(settings);
+  const federation = federationSettings.refine(isStartHere, START_HERE).refine(hasRounds, HAS_ROUNDS).safeParse(settings);
   const problems = [...(own.error?.issues ?? []), ...(federation.error?.issues ?? [])];
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
   if (own.data.ray !== undefined && !own.data.functions?.endsWith(".py"))
