@@ -44,7 +44,7 @@ async function open(run: (call: Call) => Promise<unknown> | unknown, asked: Part
       made.push(call.onceFor ?? "");
       return await run(call);
     },
-    routing: { candidates: () => [] },
+    routing: { candidates: () => [{ provider: "other" }], groupOf: () => ({}) },
     providers: new Map(),
     mcp: { handle: async () => ({ jsonrpc: "2.0", id: 1, result: { tools: [{ name: "s__shout" }], content: [] } }) },
   } as unknown as BackgroundDeps["inference"];
