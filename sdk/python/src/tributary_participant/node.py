@@ -154,7 +154,7 @@ class Node:
         return {
             "version": VERSION,
             "kernel": "python",
-            "operations": [*OPERATIONS, "call"],
+            "operations": [*(name for name in OPERATIONS if name != "serve" or name in self.functions.names), "call"],
             "registered": self.functions.names,
             "formats": list(settings.formats),
             "capabilities": self.capabilities(),
