@@ -37,7 +37,8 @@ export async function runJest(root: string, args: readonly string[]): Promise<Je
 }
 
 async function spawnJest(root: string, args: readonly string[], environment: Record<string, string>): Promise<number> {
-  const options = ["--maxWorkers=2", ...(process.env["CI"] ? ["--ci"] : []), ...args];
+  const workers = args.includes("--runInBand") ? [] : ["--maxWorkers=2"];
+  const options = [...workers, ...(process.env["CI"] ? ["--ci"] : []), ...args];
   const jest = spawn(process.execPath, [join(root, "node_modules/jest/bin/jest.js"), ...options], {
     cwd: root,
     env: { ...process.env, ...environment },
