@@ -2,6 +2,7 @@ import { isPlaceRefused } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import { ignore } from "../../../common/ignore.ts";
+import type { ReadyIterator } from "../../../common/ready-iterator.ts";
 import type { BytesPart, ConnectionWait, Provider, Send, StreamPart } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
 import { targetOf, toTarget } from "../../upstream/target.ts";
@@ -48,6 +49,8 @@ export type OpenAttempt<Answer> =
       readonly contentType: string | undefined;
       readonly first: IteratorResult<AttemptPart>;
       next(): Promise<IteratorResult<AttemptPart>>;
+      /** A part that is here already; see ReadyIterator. */
+      ready(): AttemptPart | undefined;
     });
 
 type AttemptPart = StreamPart | BytesPart;
@@ -119,8 +122,8 @@ async function openStream<Answer>(
   parts: AsyncIterable<AttemptPart>,
   connection: AttemptConnection,
 ): Promise<OpenAttempt<Answer>> {
-  const iterator = parts[Symbol.asyncIterator]();
-  const onResult = (result: IteratorResult<AttemptPart>) => {
+  const iterator: ReadyIterator<AttemptPart> = parts[Symbol.asyncIterator]();
+  const onResult = (result: IteratorResult<AttemptPart, unknown>) => {
     connection.received();
     if (result.done) connection.done();
     return result;
@@ -130,7 +133,7 @@ async function openStream<Answer>(
     open.close();
     void ignore(iterator.return?.(), "the stream is not read on");
   };
-  return { ...open, close, type: "stream", first: await next(), next };
+  return { ...open, close, type: "stream", first: await next(), next, ready: () => iterator.ready?.() };
 }
 
 /** Why a connection was closed. One shared object, because a new error for every call would cost a stack trace each. */

@@ -11,6 +11,7 @@ import type { CallTrace } from "../tracing/call-trace.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
+import { type DeliveredCall, Delivery } from "./delivery.ts";
 import { exhausted } from "./exhausted.ts";
 import type { Job, JobAnswer } from "./job.ts";
 import { createMeter, type Meter } from "./meter.ts";
@@ -78,6 +79,7 @@ export type InferenceResult<Answer> =
    */
   | { readonly type: "stream"; readonly head: CallHead; readonly contentType: string | undefined; readonly parts: DeliveredParts };
 
+/** Its iterator may be a ReadyIterator. */
 export type DeliveredParts = AsyncIterable<DeliveredPart | BytesPart>;
 
 /** The one data path of every priced call: admit, reserve, route, send, meter, settle. Knows no provider and no web framework. */
@@ -111,11 +113,11 @@ interface RunningParts<Answer> {
 }
 
 /** A call that has its reservation and owes its settlement. */
-class RunningCall<Answer> {
+class RunningCall<Answer> implements DeliveredCall {
   readonly #deps: InferenceDeps;
   readonly #parts: RunningParts<Answer>;
   readonly #call: InferenceCall<Answer>;
-  readonly #meter: Meter;
+  readonly meter: Meter;
   readonly #route: RouteRun;
   readonly #trace: CallTrace | undefined;
   #open: OpenAttempt<Answer> | undefined;
@@ -126,9 +128,13 @@ class RunningCall<Answer> {
     this.#deps = deps;
     this.#parts = parts;
     this.#call = call;
-    this.#meter = meter;
+    this.meter = meter;
     this.#route = deps.routing.start(routeRequest(deps, call, plan));
     this.#trace = deps.tracing?.callOf(call);
+  }
+
+  get isSettled(): boolean {
+    return this.#settled;
   }
 
   async run(): Promise<InferenceResult<Answer>> {
@@ -139,23 +145,23 @@ class RunningCall<Answer> {
       isGrowing ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job });
     const open = await this.#openFirst(mostOutput);
     this.#open = open;
-    this.#meter.servedBy(open, this.#route);
+    this.meter.servedBy(open, this.#route);
     const head = this.#head(open);
     if (open.type === "stream") {
-      const served = this.#meter.served(open);
+      const served = this.meter.served(open);
       // A whole answer gets its final before any of it is shown; a stream may end after any part, so its prices are recorded now.
       this.#deps.credit.served(served);
       const growing = { ...this.#parts, job, credit: this.#deps.credit, counter: open.provider.counter };
       const short = isGrowing && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
       const { counter } = open.provider;
       const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens: mostOutput(open.attempt.deployment) }) : undefined;
-      const parts = this.#deliver(open, new StreamBounds({ limit, short }));
+      const parts = new Delivery(this.#deps, { open, bounds: new StreamBounds({ limit, short }), call: this });
       return { type: "stream", head, contentType: open.contentType, parts: this.#trace?.observed(parts) ?? parts };
     }
     this.#trace?.answered(open.answer.answer);
     const reviewed = this.#reviewed(open.answer);
     const answer = reviewed instanceof Promise ? await reviewed : reviewed;
-    return { type: "answer", head, answer, bill: await this.#settle({ status: "success" }) };
+    return { type: "answer", head, answer, bill: await this.settle({ status: "success" }) };
   }
 
   /** Settles for what was delivered so far, if anything, and returns the error to show. */
@@ -163,10 +169,10 @@ class RunningCall<Answer> {
     const { signal } = this.#call;
     const error = signal.aborted ? endedBy(signal, thrown) : this.#open ? this.#open.asError(thrown) : asAppError(thrown);
     if (!this.#settled) {
-      if (this.#open) this.#meter.attemptFailed(this.#open.attempt, { error });
+      if (this.#open) this.meter.attemptFailed(this.#open.attempt, { error });
       if (this.#open && !signal.aborted) this.#route.failed(this.#open.attempt, error, { visible: true });
       const isCancelled = signal.aborted && !(error instanceof ShutdownError);
-      await this.#settle(isCancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
+      await this.settle(isCancelled ? { status: "cancelled" } : { status: "error", error, httpStatus: this.#call.errorStatus(error) });
     }
     return error;
   }
@@ -177,18 +183,18 @@ class RunningCall<Answer> {
     for (;;) {
       signal.throwIfAborted();
       const next = this.#route.next(signal);
-      const attempt = next instanceof Promise ? await this.#meter.outside(next) : next;
+      const attempt = next instanceof Promise ? await this.meter.outside(next) : next;
       if (!attempt) throw exhausted(this.#route, job.model);
       const dropParams = routing.dropParams ?? this.#deps.dropParams();
       const maxOutputTokens = mostOutput(attempt.deployment);
       const sinceMs = this.#deps.clock.monotonicMs();
-      this.#meter.attempting();
+      this.meter.attempting();
       const traceparent = this.#trace?.attempting(attempt.deployment, job);
       const opened = await openAttempt(this.#deps, { job, attempt, signal, maxOutputTokens, dropParams, requestId, traceparent });
       // A wait for the gateway's own connection pool counts as the gateway's time.
-      this.#waitedSince(sinceMs + opened.queuedMs);
+      this.waitedSince(sinceMs + opened.queuedMs);
       if (opened.type !== "failed") return opened;
-      this.#meter.attemptFailed(attempt, opened);
+      this.meter.attemptFailed(attempt, opened);
       this.#trace?.attemptFailed(opened);
       if (signal.aborted) this.#route.cancelled(attempt);
       else this.#route.failed(attempt, opened.error, { visible: false, upstreamStatus: opened.upstreamStatus });
@@ -197,76 +203,38 @@ class RunningCall<Answer> {
 
   /** Meters a whole answer and passes it to `review`. */
   #reviewed({ answer, usage, texts }: JobAnswer<Answer>): Answer | Promise<Answer> {
-    this.#meter.answered(texts, usage);
+    this.meter.answered(texts, usage);
     const { review } = this.#call;
     if (!review) return answer;
-    const bill = this.#meter.bill();
+    const bill = this.meter.bill();
     return bill instanceof Promise ? bill.then((counted) => review(answer, counted)) : review(answer, bill);
   }
 
-  async *#deliver(open: Extract<OpenAttempt<Answer>, { type: "stream" }>, bounds: StreamBounds): AsyncGenerator<DeliveredPart | BytesPart> {
-    const { clock } = this.#deps;
-    let isCutShort = false;
-    // From handing over a part to receiving the next, the time is the client's and the upstream's.
-    let sinceMs = clock.monotonicMs();
-    const waited = () => this.#waitedSince(sinceMs);
-    try {
-      for (let next = open.first; !next.done; waited()) {
-        const part = next.value;
-        const covered = bounds.covers(part);
-        if (covered !== true && !(await covered)) {
-          isCutShort = bounds.isOutOfCredit;
-          yield* bounds.endings();
-          break;
-        }
-        if (part.type === "usage") this.#meter.reported(part.usage);
-        else this.#handOver(part);
-        sinceMs = clock.monotonicMs();
-        if (part.type !== "usage") yield part;
-        next = await open.next();
-      }
-      // Settled before the client's last byte: a call whose end the client saw is settled, whatever process dies.
-      yield { type: "settled", bill: await this.#settle({ status: "success", isCutShort }) };
-    } catch (thrown) {
-      if (!this.#settled) waited();
-      throw await this.fail(thrown);
-    } finally {
-      // Reached unsettled only when the reader stopped reading: the client disconnected.
-      if (!this.#settled) await this.#settle({ status: "cancelled" });
-    }
-  }
-
-  /** Counted when handed over: what a client may have seen is billed. */
-  #handOver(part: Exclude<StreamPart, { type: "usage" }> | BytesPart): void {
-    this.#meter.delivered(part);
-    const progress = this.#meter.progress();
-    if (progress) this.#deps.credit.progress(progress);
-  }
-
-  async #settle(outcome: Outcome): Promise<Bill> {
+  async settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
-    const counted = this.#meter.bill(outcome.status === "cancelled" ? this.#call.client?.unsentShare : 0);
+    const counted = this.meter.bill(outcome.status === "cancelled" ? this.#call.client?.unsentShare : 0);
     // The rest of the answer is not needed, however long the count takes.
     if (counted instanceof Promise) this.#open?.close();
     const bill = counted instanceof Promise ? await counted : counted;
     if (this.#open) this.#close(this.#open, outcome, bill);
     this.#logDisbelief();
-    const settling = this.#deps.credit.settle(this.#meter.log(outcome, bill, this.#parts.reserved));
+    const settling = this.#deps.credit.settle(this.meter.log(outcome, bill, this.#parts.reserved));
     const sinceMs = this.#deps.clock.monotonicMs();
     await settling;
-    this.#waitedSince(sinceMs);
+    this.waitedSince(sinceMs);
     return bill;
   }
 
   #logDisbelief(): void {
-    const disbelieved = this.#meter.disbelieved();
+    const disbelieved = this.meter.disbelieved();
     if (!disbelieved) return;
     const about = { callId: this.#call.callId, deploymentId: this.#open?.attempt.deployment.id, ...disbelieved };
     this.#deps.logger.warn(about, "the provider's usage is not believed; the call is billed by our own count");
   }
 
-  #waitedSince(sinceMs: number): void {
-    this.#meter.waited(this.#deps.clock.monotonicMs() - sinceMs);
+  /** Counts the time since then as a wait for others. */
+  waitedSince(sinceMs: number): void {
+    this.meter.waited(this.#deps.clock.monotonicMs() - sinceMs);
   }
 
   #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {
@@ -275,7 +243,7 @@ class RunningCall<Answer> {
     if (outcome.status === "cancelled" || (outcome.status === "error" && this.#call.signal.aborted)) this.#route.cancelled(open.attempt);
     if (outcome.status !== "success") return;
     const { queuedMs } = open;
-    const [elapsedMs, firstMs] = [this.#meter.elapsedMs(), this.#meter.firstTokenMs()];
+    const [elapsedMs, firstMs] = [this.meter.elapsedMs(), this.meter.firstTokenMs()];
     const firstTokenMs = firstMs === undefined ? undefined : firstMs - queuedMs;
     this.#route.succeeded(open.attempt, { latencyMs: elapsedMs - queuedMs, firstTokenMs, tokens: totalTokens(usage) });
   }
@@ -285,6 +253,6 @@ class RunningCall<Answer> {
     const { retries, fallbacks } = this.#route;
     // The requested name, also when it is an alias; after a fallback the group that answered.
     const model = fallbacks > 0 ? group : this.#call.job.model;
-    return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.#meter.overheadMs() };
+    return { model, deploymentId: deployment.id, rate: this.#parts.rate, retries, fallbacks, overheadMs: () => this.meter.overheadMs() };
   }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Deadline, Deadlines } from "../../../common/deadlines.ts";
+import type { ReadyIterator } from "../../../common/ready-iterator.ts";
 import type { CallIds, ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
 import { connectionLimitReached } from "./connection-wait.ts";
 import type { CallControl, CallHandler } from "./http1/connection.ts";
@@ -34,7 +35,7 @@ interface ExchangeOptions {
  * One call, from its start to its last byte, and its body as it is pulled. It is not a Node stream, which costs more than everything else
  * the gateway does with an answer. It runs on the connection pool, or on undici, whose handler it is too.
  */
-export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined> {
+export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined>, ReadyIterator<Uint8Array> {
   readonly #client: AbortSignal;
   readonly #deadlines: Deadlines<HttpExchange>;
   readonly #wait: ConnectionWait | undefined;
@@ -146,6 +147,10 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
     });
+  }
+
+  ready(): Uint8Array | undefined {
+    return this.#chunks.length > 0 ? this.#take() : undefined;
   }
 
   /** The reader stopped. An abort ends the call at once; without one the connection has a moment to finish and be reused. */

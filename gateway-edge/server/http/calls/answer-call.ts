@@ -1,6 +1,7 @@
 import type { Request, Response } from "express";
 import type { Clock } from "../../../../common/clock.ts";
 import { type AppError, asAppError } from "../../../../common/errors.ts";
+import type { ReadyIterator } from "../../../../common/ready-iterator.ts";
 import type { Caller, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
@@ -131,27 +132,51 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     writer.open();
   }
+  const parts: ReadyIterator<DeliveredPart | BytesPart> = result.parts[Symbol.asyncIterator]();
+  const written = (part: DeliveredPart | BytesPart) => {
+    const frames = framesOf(part, format);
+    idempotent.record(frames);
+    return writer.write(frames);
+  };
   try {
-    // Always iterate, because the end of the iteration settles the call; a break means that the client disconnected.
-    for await (const part of result.parts) {
-      const isLast = part.type === "settled";
-      const frames = isLast ? ((await format?.last(part.bill)) ?? "") + (format?.end ?? DONE_FRAME) : framesOf(part, format);
-      idempotent.record(frames);
-      if (isLast) {
+    for (let next = await parts.next(); !next.done; next = await parts.next()) {
+      if (next.value.type === "settled") {
+        const frames = ((await format?.last(next.value.bill)) ?? "") + (format?.end ?? DONE_FRAME);
+        idempotent.record(frames);
         await idempotent.store(headers, STREAM_TYPE);
         writer.end(frames);
-      } else if (!(await writer.write(frames))) {
-        break;
+        continue;
       }
+      const taken = writeArrived(parts, next.value, written);
+      // The client disconnected.
+      if (taken !== true && !(await taken)) break;
     }
+    // Its end settles the call; after a whole stream it does nothing.
+    await parts.return?.();
   } catch (thrown) {
+    await parts.return?.();
     await endWithError(deps, { exchange, writer, thrown, format });
   }
 }
 
-function framesOf(part: Exclude<DeliveredPart, { type: "settled" }> | BytesPart, format: StreamFormat | undefined): string | Uint8Array {
+/** Writes a part and those that arrived with it, which then go out together. False if the client has disconnected. */
+function writeArrived<Part>(
+  parts: ReadyIterator<Part>,
+  first: Part,
+  write: (part: Part) => boolean | Promise<boolean>,
+): boolean | Promise<boolean> {
+  let taken = write(first);
+  while (taken === true) {
+    const more = parts.ready?.();
+    if (more === undefined) break;
+    taken = write(more);
+  }
+  return taken;
+}
+
+function framesOf(part: DeliveredPart | BytesPart, format: StreamFormat | undefined): string | Uint8Array {
   if (part.type === "bytes") return part.bytes;
-  if (!format) throw new Error("a stream without a stream format");
+  if (!format || part.type === "settled") throw new Error("a stream without a stream format");
   return format.frames(part);
 }
 

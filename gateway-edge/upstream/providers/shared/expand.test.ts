@@ -63,3 +63,15 @@ test("an error of the source is passed on once; a reader that stops stops the so
   for await (const _part of expand(left.iterator, new Repeat())) break;
   expect(left.seen).toEqual({ pulled: 1, returned: 1 });
 });
+
+test("what is here is returned without a wait; the end, an error and what is not here are left to next", async () => {
+  const here = [2, 0, 1, 9];
+  const iterator = { ...source([1, 3]).iterator, ready: () => here.shift() };
+  const parts = expand({ [Symbol.asyncIterator]: () => iterator }, new Repeat()) as ReturnType<typeof expand<number, string>> & {
+    ready(): string | undefined;
+  };
+  expect(await parts.next()).toEqual({ done: false, value: "1" });
+  expect([parts.ready(), parts.ready(), parts.ready(), parts.ready()]).toEqual(["2", "2", "1", undefined]);
+  await expect(parts.next()).rejects.toThrow("nine");
+  expect([parts.ready(), await parts.next()]).toEqual([undefined, { done: true, value: undefined }]);
+});

@@ -1,4 +1,5 @@
 import { ignore } from "../../../../common/ignore.ts";
+import type { ReadyIterator } from "../../../../common/ready-iterator.ts";
 
 /** Maps each element of a source to any number of others; may have state. */
 export interface Expansion<In, Out> {
@@ -18,14 +19,16 @@ export function expand<In, Out>(source: AsyncIterable<In>, expansion: Expansion<
   return new Expanded(source[Symbol.asyncIterator](), expansion);
 }
 
-class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined> {
-  readonly #source: AsyncIterator<In>;
+class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined>, ReadyIterator<Out> {
+  readonly #source: ReadyIterator<In>;
   readonly #expansion: Expansion<In, Out>;
   #ready: readonly Out[] = [];
   #at = 0;
   #isOver = false;
+  /** What `ready` met, for `next` to throw. */
+  #met: { readonly error: unknown } | undefined;
 
-  constructor(source: AsyncIterator<In>, expansion: Expansion<In, Out>) {
+  constructor(source: ReadyIterator<In>, expansion: Expansion<In, Out>) {
     this.#source = source;
     this.#expansion = expansion;
   }
@@ -34,7 +37,27 @@ class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined> {
     return this;
   }
 
+  /** All elements of one piece, and of the pieces that are here, in one turn: a read of a stream is a step, however many events it has. */
+  ready(): Out | undefined {
+    while (this.#at >= this.#ready.length && !this.#isOver) {
+      const piece = this.#source.ready?.();
+      if (piece === undefined) return undefined;
+      try {
+        this.#ready = this.#expanded(piece);
+        this.#at = 0;
+      } catch (error) {
+        this.#met = { error };
+      }
+    }
+    return this.#ready[this.#at++];
+  }
+
   next(): Promise<IteratorResult<Out, undefined>> {
+    const met = this.#met;
+    if (met) {
+      this.#met = undefined;
+      return Promise.reject(met.error);
+    }
     const ready = this.#nextReady();
     return ready ? Promise.resolve(ready) : this.#source.next().then(this.#take, this.#fail);
   }

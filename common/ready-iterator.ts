@@ -1,0 +1,8 @@
+/** An async iterator that can also return, without a wait, elements that are here already. */
+export interface ReadyIterator<T> extends AsyncIterator<T, unknown> {
+  /**
+   * The next element, if it is here. Undefined if it has to be waited for, and at the end and for errors: `next` returns those. Not called
+   * while a `next` is pending.
+   */
+  ready?(): T | undefined;
+}

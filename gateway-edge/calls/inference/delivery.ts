@@ -1,0 +1,159 @@
+import type { Clock } from "../../../common/clock.ts";
+import type { AppError } from "../../../common/errors.ts";
+import { ignore } from "../../../common/ignore.ts";
+import type { ReadyIterator } from "../../../common/ready-iterator.ts";
+import type { Credit } from "../../credit/credit.ts";
+import type { BytesPart, StreamPart } from "../../upstream/providers/provider.ts";
+import type { OpenAttempt } from "./attempt.ts";
+import type { Bill, Outcome } from "./bill.ts";
+import type { Meter } from "./meter.ts";
+import type { DeliveredPart } from "./run-inference.ts";
+import type { StreamBounds } from "./stream-bounds.ts";
+
+/** The call whose stream is delivered. */
+export interface DeliveredCall {
+  readonly meter: Meter;
+  readonly isSettled: boolean;
+  /** Counts the time since then as a wait for others. */
+  waitedSince(sinceMs: number): void;
+  settle(outcome: Outcome): Promise<Bill>;
+  /** Settles for what was delivered so far, if anything, and returns the error to show. */
+  fail(thrown: unknown): Promise<AppError>;
+}
+
+interface DeliveryParts {
+  readonly open: Extract<OpenAttempt<unknown>, { type: "stream" }>;
+  readonly bounds: StreamBounds;
+  readonly call: DeliveredCall;
+}
+
+type Part = DeliveredPart | BytesPart;
+
+interface Pulled {
+  readonly part: StreamPart | BytesPart;
+  /** Whether it may be delivered. */
+  readonly covered: boolean | Promise<boolean>;
+}
+
+const END: IteratorResult<Part, undefined> = { done: true, value: undefined };
+
+/**
+ * The parts of an open stream on their way to the client, metered as they are handed over: what a client may have seen is billed. A reader
+ * that stops iterating has disconnected.
+ */
+export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIterator<Part> {
+  readonly #clock: Clock;
+  readonly #credit: Credit;
+  readonly #parts: DeliveryParts;
+  /** From handing over a part to receiving the next, the time is the client's and the upstream's. */
+  #sinceMs: number;
+  #hasFirst = true;
+  /** A part that `ready` could not decide about. */
+  #held: Pulled | undefined;
+  /** What is left of the last parts of a stream that ends before its upstream does. */
+  #endings: Iterator<Part> | undefined;
+  #isCutShort = false;
+  #isOver = false;
+
+  constructor({ clock, credit }: { readonly clock: Clock; readonly credit: Credit }, parts: DeliveryParts) {
+    this.#clock = clock;
+    this.#credit = credit;
+    this.#parts = parts;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Part, undefined>> {
+    if (this.#isOver) return END;
+    const { call } = this.#parts;
+    try {
+      const part = await this.#nextPart();
+      if (part) {
+        this.#handedOver();
+        return { done: false, value: part };
+      }
+      this.#isOver = true;
+      // Settled before the client's last byte: a call whose end the client saw is settled, whatever process dies.
+      const bill = await call.settle({ status: "success", isCutShort: this.#isCutShort });
+      return { done: false, value: { type: "settled", bill } };
+    } catch (thrown) {
+      this.#isOver = true;
+      if (!call.isSettled) call.waitedSince(this.#sinceMs);
+      throw await call.fail(thrown);
+    }
+  }
+
+  ready(): Part | undefined {
+    const { open, bounds } = this.#parts;
+    while (!this.#isOver && !this.#endings && !this.#held && !this.#hasFirst) {
+      const part = open.ready();
+      if (part === undefined) break;
+      const covered = bounds.covers(part);
+      if (covered !== true) {
+        this.#held = { part, covered };
+        // Awaited by `next`, which may be asked for later.
+        if (covered instanceof Promise) void ignore(covered, "its error is thrown by next");
+      } else if (this.#meters(part)) {
+        return part;
+      }
+    }
+    this.#handedOver();
+    return undefined;
+  }
+
+  async return(): Promise<IteratorResult<Part, undefined>> {
+    this.#isOver = true;
+    // Reached unsettled only when the reader stopped reading: the client disconnected.
+    if (!this.#parts.call.isSettled) await this.#parts.call.settle({ status: "cancelled" });
+    return END;
+  }
+
+  /** Undefined at the end. */
+  async #nextPart(): Promise<Part | undefined> {
+    const { bounds } = this.#parts;
+    while (!this.#endings) {
+      const pulled = this.#held ?? (await this.#pulled());
+      this.#held = undefined;
+      if (!pulled) return undefined;
+      const { part, covered } = pulled;
+      if (covered !== true && !(await covered)) {
+        this.#isCutShort = bounds.isOutOfCredit;
+        this.#endings = bounds.endings()[Symbol.iterator]();
+      } else if (this.#meters(part)) {
+        return part;
+      }
+    }
+    const ending = this.#endings.next();
+    return ending.done ? undefined : ending.value;
+  }
+
+  async #pulled(): Promise<Pulled | undefined> {
+    const { open, bounds, call } = this.#parts;
+    const isFirst = this.#hasFirst;
+    this.#hasFirst = false;
+    const next = isFirst ? open.first : await open.next();
+    if (!isFirst) {
+      call.waitedSince(this.#sinceMs);
+      this.#sinceMs = this.#clock.monotonicMs();
+    }
+    return next.done ? undefined : { part: next.value, covered: bounds.covers(next.value) };
+  }
+
+  /** Counts a part; returns whether it is for the client. */
+  #meters(part: StreamPart | BytesPart): part is Exclude<StreamPart, { type: "usage" }> | BytesPart {
+    const { meter } = this.#parts.call;
+    if (part.type === "usage") meter.reported(part.usage);
+    else meter.delivered(part);
+    return part.type !== "usage";
+  }
+
+  /** The parts that were taken since are about to be shown: what they cost is recorded first. */
+  #handedOver(): void {
+    const progress = this.#parts.call.meter.progress();
+    if (progress) this.#credit.progress(progress);
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
+}
