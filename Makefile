@@ -25,8 +25,9 @@ node_modules/.installed: package.json package-lock.json .npmrc | node
 	@touch $@
 
 KERNELS := trainer-node/compute/kernels
+GW_COMMANDS := gateway-edge/server/reference/gen/gw-commands.ts
 
-generate: proto/gen/.generated $(KERNELS)/gen/kernels-wasm.ts common/strategies/gen/strategies.ts ## TypeScript from proto/, the trainer's kernels, the lists of strategies
+generate: proto/gen/.generated $(KERNELS)/gen/kernels-wasm.ts common/strategies/gen/strategies.ts $(GW_COMMANDS) ## TypeScript from proto/, the trainer's kernels, the lists of strategies and of gw's commands
 
 proto/gen/.generated: node_modules/.installed buf.yaml buf.gen.yaml $(shell find proto -name '*.proto' 2>/dev/null)
 	buf generate
@@ -37,6 +38,9 @@ $(KERNELS)/gen/kernels-wasm.ts: node_modules/.installed scripts/build-kernels.ts
 
 # The folders change when a file comes or goes, which is all that the lists depend on.
 common/strategies/gen/strategies.ts: node_modules/.installed scripts/build-registries.ts common/strategies trainer-node/compute/aggregators
+	node scripts/build-registries.ts
+
+$(GW_COMMANDS): node_modules/.installed scripts/build-registries.ts $(shell find cli -name '*.ts' 2>/dev/null)
 	node scripts/build-registries.ts
 
 console: console/dist/index.html ## build the console that the edge serves at /ui
@@ -171,4 +175,4 @@ licenses: | node ## licenses of the production dependencies; fails if one is not
 	@node scripts/sbom.ts --licenses
 
 clean: ## remove what make built (never data/)
-	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen .cache console/dist docs/.vitepress/dist docs/.vitepress/cache docs/node_modules dist
+	rm -rf node_modules proto/gen $(KERNELS)/gen common/strategies/gen trainer-node/compute/aggregators/gen $(dir $(GW_COMMANDS)) .cache console/dist docs/.vitepress/dist docs/.vitepress/cache docs/node_modules dist

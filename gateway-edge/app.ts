@@ -12,7 +12,7 @@ import { joinedDescriptions, joinedParticipants } from "./server/http/training/j
 import { nodeProxy } from "./server/http/training/node-proxy.ts";
 import { blobDescriptions, trainingBlobs } from "./server/http/training/training-blobs.ts";
 import { explainBadPath, platformErrorHandler, platformNotFound } from "./server/middleware/error-response.ts";
-import { allowOnly, operationRouter } from "./server/middleware/operation.ts";
+import { allowOnly, type Operation, operationRouter } from "./server/middleware/operation.ts";
 import { requestId } from "./server/middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./server/middleware/security-headers.ts";
 import { openApiDocument } from "./server/openapi.ts";
@@ -66,9 +66,9 @@ function configure(app: Express, { config }: EdgeDeps): void {
   app.set("trust proxy", config.trustProxy.length > 0 ? [...config.trustProxy] : false);
 }
 
-function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
-  const router = Router({ caseSensitive: true });
-  const operations = [
+/** The operations of the platform and of training, which one router serves. */
+function servedOperations(deps: EdgeDeps, parts: Pick<AppParts, "gateway">): Operation[] {
+  return [
     ...platformOperations(deps),
     ...receiptKeyOperations(deps),
     ...trainedModelOperations(deps),
@@ -80,6 +80,25 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
     ...dataSetOperations(deps),
     ...strategyOperations(deps),
   ];
+}
+
+/** Every operation of /openapi.json. */
+export function describedOperations(deps: EdgeDeps, parts: Pick<AppParts, "gateway" | "inferenceOperations">): OperationDescription[] {
+  return [
+    ...servedOperations(deps, parts),
+    messagesDescription,
+    paymentEventsDescription,
+    ...parametersDescriptions,
+    ...enrollmentDescriptions,
+    ...joinedDescriptions,
+    ...blobDescriptions,
+    ...otherDescriptions,
+    ...parts.inferenceOperations,
+  ];
+}
+
+function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
+  const router = Router({ caseSensitive: true });
   router.use(["/api", "/training"], noStore);
   router.use("/docs", siteFiles(SITE_FOLDER));
   router.use(agentPages());
@@ -87,32 +106,20 @@ function platformRoutes(deps: EdgeDeps, parts: AppParts): Router {
   router.all("/api/gw/messages", allowOnly(["POST"]));
   router.post(PAYMENT_EVENTS_PATH, paymentEventsHandler(deps));
   router.all(PAYMENT_EVENTS_PATH, allowOnly(["POST"]));
-  router.use(operationRouter(operations, deps));
+  router.use(operationRouter(servedOperations(deps, parts), deps));
   router.use(federationParameters(deps));
   router.use(enrollment(deps));
   router.use(joinedParticipants(deps));
   router.use(trainingBlobs(deps));
   router.use(nodeProxy(deps));
-  router.use(
-    documentRoutes([
-      ...operations,
-      messagesDescription,
-      paymentEventsDescription,
-      ...parametersDescriptions,
-      ...enrollmentDescriptions,
-      ...joinedDescriptions,
-      ...blobDescriptions,
-      ...otherDescriptions,
-      ...parts.inferenceOperations,
-    ]),
-  );
+  router.use(documentRoutes(() => describedOperations(deps, parts)));
   return router;
 }
 
 /** The documents are made once, on the first request: that takes long, and declarations do not change while the process runs. */
-function documentRoutes(operations: readonly OperationDescription[]): Router {
+function documentRoutes(operations: () => readonly OperationDescription[]): Router {
   const print = () => {
-    const document = openApiDocument(operations);
+    const document = openApiDocument(operations());
     return { json: toJson(document), page: docsPage(document) };
   };
   let printed: ReturnType<typeof print> | undefined;

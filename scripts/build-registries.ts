@@ -1,8 +1,9 @@
 /**
- * Writes the lists of strategies and of their aggregators: `make generate`. A strategy is a file of common/strategies, exported by the file's
+ * Writes the lists of strategies and of their aggregators, and that of the commands of `gw`: `make generate`. A strategy is a file of common/strategies, exported by the file's
  * name in camel case; its arithmetic has the same name in trainer-node/compute/aggregators. The lists are written and not read from the
  * folders at start, so that they are plain imports: the same in worker threads, tests and the checks of types, imports and dead code.
  */
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
@@ -17,6 +18,37 @@ write(`${AGGREGATORS}/gen/aggregators.ts`, {
   files: files.filter((name) => existsSync(join(root, AGGREGATORS, name))),
 });
 write(`${DECLARATIONS}/gen/strategies.ts`, { list: "STRATEGIES", type: ["Strategy", "../shared/strategy.ts"], files });
+writeCommands("gateway-edge/server/reference/gen/gw-commands.ts");
+
+interface CommandNode {
+  readonly operation: string | null;
+  readonly examples: readonly string[];
+  readonly commands: readonly CommandNode[];
+}
+
+/** The API reference shows with each operation the command that sends it, from the help of `gw`. */
+function writeCommands(path: string): void {
+  const help = execFileSync(process.execPath, [join(root, "cli/main.ts"), "help", "--json"], { encoding: "utf8" });
+  const lines = new Map<string, string>();
+  for (const { operation, examples } of everyNode(JSON.parse(help) as CommandNode)) {
+    // An example with an ID says which one; without it the command asks for it on a terminal.
+    const line = examples.find((example) => /_1m7f/.test(example)) ?? examples[0];
+    if (operation !== null && line !== undefined && !lines.has(operation)) lines.set(operation, line);
+  }
+  const text = [
+    "// Written by scripts/build-registries.ts.",
+    "",
+    "/** Operations and the command line of each. */",
+    `export const GW_COMMANDS: readonly (readonly [operation: string, line: string])[] = ${JSON.stringify([...lines], undefined, 2)};`,
+    "",
+  ].join("\n");
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function everyNode(node: CommandNode): CommandNode[] {
+  return [node, ...node.commands.flatMap(everyNode)];
+}
 
 function write(
   path: string,

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import type { OperationDescription, ResponseDescription } from "../schemas/operation-description.ts";
 import { errorRecord } from "../schemas/records.ts";
+import type { CodeSample } from "./reference/code-sample.ts";
+import { codeSamples } from "./reference/code-samples.ts";
+import { requestExample } from "./reference/request-example.ts";
 
 export type JsonSchema = { [key: string]: unknown };
 
@@ -10,8 +13,9 @@ export interface OpenApiOperation {
   tags: readonly string[];
   security: readonly Record<string, readonly string[]>[];
   parameters?: readonly { name: string; in: "path" | "query"; required: boolean; schema: JsonSchema }[];
-  requestBody?: { required: boolean; content: Record<string, { schema: JsonSchema }> };
+  requestBody?: { required: boolean; content: Record<string, { schema: JsonSchema; example?: unknown }> };
   responses: Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>;
+  "x-codeSamples": readonly CodeSample[];
 }
 
 export interface OpenApiDocument {
@@ -26,6 +30,7 @@ const DESCRIPTION = [
   "Amounts are integer nano-USD (1 USD = 1,000,000,000); a sibling field `...Usd` has the exact decimal string.",
   "Field names are accepted in camelCase and in snake_case. Lists are `{data, meta}` with `page` and `pageSize`.",
   "Writes accept an `Idempotency-Key`: the same key and body within 24 hours returns the same response, with `idempotent-replayed: true`.",
+  "Samples read `B` (the address of the gateway), `KEY` (an API key) and `TOKEN` (of a log-in) from the environment; IDs, models and files in them stand for your own.",
 ].join("\n\n");
 
 const SECURITY: Readonly<Record<OperationDescription["auth"], readonly Record<string, readonly string[]>[]>> = {
@@ -64,6 +69,7 @@ export function openApiDocument(operations: readonly OperationDescription[]): Op
 function describe(entry: OperationDescription, schemas: Record<string, JsonSchema>): OpenApiOperation {
   const parameters = [...parametersOf(entry, "path", schemas), ...parametersOf(entry, "query", schemas)];
   const body = entry.body && toSchema(entry.body, schemas);
+  const { body: example } = requestExample(entry);
   return {
     operationId: `${entry.method}${entry.path.replace(/[^A-Za-z0-9]+(.)?/g, (_match, next: string = "") => next.toUpperCase())}`,
     summary: entry.summary,
@@ -71,7 +77,12 @@ function describe(entry: OperationDescription, schemas: Record<string, JsonSchem
     security: SECURITY[entry.auth],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body
-      ? { requestBody: { required: hasRequired(body), content: { [entry.bodyType ?? "application/json"]: { schema: body } } } }
+      ? {
+          requestBody: {
+            required: hasRequired(body),
+            content: { [entry.bodyType ?? "application/json"]: { schema: body, ...(example ? { example } : {}) } },
+          },
+        }
       : {}),
     responses: {
       ...Object.fromEntries(Object.entries(entry.responses).map(([status, response]) => [status, describeResponse(response, schemas)])),
@@ -79,6 +90,7 @@ function describe(entry: OperationDescription, schemas: Record<string, JsonSchem
         ? { default: describeResponse({ description: "An error.", schema: errorRecord }, schemas) }
         : {}),
     },
+    "x-codeSamples": codeSamples(entry),
   };
 }
 

@@ -31,6 +31,7 @@ const BUILT = [
   "console/dist/index.html",
   "trainer-node/compute/kernels/gen/kernels-wasm.ts",
   "common/strategies/gen/strategies.ts",
+  "gateway-edge/server/reference/gen/gw-commands.ts",
 ];
 
 /** Paths of all files of the package, within the repository. */

@@ -4,7 +4,7 @@ import { usageError } from "../../cli-error.ts";
 import { type Context, noKey } from "../../context.ts";
 import type { Io } from "../../io.ts";
 import type { Options } from "../../operations/read-values.ts";
-import { onAction } from "../../operations/register.ts";
+import { onAction, operationOf } from "../../operations/register.ts";
 import { rowsOf } from "../../output/printer.ts";
 import { valueAt } from "../../output/values.ts";
 import { converse } from "./chat-loop.ts";
@@ -21,6 +21,7 @@ export function registerChat(program: Command, io: Io): void {
     .option("--max-tokens <n>", "max_tokens of the answer")
     .option("--temperature <number>", "sampling temperature")
     .option("--platform", "call /api/gw/messages with the login token, billed to the API key");
+  operationOf.set(command, "POST /v1/chat/completions");
   onAction(command, io, chat);
 }
 

@@ -66,7 +66,7 @@ const listProviderKinds = operation({
   method: "get",
   path: "/api/provider-kinds",
   summary: "Kinds of providers that can be added, with their addresses, environment variables and operations",
-  tag: "Catalogue",
+  tag: "Catalog",
   auth: "none",
   status: 200,
   answer: schemas.listProviderKindsAnswer,

@@ -48,7 +48,17 @@ function operationHtml({ path, method, entry }: { path: string; method: string; 
   });
   return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escapeHtml(path)}</code> <span>${escapeHtml(entry.summary)}</span>${
     entry.security.length > 0 ? '<i title="needs authentication">auth</i>' : ""
-  }</summary>${table("Parameters", parameters)}${body ? schemaTable("Body", body) : ""}${table("Responses", responses)}</details>`;
+  }</summary>${table("Parameters", parameters)}${body ? schemaTable("Body", body) : ""}${table("Responses", responses)}${samples(entry)}</details>`;
+}
+
+/** A tab per language, by radio buttons: the page has no script. */
+function samples({ operationId, "x-codeSamples": entries }: OpenApiOperation): string {
+  const tabs = entries.map(
+    ({ label }, index) =>
+      `<input type="radio" name="${operationId}" id="${operationId}-${label}"${index === 0 ? " checked" : ""}><label for="${operationId}-${label}">${label}</label>`,
+  );
+  const texts = entries.map(({ source }) => `<pre tabindex="0"><code>${escapeHtml(source)}</code></pre>`);
+  return `<h3>Samples</h3><div class="samples">${tabs.join("")}${texts.join("")}</div>`;
 }
 
 function records(document: OpenApiDocument): string {
@@ -139,5 +149,9 @@ summary span{color:var(--soft);margin-left:8px}summary b{display:inline-block;mi
 summary i{float:right;font-style:normal;font-size:12px;color:var(--soft);border:1px solid var(--line);border-radius:5px;padding:0 6px}
 .get{background:#0a7d5a}.post{background:#0b63c5}.put,.patch{background:#a15c00}.delete{background:#b3261e}
 code{font:13px/1.5 ui-monospace,monospace;overflow-wrap:anywhere}table{width:100%;border-collapse:collapse;margin-bottom:12px}td{border-top:1px solid var(--line);padding:5px 12px 5px 0;vertical-align:top}
+.samples{margin-bottom:14px}.samples input{position:absolute;opacity:0}.samples label{display:inline-block;padding:3px 12px;cursor:pointer;color:var(--soft);border-bottom:2px solid transparent}
+.samples input:checked+label{color:var(--ink);border-color:var(--link)}.samples input:focus-visible+label{outline:2px solid var(--link)}
+.samples pre{display:none;margin:0;padding:10px 14px;overflow-x:auto;background:var(--ground);border:1px solid var(--line);border-radius:6px}.samples pre code{overflow-wrap:normal}
+${[1, 2, 3, 4].map((tab) => `.samples input:nth-of-type(${tab}):checked~pre:nth-of-type(${tab})`).join(",")}{display:block}
 td:last-child{color:var(--soft)}@media(max-width:720px){body{display:block}nav{position:static;height:auto;width:auto;flex-flow:row wrap}main{padding:12px}}
 `;

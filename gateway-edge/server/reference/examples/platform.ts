@@ -1,0 +1,75 @@
+import type { RequestExample } from "./example.ts";
+
+const credentials = { email: "ada@example.org", password: "a good password" };
+const key = { apiKey: "key_1m7f9j68gd" };
+const team = { teamId: "team_1m7f9hztem" };
+const price = { input: 150_000_000, output: 600_000_000 };
+/** Cookies are for the console: the request has to come from its own origin. */
+const cookie = { headers: { Origin: "B", Cookie: "COOKIE" } };
+
+/** Accounts, organizations, teams, keys, credits and logs; administration; the console's own routes. */
+export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
+  "post /api/auth/signup": { body: { ...credentials, name: "Ada", organizationName: "Rivers" } },
+  "post /api/auth/register": { body: credentials },
+  "post /api/auth/token": { body: credentials },
+  "post /api/auth/password": { body: { currentPassword: "a good password", newPassword: "a better password" } },
+  "post /api/auth/password/reset-request": { body: { email: "ada@example.org" } },
+  "post /api/auth/password/reset": { body: { token: "token-of-the-mail", newPassword: "a better password" } },
+  "post /api/auth/verify-email": { body: { token: "token-of-the-mail" } },
+  "post /api/auth/totp": { body: { password: "a good password" } },
+  "delete /api/auth/totp": { body: { otp: "123456", password: "a good password" } },
+  "post /api/auth/totp/confirm": { body: { otp: "123456" } },
+  "post /api/auth/totp/recovery-codes": { body: { otp: "123456" } },
+  "put /api/gw/organizations": { body: { timezone: "Europe/Berlin", lowBalanceThreshold: 5_000_000_000 } },
+  "get /api/gw/organizations/audit": { query: { action: "key.create" } },
+  "post /api/gw/teams": { body: { name: "Research" } },
+  "post /api/gw/teams/invite-member": { body: { ...team, email: "bob@example.org", role: "member" } },
+  "post /api/gw/teams/update-member": { body: { ...team, memberId: 7, role: "admin" } },
+  "post /api/gw/teams/remove-member": { body: { ...team, memberId: 7 } },
+  "patch /api/gw/teams/:id": { body: { maxBudget: 100_000_000_000, budgetPeriod: "monthly" } },
+  "post /api/invitations/accept": { body: { token: "inv_1m7f9j" } },
+  "get /api/api-keys": { query: { status: "active" } },
+  "post /api/gw/api-keys": { body: { name: "laptop", team_id: "team_1m7f9hztem", rpm: 60 } },
+  "post /api/api-keys/update": { body: { ...key, rpm: null, models: ["gpt-4o-mini", "echo"] } },
+  "post /api/api-keys/remove": { body: key },
+  "post /api/api-keys/rotate": { body: { ...key, graceSeconds: 3600 } },
+  "post /api/credits/purchase": { body: { amountUsd: "5", method: "test" } },
+  "get /api/credits/ledger": { query: { type: "purchase" } },
+  "get /api/gw/logs": { query: { pageSize: "5" } },
+  "get /api/gw/usage": { query: { groupBy: "model" } },
+  "post /api/gw/webhooks": { body: { url: "https://example.org/hook", events: ["balance.low", "key.created"] } },
+  "post /api/gw/mcp-servers": { body: { name: "weather", url: "https://mcp.example.org/mcp", pricePerCall: 2_000_000 } },
+  "post /api/gw/messages": { body: { ...key, model: "echo", messages: [{ role: "user", content: "hello" }] } },
+  "get /api/models": { query: { type: "chat" } },
+  "get /api/admin/users": { query: { search: "ada" } },
+  "patch /api/admin/users/:id": { body: { role: "admin" } },
+  "post /api/admin/teams/:id/block": { body: { reason: "abuse" } },
+  "post /api/admin/teams/:id/unblock": { body: { reason: "resolved" } },
+  "get /api/admin/audit": { query: { action: "auth.login" } },
+  "patch /api/admin/organizations/:id": { body: { rpm: 600, tpm: null } },
+  "post /api/admin/organizations/:id/credits": { body: { amountUsd: "5", reference: "invoice 17" } },
+  "post /api/admin/organizations/:id/block": { body: { reason: "unpaid invoice" } },
+  "post /api/admin/organizations/:id/unblock": { body: { reason: "paid" } },
+  "get /api/admin/ledger/verify": { query: { mode: "fast" } },
+  "get /api/admin/ledger/replay": { query: { asOf: "2026-11-01T00:00:00Z" } },
+  "post /api/admin/backup": { save: "tributary.tar.gz" },
+  "post /api/admin/models": {
+    body: { name: "gpt-4o-mini", provider: "prov_1m7f9j", inferenceModelId: "gpt-4o-mini", type: "chat", pricing: price },
+  },
+  "patch /api/admin/models/:id": { body: { status: "disabled" } },
+  "put /api/admin/models/:id": { body: { status: "disabled" } },
+  "post /api/admin/providers": { body: { name: "openai", kind: "openai", apiKey: "sk-of-the-provider" } },
+  "patch /api/admin/providers/:id": { body: { apiKey: "sk-of-the-provider" } },
+  "post /api/admin/cache/clear": { body: {} },
+  "post /api/webhooks/payments/stripe": {
+    body: { id: "evt_1m7f9j", type: "checkout.session.completed" },
+    headers: { "Stripe-Signature": "STRIPE_SIGNATURE" },
+  },
+  "post /api/auth/session": { body: credentials, headers: { Origin: "B" } },
+  "delete /api/auth/session": cookie,
+  "post /api/auth/session/refresh": cookie,
+  "get /api/auth/oidc/:provider": { params: { provider: "google" }, query: { next: "/ui/logs" } },
+  "get /api/auth/oidc/:provider/callback": { params: { provider: "google" }, headers: { Cookie: "COOKIE" } },
+  "post /fallback/login": { body: credentials, headers: { Origin: "B" } },
+  "post /fallback/logout": cookie,
+};
