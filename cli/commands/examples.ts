@@ -119,7 +119,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   "train strategies list": ["gw train strategies"],
   "train strategies add": ["gw train strategies add --name half --file half.py"],
-  "train strategies get": ["gw train strategies get fedavg"],
+  "train strategies get": ["gw train strategies get half"],
   "train strategies remove": ["gw train strategies remove half"],
   "train nodes list": ["gw train nodes"],
   "train nodes add": ["gw train nodes add --url http://10.0.0.5:5000 --name hospital-a"],

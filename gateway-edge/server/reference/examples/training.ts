@@ -40,7 +40,7 @@ export const TRAINING_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "post /training/strategies": {
     body: { name: "half", language: "python", source: "def combine(results, context):\n    return results[0].parameters\n" },
   },
-  "get /training/strategies/:name": { params: { name: "fedavg" } },
+  "get /training/strategies/:name": { params: { name: "half" } },
   "delete /training/strategies/:name": { params: { name: "half" } },
   "put /training/blobs/:sha256": { file: { name: "model.safetensors" } },
   "get /training/blobs/:sha256": { save: "model.safetensors" },
