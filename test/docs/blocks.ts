@@ -19,15 +19,23 @@ export interface Block {
 }
 
 /** Not programs: what a program prints, and texts. */
-export const TEXTS = new Set(["console", "text", "json", "yaml"]);
+export const TEXTS = new Set(["console", "text", "json", "yaml", "ini"]);
 export const PROGRAMS = new Set(["sh", "python", "js", "ts"]);
 
-/** Operators' pages need machines, clusters and tools that a test has not; decisions tell why. `make ship-check` and others check those. */
+/** Operators' pages have a start of their own; decisions say why. */
 const ELSEWHERE = /^docs\/(operations|decisions|project|node_modules|\.vitepress)\//;
 
 export function pages(): string[] {
   const found = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).map((name) => join("docs", name));
   return ["README.md", "examples/README.md", ...found.filter((path) => path.endsWith(".md") && !ELSEWHERE.test(path)).sort()];
+}
+
+export function operatorPages(): string[] {
+  const found = readdirSync(join(root, "docs/operations"), { recursive: true, encoding: "utf8" });
+  return found
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs/operations", name))
+    .sort();
 }
 
 export const readPage = (page: string): string => readFileSync(resolve(root, page), "utf8");

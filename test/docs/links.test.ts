@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { siteAddress } from "../../docs/.vitepress/links.ts";
 import { GUIDES, SIDEBAR } from "../../docs/.vitepress/sidebar.ts";
@@ -43,6 +43,24 @@ test("an address in the site is that of the page, of the included file, or of a 
   expect(siteAddress("faq.md", "https://example.org/a#b")).toBe("https://example.org/a#b");
   expect(() => siteAddress("faq.md", "nowhere.md")).toThrow("faq.md links to nowhere.md: there is no docs/nowhere.md");
 });
+
+test("every example is in the table of examples, and what the table names for it uses it", () => {
+  const table = new Map(
+    [...readPage("examples/README.md").matchAll(/^\| \[([^\]]+)\]\([^)]+\) \|.*\| ([^|]+) \|$/gm)].map(([, name, by]) => [name, by]),
+  );
+  const files = readdirSync(join(root, "examples")).filter((name) => name !== "README.md" && name !== "__pycache__");
+  expect([...table.keys()].sort()).toEqual(files.sort());
+  const unused = [...table].filter(([name = "", by = ""]) => !textsOf(by).some((text) => text.includes(name)));
+  expect(unused).toEqual([]);
+});
+
+/** The page itself, the tests of a folder, or those of a make target. */
+function textsOf(by: string): string[] {
+  if (by === "this page") return [readPage("examples/README.md").replace(/^\|.*$/gm, "")];
+  const folder = by.includes("make test-ml") ? "test/ml" : by.replaceAll("`", "");
+  const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(".test.ts"));
+  return names.map((name) => readFileSync(join(root, folder, name), "utf8"));
+}
 
 function includedIn(page: string): string {
   const [, path = ""] = /@include: (\S+)-->/.exec(readPage(page)) ?? [];

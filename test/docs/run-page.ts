@@ -12,10 +12,16 @@ export interface Stage {
   /** Of its trainer node; pages have port 5000. */
   readonly trainerUrl: string;
   readonly python: string;
-  /** What the control plane has logged, which `make run` writes to a file. */
-  readonly log: () => string;
+  /** What the control plane has logged, which `make run` writes to a file; or the data folder of a start that wrote it. */
+  readonly log: (() => string) | { readonly dataFolder: string };
   /** Variables that pages take from the quick start. */
   readonly env: Readonly<Record<string, string>>;
+  /** Further texts of the pages and what takes their place. */
+  readonly others?: Readonly<Record<string, string>>;
+  /** Commands before those of the page. */
+  readonly before?: string;
+  /** A search that finds nothing, and a reader that stops early, do not fail a pipe of the page. */
+  readonly isLookedAt?: true;
 }
 
 const PAGE_MS_MAX = 100_000;
@@ -35,7 +41,7 @@ export async function runPage(blocks: readonly Block[], stage: Stage): Promise<v
   const folder = mkdtempSync(join(tmpdir(), "tributary-page-"));
   const ports = await freePorts();
   try {
-    prepare(folder);
+    prepare(folder, stage);
     const { code, output } = await shell(folder, scriptOf(programs, { ...stage, ports }, folder), stage);
     const at = lastBlock(output, programs);
     if (code !== 0) throw new Error(`${at?.page}:${at?.line} ends with ${code}:\n${output.slice(-3000)}`);
@@ -54,10 +60,11 @@ async function freePorts(): Promise<ReadonlyMap<string, number>> {
 }
 
 /** What a page finds: this repository's programs, examples and libraries, and a home without any setting. */
-function prepare(folder: string): void {
+function prepare(folder: string, { log }: Stage): void {
   for (const name of ["bin", "examples", "sdk", "node_modules", "trainer-node", "package.json"])
     symlinkSync(join(root, name), join(folder, name));
-  mkdirSync(join(folder, dirname(LOG_FILE)), { recursive: true });
+  if (typeof log === "function") mkdirSync(join(folder, dirname(LOG_FILE)), { recursive: true });
+  else symlinkSync(log.dataFolder, join(folder, "data"));
   mkdirSync(join(folder, ".shims"));
   writeFileSync(join(folder, ".shims/curl"), CURL);
   chmodSync(join(folder, ".shims/curl"), 0o755);
@@ -65,7 +72,12 @@ function prepare(folder: string): void {
 
 function scriptOf(programs: readonly Block[], stage: PlacedStage, folder: string): string {
   const parts = programs.map((block, index) => `echo "@@ block ${index}" >&2\n${commandOf(block, index, stage, folder)}`);
-  return ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", ...parts].join("\n");
+  return [
+    stage.isLookedAt ? "set -eu" : "set -euo pipefail",
+    "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT",
+    stage.before ?? ":",
+    ...parts,
+  ].join("\n");
 }
 
 /** A shell's block is part of the session; a program of another language, and a file, is written first. */
@@ -81,8 +93,9 @@ function commandOf(block: Block, index: number, stage: PlacedStage, folder: stri
 }
 
 /** The addresses and the key of this start in place of those that a page shows. */
-export function placed(text: string, { url, trainerUrl, env, ports }: PlacedStage): string {
-  return text
+export function placed(text: string, { url, trainerUrl, env, ports, others = {} }: PlacedStage): string {
+  return Object.entries(others)
+    .reduce((changed, [shown, real]) => changed.replaceAll(shown, real), text)
     .replaceAll(OWN_PORTS, (port) => String(ports.get(port) ?? port))
     .replaceAll("http://127.0.0.1:4000", url)
     .replaceAll(/(http:\/\/)?(127\.0\.0\.1|localhost):5000/g, trainerUrl)
@@ -114,7 +127,7 @@ async function shell(folder: string, script: string, { python, env, url, log }: 
   // The group, because a page may start programs in the background.
   const stopAll = () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL");
   const timer = setTimeout(stopAll, PAGE_MS_MAX);
-  const logging = setInterval(() => writeFileSync(join(folder, LOG_FILE), log()), LOG_MS);
+  const logging = setInterval(() => typeof log === "function" && writeFileSync(join(folder, LOG_FILE), log()), LOG_MS);
   const [code] = (await once(child, "close")) as [number | null];
   clearTimeout(timer);
   clearInterval(logging);
