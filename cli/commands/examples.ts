@@ -105,6 +105,10 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "train rounds": ["gw train rounds fed_1m7f90b40p", "gw train rounds fed_1m7f90b40p --follow"],
   "train download": ["gw train download fed_1m7f90b40p --out model.safetensors"],
   "train metrics": ["gw train metrics fed_1m7f90b40p --format csv --out curves.csv"],
+  "train compare": [
+    "gw train compare fed_1m7f90b40p fed_1m7f9c2k8q",
+    "gw train compare fed_1m7f90b40p fed_1m7f9c2k8q --metric loss --json",
+  ],
   "train models list": ["gw train models"],
   "train models publish": [
     "gw train models publish --model digits-clf --blob 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 --task softmax",

@@ -38,7 +38,10 @@ function curves(body: unknown): string {
       `round ${format(valueAt(round, "round")).padStart(3)}  ${percent(round, "original").padStart(width)}  ${percent(round, "replayed").padStart(width)}`,
   );
   const curve = (title: string, which: string): string => {
-    const values = rounds.map((round) => valueAt(round, `${which}.accuracy`)).filter((value) => typeof value === "number");
+    const values = rounds
+      .map((round) => valueAt(round, `${which}.accuracy`))
+      .filter((value) => value !== null && value !== undefined)
+      .map(Number);
     return `${title.padEnd(width)}  ${sparkline(values, CURVE_COLUMNS)}  ${percent(rounds.at(-1), which)}`;
   };
   return [

@@ -35,6 +35,14 @@ const replayedRound = (round: number, original: number, replayed: number) => ({
   original: { accuracy: original, loss: null },
   replayed: { accuracy: replayed, loss: null },
 });
+const measured = (round: number, accuracy: number, more: object = {}) => ({
+  ...{ round, accuracy, loss: null, participants: [] },
+  metrics: { train: { loss: 2 / round }, evaluate: more },
+});
+const METRICS: Readonly<Record<string, object[]>> = {
+  fed_1: [measured(1, 0.5), measured(2, 0.875), measured(3, 1, { f1: 0.75 })],
+  fed_2: [measured(1, 0.75), measured(2, 0.75)],
+};
 const open = { round: 2, state: "training", participants: [participant("accepted"), participant("selected"), participant("selected")] };
 const federation = (state: string, head: number) => ({
   id: "fed_1",
@@ -62,12 +70,14 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const path = request.url ?? "";
   asked.push({ method: request.method ?? "", path, body });
   if (path.includes("/events")) return sendEvents(response, path);
+  const id = path.split("/")[3] ?? "";
+  if (path.endsWith("/metrics")) return void response.end(JSON.stringify({ federationId: id, rounds: METRICS[id] ?? [] }));
   const found = path.includes("/rounds")
     ? { data: script.rounds, meta: { page: 1, pageSize: 100, total: script.rounds.length, totalPages: 1 } }
     : path.includes("/verify")
       ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
       : path.includes("/replays")
-        ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 0.875)] }
+        ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 1)] }
         : { federation: script.federation, joinTokens: [], joinLink: script.joinLink ?? null };
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(found));
@@ -135,11 +145,55 @@ test("replay shows both curves", async () => {
   expect(out.split("\n")).toEqual([
     "           original    median",
     "round   1    12.5 %    50.0 %",
-    "round   2    10.0 %    87.5 %",
+    "round   2    10.0 %   100.0 %",
     "original  █▁  10.0 %",
-    "median    ▁█  87.5 %",
+    "median    ▁█  100.0 %",
     "",
   ]);
+});
+
+test("compare: rounds side by side, the aggregates of the last round, and curves with one scale", async () => {
+  script = { federation: federation("completed", 2), rounds: [] };
+  const { exit, out } = await gw("train compare fed_1 fed_2", true);
+  expect(exit).toBe(0);
+  expect(out.split("\n")).toEqual([
+    "   ID     NAME    STATE      ROUNDS  ACCURACY  CURVE",
+    "A  fed_1  digits  completed       3   100.0 %  ▁▆█",
+    "B  fed_2  digits  completed       2    75.0 %  ▅▅",
+    "",
+    "ROUND        A       B",
+    "    1   50.0 %  75.0 %",
+    "    2   87.5 %  75.0 %",
+    "    3  100.0 %       -",
+    "",
+    "LAST ROUND         A       B",
+    "accuracy     100.0 %  75.0 %",
+    "evaluate.f1   0.7500       -",
+    "train.loss    0.6667  1.0000",
+    "",
+  ]);
+});
+
+test("compare in a pipe: the aggregates of every round as JSON, with the metric that was asked for", async () => {
+  script = { federation: federation("completed", 2), rounds: [] };
+  const { out } = await gw("train compare fed_1 fed_2 --metric train.loss");
+  expect(JSON.parse(out)).toMatchObject({
+    metric: "train.loss",
+    data: [
+      { id: "fed_1", name: "digits", rounds: [{}, {}, { round: 3, metrics: { accuracy: 1, "evaluate.f1": 0.75 } }] },
+      { id: "fed_2", rounds: [{ round: 1, metrics: { accuracy: 0.75, "train.loss": 2 } }, {}] },
+    ],
+  });
+});
+
+test.each([
+  ["train compare fed_1", "2 to 12 federation IDs"],
+  ["train compare fed_1 fed_1", "can be given once"],
+  ["train compare fed_1 fed_2 --metric f2", "Use one of: accuracy, evaluate.f1, train.loss."],
+])("%s is refused: %s", async (line, message) => {
+  script = { federation: federation("completed", 2), rounds: [] };
+  const { exit, err } = await gw(line);
+  expect([exit, err]).toEqual([2, expect.stringContaining(message)]);
 });
 
 test("a failed federation ends the command with its reason, and an invalid history exits with 1", async () => {

@@ -12,6 +12,7 @@ import { dataSets } from "./data-sets.ts";
 import { followRounds } from "./follow-rounds.ts";
 import { nodes } from "./nodes.ts";
 import { strategies } from "./strategies.ts";
+import { registerCompare } from "./train-compare.ts";
 import { createFields, printJoinTokens, readFederation } from "./train-create.ts";
 import { exportMetrics, metrics } from "./train-metrics.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
@@ -225,6 +226,7 @@ export function registerTrain(program: Command, io: Io): void {
   onAction(download, io, (context, words, options) => downloadParameters(context, words[0] ?? "", options));
   const exporting = registerOperation(train, io, metrics).option("--out <file>", "output file");
   onAction(exporting, io, (context, words, options) => exportMetrics(context, words[0] ?? "", options));
+  registerCompare(train, io);
   registerGroup(train, io, trainedModels);
   registerBlobs(train, io);
   registerGroup(train, io, strategies);
