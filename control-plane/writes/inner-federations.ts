@@ -73,7 +73,7 @@ export async function requireInner(
 
 /**
  * Adds the rounds of an inner federation for one round of the outer one, which begin with the outer parameters, or with its own while the
- * outer federation has none. A repeated call adds nothing, unless the rounds failed.
+ * outer federation has none. A repeated call adds nothing, unless the rounds failed or began with other parameters.
  */
 export async function runInnerRounds(
   tx: Transaction,
@@ -85,8 +85,9 @@ export async function runInnerRounds(
   const place = inner?.outer;
   if (!inner || place?.federationId !== outer.id || place.participantId !== participantId)
     throw new AppError("NOT_FOUND", `${federationId} is not a participant of this federation any more.`);
-  // The outer federation opens the same round again when it is extended after it failed with this one.
-  if (place.round > round || (place.round === round && inner.state !== "failed")) return;
+  // The outer federation opens the same round again when it is extended after it failed, with other parameters if those around it went on.
+  const isRepeated = place.round === round && place.parameters === parameters && inner.state !== "failed";
+  if (place.round > round || isRepeated) return;
   if (inner.state === "stopped") throw new AppError("VALIDATION_ERROR", `${federationId} was stopped and trains no more.`);
   if (!isOver(inner.state)) throw new AppError("RECORD_CHANGED", `${federationId} is ${inner.state} and still has rounds to run.`);
   await extendFederation(tx, { federation: { ...inner, outer: { ...place, round, parameters } }, rounds }, now);

@@ -37,10 +37,10 @@ const complete = (federationId: string, rounds: number) =>
   training().endFederation({ federationId, claim: "a", state: "completed", rounds }, platform.as(COORDINATOR));
 
 /** Opens round 1 of a federation and asks for the rounds of its inner one. */
-async function runInner(federationId: string): Promise<void> {
+async function runInner(federationId: string, parameters = ""): Promise<void> {
   await claimAll();
   await training().openRound({ federationId, claim: "a", participantIds: ["p1"] }, platform.as(COORDINATOR));
-  await training().runInnerRounds({ federationId, participantId: "p1", round: 1, parameters: "" }, platform.as(COORDINATOR));
+  await training().runInnerRounds({ federationId, participantId: "p1", round: 1, parameters }, platform.as(COORDINATOR));
   await claimAll();
 }
 
@@ -65,6 +65,22 @@ test("an outer federation that failed with its inner one runs its rounds again w
   await control(outer, "extend", 1);
   await runInner(outer);
   expect(await read(inner)).toEqual({ state: "waiting", rounds: 2 });
+});
+
+test("a round in the middle that failed and begins again with other parameters does not take what the innermost made from the older ones", async () => {
+  const innermost = await create(0);
+  const middle = await create(0, innermost);
+  const outer = await create(1, middle);
+  const [older, newer] = ["a".repeat(64), "b".repeat(64)];
+  await runInner(outer, older);
+  await runInner(middle, older);
+  await complete(innermost, 2);
+  await fail(middle);
+  await fail(outer);
+  await control(outer, "extend", 1);
+  await runInner(outer, newer);
+  await runInner(middle, newer);
+  expect(await read(innermost)).toEqual({ state: "waiting", rounds: 2 });
 });
 
 test("a federation keeps its place while any federation around it goes on", async () => {
