@@ -55,12 +55,17 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "ledger", path: "/ui/credits?tab=ledger", ready: text("#") },
   { name: "log", path: ({ logId }) => `/ui/logs?call=${logId}`, ready: text("Receipt signed with Ed25519") },
   { name: "training", path: "/ui/training", ready: text("4 of 4 rounds") },
+  {
+    name: "training-compare",
+    path: ({ federationId }) => `/ui/training?tab=compare&ids=${federationId}&metric=loss`,
+    ready: (page) => page.getByRole("img", { name: "loss by round of 1 federation" }).waitFor(),
+  },
   { name: "training-nodes", path: "/ui/training?tab=nodes", ready: (page) => page.getByRole("button", { name: /^Check 127/ }).waitFor() },
   {
     name: "federation",
     path: ({ federationId }) => `/ui/training/${federationId}?model=our-digits`,
     ready: async (page) => {
-      await page.locator(".recharts-surface").nth(1).waitFor();
+      await page.getByRole("img", { name: /^accuracy by round/ }).waitFor();
       await page.getByRole("button", { name: "Serve v1" }).waitFor();
     },
   },

@@ -32,6 +32,25 @@ export function trainedTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
+    test("two federations are compared on one chart, and the curves of one are those of the chosen participants", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { name: "comparer" });
+      const ids = [await trained(system, tenant, "upper river"), await trained(system, tenant, "lower river")];
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto(`/ui/training/${ids[0]}?metric=train.loss`);
+      const curves = page.getByRole("list", { name: "Curves" });
+      await curves.getByText(/^All participants \d\.\d+$/).waitFor();
+      await curves.getByText(/^Participant 1 \d\.\d+$/).waitFor();
+      await page.getByRole("button", { name: "Remove all participants" }).click();
+      await page.getByRole("img", { name: "train.loss by round, 1 curve" }).waitFor();
+      await page.goto("/ui/training?tab=compare");
+      await page.getByRole("textbox", { name: "Federations" }).click();
+      for (const name of ["upper river", "lower river"]) await page.getByRole("option", { name }).click();
+      await page.getByRole("img", { name: "accuracy by round of 2 federations" }).waitFor();
+      for (const name of ["upper", "lower"]) await curves.getByText(new RegExp(`^${name} river \\d+\\.\\d%$`)).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
     test("Publish has a valid name filled in, says that a model without a price is free, and sets the price that is typed", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "publisher" });

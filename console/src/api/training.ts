@@ -1,6 +1,6 @@
 import { queryOptions } from "@tanstack/react-query";
 import { get, post } from "./client.ts";
-import type { Federation, FederationRound, List, Strategy, TrainedModel, TrainedVersion, TrainerNode } from "./types.ts";
+import type { Federation, FederationMetrics, FederationRound, List, Strategy, TrainedModel, TrainedVersion, TrainerNode } from "./types.ts";
 
 const PAGE_SIZE = 100;
 const at = (...parts: readonly string[]): string => `/training/${parts.map(encodeURIComponent).join("/")}`;
@@ -9,6 +9,18 @@ export const federationsQuery = (page: number) =>
   queryOptions({
     queryKey: ["federations", page],
     queryFn: ({ signal }) => get<List<Federation>>(at("federations"), { page, pageSize: 20 }, signal),
+  });
+
+/** The newest federations, to choose from. */
+export const allFederationsQuery = queryOptions({
+  queryKey: ["federations", "all"],
+  queryFn: async ({ signal }) => (await get<List<Federation>>(at("federations"), { pageSize: PAGE_SIZE }, signal)).data,
+});
+
+export const metricsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["federation", id, "metrics"],
+    queryFn: ({ signal }) => get<FederationMetrics>(at("federations", id, "metrics"), undefined, signal),
   });
 
 export const federationQuery = (id: string) =>

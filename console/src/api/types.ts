@@ -47,6 +47,7 @@ export type AuditEntry = RecordOf<typeof records.auditEntryRecord>;
 export type LedgerProof = RecordOf<typeof proof.verifyLedgerAnswer>;
 export type Federation = RecordOf<typeof training.federationRecord>;
 export type FederationRound = RecordOf<typeof training.roundRecord>;
+export type FederationMetrics = RecordOf<typeof training.metricsAnswer>;
 export type TrainerNode = RecordOf<typeof training.nodeRecord>;
 export type Strategy = Wire<StrategyRecord>;
 export type TrainedModel = Wire<trained.TrainedModelRecord>;

@@ -20,17 +20,3 @@ export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly Evalu
     />
   );
 }
-
-/** Loss by round. */
-export function LossCurve({ rounds, height = 180 }: { rounds: readonly { round: number; loss: number }[]; height?: number }) {
-  return (
-    <LazyChart
-      kind="line"
-      height={height}
-      label={`Loss of ${rounds.length} rounds, latest ${rounds.at(-1)?.loss.toFixed(4) ?? "unknown"}`}
-      data={rounds.map(({ round, loss }) => ({ label: `Round ${round}`, loss }))}
-      series={[{ name: "loss", label: "Loss", color: "orange.6" }]}
-      format={(loss) => loss.toFixed(3)}
-    />
-  );
-}

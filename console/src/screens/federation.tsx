@@ -1,8 +1,6 @@
-import { Alert, Anchor, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import { Alert, Anchor, SimpleGrid } from "@mantine/core";
 import { useParams } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import type { Federation } from "../api/types.ts";
-import { AccuracyCurve, LossCurve } from "../components/accuracy-curve.tsx";
 import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
@@ -10,6 +8,7 @@ import { Stat } from "../components/stat.tsx";
 import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
+import { FederationCurves } from "./training/curves/federation-curves.tsx";
 import { FederationActions } from "./training/federation-actions.tsx";
 import { percentOf, statusLine } from "./training/federation-status.ts";
 import { PublishCard } from "./training/publish-card.tsx";
@@ -25,8 +24,6 @@ export function Screen() {
   const { data: federation, error } = asked;
   const rounds = listed.data;
   const chosen = rounds?.find(({ round }) => round === Number(address.round)) ?? rounds?.at(-1);
-  const evaluated = (rounds ?? []).flatMap(({ round, accuracy }) => (accuracy === null ? [] : [{ round, accuracy }]));
-  const losses = (rounds ?? []).flatMap(({ round, loss }) => (loss === null ? [] : [{ round, loss }]));
   return (
     <Page
       title={federation?.name ?? "Federation"}
@@ -40,18 +37,7 @@ export function Screen() {
         </Alert>
       )}
       <Figures federation={federation} />
-      <SimpleGrid cols={{ base: 1, lg: 2 }}>
-        <Card title="Accuracy" about="on held-out data, after each round">
-          <Curve isLoading={rounds === undefined} isEmpty={evaluated.length === 0}>
-            <AccuracyCurve rounds={evaluated} height={200} />
-          </Curve>
-        </Card>
-        <Card title="Loss" about="on held-out data, after each round; lower is better">
-          <Curve isLoading={rounds === undefined} isEmpty={losses.length === 0}>
-            <LossCurve rounds={losses} height={200} />
-          </Curve>
-        </Card>
-      </SimpleGrid>
+      {federation && <FederationCurves federation={federation} rounds={rounds?.filter(({ state }) => state === "committed")} />}
       {federation && <PublishCard federation={federation} />}
       <Card title="Rounds">
         <RoundTable rounds={rounds} selected={chosen?.round} onOpen={(round) => setAddress({ round })} />
@@ -64,16 +50,6 @@ export function Screen() {
         </Anchor>
       )}
     </Page>
-  );
-}
-
-function Curve({ isLoading, isEmpty, children }: { isLoading: boolean; isEmpty: boolean; children: ReactNode }) {
-  if (isLoading) return <Skeleton height={200} />;
-  if (!isEmpty) return children;
-  return (
-    <Text size="sm" c="dimmed">
-      No evaluated rounds yet.
-    </Text>
   );
 }
 

@@ -4,9 +4,13 @@ import { useState } from "react";
 import { Card } from "../components/card.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
+import { CompareFederations } from "./training/curves/compare-federations.tsx";
 import { FederationList } from "./training/federation-list.tsx";
 import { NewFederation } from "./training/new-federation.tsx";
 import { NodeList } from "./training/node-list.tsx";
+
+/** Beside the list of federations. */
+const TABS = ["compare", "nodes"];
 
 export function Screen() {
   const [address, setAddress] = useAddress();
@@ -24,16 +28,20 @@ export function Screen() {
     >
       <Card>
         <Tabs
-          value={address.tab === "nodes" ? "nodes" : "federations"}
-          onChange={(tab) => setAddress({ tab: tab === "nodes" ? "nodes" : undefined, page: undefined })}
+          value={TABS.find((tab) => tab === address.tab) ?? "federations"}
+          onChange={(tab) => setAddress({ tab: TABS.find((one) => one === tab), page: undefined })}
           keepMounted={false}
         >
           <Tabs.List mb="sm" aria-label="Training">
             <Tabs.Tab value="federations">Federations</Tabs.Tab>
+            <Tabs.Tab value="compare">Compare</Tabs.Tab>
             <Tabs.Tab value="nodes">Nodes</Tabs.Tab>
           </Tabs.List>
           <Tabs.Panel value="federations">
             <FederationList action={begin} />
+          </Tabs.Panel>
+          <Tabs.Panel value="compare">
+            <CompareFederations />
           </Tabs.Panel>
           <Tabs.Panel value="nodes">
             <NodeList />
