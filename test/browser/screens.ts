@@ -56,6 +56,16 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "log", path: ({ logId }) => `/ui/logs?call=${logId}`, ready: text("Receipt signed with Ed25519") },
   { name: "training", path: "/ui/training", ready: text("4 of 4 rounds") },
   {
+    name: "training-new",
+    path: "/ui/training",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Create federation" }).first().click();
+      await page.getByRole("combobox", { name: "Differential privacy" }).click();
+      await page.getByRole("option", { name: /^Local/ }).click();
+      await page.getByText("5 rounds will cost epsilon 12.30 at delta 0.00001.").waitFor();
+    },
+  },
+  {
     name: "training-compare",
     path: ({ federationId }) => `/ui/training?tab=compare&ids=${federationId}&metric=loss`,
     ready: (page) => page.getByRole("img", { name: "loss by round of 1 federation" }).waitFor(),

@@ -41,10 +41,10 @@ export function trainedTests(stage: () => Stage): void {
       const curves = page.getByRole("list", { name: "Curves" });
       await curves.getByText(/^All participants \d\.\d+$/).waitFor();
       await curves.getByText(/^Participant 1 \d\.\d+$/).waitFor();
-      await page.getByRole("button", { name: "Remove all participants" }).click();
+      await page.getByRole("combobox", { name: "Participants" }).press("Backspace");
       await page.getByRole("img", { name: "train.loss by round, 1 curve" }).waitFor();
       await page.goto("/ui/training?tab=compare");
-      await page.getByRole("textbox", { name: "Federations" }).click();
+      await page.getByRole("combobox", { name: "Federations" }).click();
       for (const name of ["upper river", "lower river"]) await page.getByRole("option", { name }).click();
       await page.getByRole("img", { name: "accuracy by round of 2 federations" }).waitFor();
       for (const name of ["upper", "lower"]) await curves.getByText(new RegExp(`^${name} river \\d+\\.\\d%$`)).waitFor();
@@ -65,6 +65,11 @@ export function trainedTests(stage: () => Stage): void {
       await page.getByText("version 1 is published, $2.50 in").waitFor();
       const { body } = await call(system.url, "GET", "/training/models", { token: tenant.token });
       expect(body.data).toMatchObject([{ name: "harbor-digits-first-try", pricing: { unit: "token", input: 2_500_000_000, output: 0 } }]);
+      const form = page.getByRole("form", { name: "Try the model" });
+      await form.getByRole("img", { name: "The digit of the row" }).click({ position: { x: 60, y: 60 } });
+      await expect(form.getByLabel("Row of features").inputValue()).resolves.toContain("0.5,1,0.5");
+      await form.getByRole("button", { name: "Predict" }).click();
+      await form.getByText(/^Answer: \d$/).waitFor();
       await page.getByRole("link", { name: "Try in playground" }).click();
       await sendRow(page, "harbor-digits-first-try");
       expect(complaints).toEqual([]);

@@ -43,6 +43,14 @@ export const roundsQuery = (id: string) =>
     },
   });
 
+/** One round; rounds are listed from the first. */
+export const roundQuery = (id: string, round: number) =>
+  queryOptions({
+    queryKey: ["federation", id, "round", round],
+    queryFn: async ({ signal }) =>
+      (await get<List<FederationRound>>(at("federations", id, "rounds"), { page: round, pageSize: 1 }, signal)).data[0] ?? null,
+  });
+
 export const nodesQuery = queryOptions({
   queryKey: ["nodes"],
   queryFn: ({ signal }) => get<List<TrainerNode>>(at("nodes"), { pageSize: PAGE_SIZE }, signal),

@@ -10,7 +10,8 @@ import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { FederationCurves } from "./training/curves/federation-curves.tsx";
 import { FederationActions } from "./training/federation-actions.tsx";
-import { percentOf, statusLine } from "./training/federation-status.ts";
+import { hasEnded, percentOf, statusLine } from "./training/federation-status.ts";
+import { ParticipantLanes } from "./training/participant-lanes.tsx";
 import { PublishCard } from "./training/publish-card.tsx";
 import { RewardTable } from "./training/reward-table.tsx";
 import { RoundDetail } from "./training/round-detail.tsx";
@@ -24,6 +25,7 @@ export function Screen() {
   const { data: federation, error } = asked;
   const rounds = listed.data;
   const chosen = rounds?.find(({ round }) => round === Number(address.round)) ?? rounds?.at(-1);
+  const open = rounds?.findLast(({ state, participants }) => state !== "committed" && participants.length > 0);
   return (
     <Page
       title={federation?.name ?? "Federation"}
@@ -37,6 +39,7 @@ export function Screen() {
         </Alert>
       )}
       <Figures federation={federation} />
+      {federation && open && !hasEnded(federation) && <ParticipantLanes federation={federation} round={open} />}
       {federation && <FederationCurves federation={federation} rounds={rounds?.filter(({ state }) => state === "committed")} />}
       {federation && <PublishCard federation={federation} />}
       <Card title="Rounds">

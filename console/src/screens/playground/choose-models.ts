@@ -26,7 +26,7 @@ export function chatProblem(name: string, models: readonly Model[]): string | un
 }
 
 /** The input format of a trained model, by its task. */
-export function inputHint({ trained }: Pick<Model, "trained">): string | undefined {
+export function inputHint({ trained }: { readonly trained: { readonly task: string } | null }): string | undefined {
   switch (trained?.task) {
     case undefined:
       return undefined;

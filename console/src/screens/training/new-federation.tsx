@@ -1,11 +1,13 @@
-import { Button, Group, Modal, NumberInput, Select, Stack, Textarea, TextInput } from "@mantine/core";
+import { Button, Fieldset, Group, Modal, MultiSelect, NumberInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { createFederation, strategiesQuery } from "../../api/training.ts";
+import { createFederation, nodesQuery, strategiesQuery } from "../../api/training.ts";
 import { Failure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
-import { nanoNumber, readUsd } from "../../format/money.ts";
+import { bodyOf, type FederationForm, type FieldsProps, joinCommand, NEW_FEDERATION } from "./federation-form.ts";
+import { PrivacyFields } from "./privacy-fields.tsx";
+import { StrategySettings } from "./strategy-settings.tsx";
 
 const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
 
@@ -13,21 +15,13 @@ const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"]
 export function NewFederation({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
-  const [form, setForm] = useState({
-    name: "",
-    task: "softmax",
-    dataset: '{"name": "digits"}',
-    strategy: "fedavg",
-    rounds: 5,
-    nodes: "",
-    places: 0,
-    budget: "",
-  });
-  const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
+  const [form, setForm] = useState<FederationForm>(NEW_FEDERATION);
+  const set = (change: Partial<FederationForm>) => setForm({ ...form, ...change });
   const { mutate, error, isPending } = useMutation({
-    mutationFn: () => createFederation(bodyOf(form)),
+    mutationFn: async () => createFederation(bodyOf(form)),
     onSuccess: ({ federation, joinTokens }) => {
-      if (joinTokens.length > 0) showSecret({ title: "Join tokens, one per participant", secrets: joinTokens });
+      const secrets = joinTokens.map((token) => joinCommand(location.origin, token));
+      if (secrets.length > 0) showSecret({ title: "Commands to join, one per participant", secrets });
       void queryClient.invalidateQueries({ queryKey: ["federations"] });
       void navigate({ to: `/training/${federation.id}` });
     },
@@ -41,8 +35,11 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
         }}
       >
         <Stack gap="sm">
+          <ModelFields form={form} set={set} />
+          <ParticipantFields form={form} set={set} />
+          <StrategyFields form={form} set={set} />
+          <PrivacyFields form={form} set={set} />
           <Failure error={error} />
-          <Fields form={form} set={set} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               Cancel
@@ -57,80 +54,94 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Fields({ form, set }: { form: Form; set: (change: Partial<Form>) => void }) {
-  const { data: strategies } = useQuery(strategiesQuery);
+function ModelFields({ form, set }: FieldsProps) {
   return (
-    <>
-      <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} data-autofocus />
-      <Group grow>
-        <Select label="Task" data={TASKS} value={form.task} onChange={(task) => set({ task: task ?? "softmax" })} allowDeselect={false} />
+    <Fieldset legend="Model and data">
+      <Stack gap="sm">
+        <TextInput label="Name" required value={form.name} onChange={(event) => set({ name: event.currentTarget.value })} data-autofocus />
+        <Group grow>
+          <Select label="Task" data={TASKS} value={form.task} onChange={(task) => set({ task: task ?? "softmax" })} allowDeselect={false} />
+          <NumberInput label="Rounds" min={1} value={form.rounds} onChange={(value) => set({ rounds: Number(value) || 1 })} />
+        </Group>
+        <TextInput
+          label="Dataset (JSON)"
+          description="What each participant loads. Leave empty to use the participant's own data."
+          value={form.dataset}
+          onChange={(event) => set({ dataset: event.currentTarget.value })}
+        />
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function ParticipantFields({ form, set }: FieldsProps) {
+  const { data: nodes } = useQuery(nodesQuery);
+  const known = [
+    ...new Map((nodes?.data ?? []).map(({ url, name, status }) => [url, { value: url, label: `${name || url} (${status})` }])).values(),
+  ];
+  return (
+    <Fieldset legend="Participants">
+      <Stack gap="sm">
+        <MultiSelect
+          label="Known nodes"
+          placeholder={known.length === 0 ? "No nodes yet" : "Choose nodes"}
+          data={known}
+          value={[...form.chosenNodes]}
+          onChange={(chosenNodes) => set({ chosenNodes })}
+          searchable
+        />
+        <Textarea
+          label="Other trainer nodes"
+          description="One URL per line"
+          placeholder="http://10.0.0.5:5000"
+          autosize
+          minRows={1}
+          value={form.nodes}
+          onChange={(event) => set({ nodes: event.currentTarget.value })}
+        />
+        <Group grow align="flex-start">
+          <NumberInput
+            label="Join tokens"
+            description="For participants that cannot be reached by URL"
+            min={0}
+            max={100}
+            value={form.places}
+            onChange={(value) => set({ places: Number(value) || 0 })}
+          />
+          <TextInput
+            label="Reward per round (USD)"
+            description="Shared by the participants"
+            placeholder="0"
+            value={form.budget}
+            onChange={(event) => set({ budget: event.currentTarget.value })}
+          />
+        </Group>
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function StrategyFields({ form, set }: FieldsProps) {
+  const { data: strategies } = useQuery(strategiesQuery);
+  const strategy = strategies?.find(({ name }) => name === form.strategy);
+  return (
+    <Fieldset legend="Strategy">
+      <Stack gap="sm">
         <Select
           label="Strategy"
           data={strategies?.map(({ name }) => name) ?? [form.strategy]}
           searchable
           value={form.strategy}
-          onChange={(strategy) => set({ strategy: strategy ?? "fedavg" })}
+          onChange={(next) => set({ strategy: next ?? "fedavg", settings: {} })}
           allowDeselect={false}
         />
-        <NumberInput label="Rounds" min={1} value={form.rounds} onChange={(value) => set({ rounds: Number(value) || 1 })} />
-      </Group>
-      <TextInput
-        label="Dataset (JSON)"
-        description="What each participant loads. Leave empty to use the participant's own data."
-        value={form.dataset}
-        onChange={(event) => set({ dataset: event.currentTarget.value })}
-      />
-      <Textarea
-        label="Trainer nodes"
-        description="One URL per line"
-        placeholder="http://10.0.0.5:4100"
-        autosize
-        minRows={2}
-        value={form.nodes}
-        onChange={(event) => set({ nodes: event.currentTarget.value })}
-      />
-      <Group grow>
-        <NumberInput
-          label="Join tokens"
-          description="For participants that cannot be reached by URL"
-          min={0}
-          max={100}
-          value={form.places}
-          onChange={(value) => set({ places: Number(value) || 0 })}
-        />
-        <TextInput
-          label="Reward per round (USD)"
-          description="Shared by the participants"
-          placeholder="0"
-          value={form.budget}
-          onChange={(event) => set({ budget: event.currentTarget.value })}
-        />
-      </Group>
-    </>
+        {strategy && (
+          <Text size="sm" c="dimmed">
+            {strategy.description}
+          </Text>
+        )}
+        <StrategySettings strategy={strategy} values={form.settings} onValues={(settings) => set({ settings })} />
+      </Stack>
+    </Fieldset>
   );
-}
-
-interface Form {
-  name: string;
-  task: string;
-  dataset: string;
-  strategy: string;
-  rounds: number;
-  nodes: string;
-  places: number;
-  budget: string;
-}
-
-function bodyOf({ name, task, dataset, strategy, rounds, nodes, places, budget }: Form): object {
-  const urls = nodes.split(/\s+/).filter(Boolean);
-  const usd = readUsd(budget);
-  if (budget.trim() !== "" && Number(budget) !== 0 && usd === undefined) throw new Error("Enter the reward in USD, such as 0.50.");
-  return {
-    name,
-    task: { name: task, ...(dataset.trim() === "" ? {} : { dataset: JSON.parse(dataset) as unknown }) },
-    strategy: { name: strategy },
-    rounds,
-    participants: [...urls.map((url) => ({ url })), ...Array.from({ length: places }, () => ({ join: true }))],
-    ...(usd === undefined ? {} : { budgetNanoUsd: nanoNumber(usd) }),
-  };
 }

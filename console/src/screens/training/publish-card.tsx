@@ -9,6 +9,7 @@ import { notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { searchOf, useAddress } from "../../components/use-address.ts";
 import { formatTime } from "../../format/text.ts";
 import { PublishForm } from "./publish-form.tsx";
+import { TryModel } from "./try-model.tsx";
 
 /** Publishes a round as a model, lists its versions and rolls back to one. */
 export function PublishCard({ federation }: { federation: Federation }) {
@@ -17,6 +18,7 @@ export function PublishCard({ federation }: { federation: Federation }) {
   const model = address.model === undefined ? undefined : String(address.model);
   // A federation that was never published has no model; the error is expected.
   const versions = useQuery({ ...versionsQuery(federation.id, model), retry: false });
+  const served = versions.data?.data.find(({ percent }) => percent > 0);
   const refresh = () => queryClient.invalidateQueries({ queryKey: ["federation", federation.id] });
   const goingBack = useMutation({
     mutationFn: ({ version }: TrainedVersion) =>
@@ -65,6 +67,15 @@ export function PublishCard({ federation }: { federation: Federation }) {
             </Anchor>
           </Group>
         )}
+        {served && versions.data && versions.data.model.type !== "embedding" && (
+          <TryModel
+            key={`${versions.data.model.name} ${served.version}`}
+            model={versions.data.model}
+            version={served}
+            teamId={federation.teamId}
+            isDigits={isDigits(federation)}
+          />
+        )}
         {versions.data && (
           <DataTable
             label="Versions"
@@ -82,4 +93,10 @@ export function PublishCard({ federation }: { federation: Federation }) {
       </Stack>
     </Card>
   );
+}
+
+/** Whether the federation trains on the built-in digits, by name or with a partition. */
+function isDigits({ settings }: Federation): boolean {
+  const { dataset } = (settings["task"] ?? {}) as { dataset?: unknown };
+  return dataset === "digits" || (typeof dataset === "object" && dataset !== null && "name" in dataset && dataset.name === "digits");
 }

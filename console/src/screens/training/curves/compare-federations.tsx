@@ -43,7 +43,6 @@ export function CompareFederations() {
           maxValues={FEDERATIONS_MAX}
           searchable
           clearable
-          clearButtonProps={{ "aria-label": "Remove all federations" }}
           inputWrapperOrder={["label", "input", "description", "error"]}
           flex={1}
           miw={220}

@@ -58,7 +58,6 @@ export function FederationCurves({ federation, rounds }: { federation: Federatio
             maxValues={SHOWN_MAX}
             searchable
             clearable
-            clearButtonProps={{ "aria-label": "Remove all participants" }}
             flex={1}
             miw={220}
           />
