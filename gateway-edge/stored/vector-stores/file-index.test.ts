@@ -1,4 +1,5 @@
-import { decodeIndex, encodeIndex, fileIndex, similarities, unit } from "./file-index.ts";
+import { unit } from "../../../common/vectors.ts";
+import { decodeIndex, encodeIndex, fileIndex, similarities } from "./file-index.ts";
 
 test("chunks and vectors come back as they were stored, and are compared by their angle", () => {
   const stored = fileIndex(

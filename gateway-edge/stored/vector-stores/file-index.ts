@@ -1,3 +1,5 @@
+import { product, unit } from "../../../common/vectors.ts";
+
 /** The chunks of one file and their vectors. */
 export interface FileIndex {
   readonly texts: readonly string[];
@@ -14,11 +16,6 @@ export function fileIndex(texts: readonly string[], vectors: readonly (readonly 
   const all = new Float32Array(vectors.length * dimensions);
   for (const [place, vector] of vectors.entries()) all.set(unit(vector), place * dimensions);
   return { texts, vectors: all, dimensions };
-}
-
-export function unit(vector: readonly number[]): Float32Array {
-  const length = Math.hypot(...vector);
-  return Float32Array.from(vector, (value) => (length === 0 ? 0 : value / length));
 }
 
 /** A length, the texts as JSON, then the vectors as little-endian float32. */
@@ -44,10 +41,5 @@ export function decodeIndex(bytes: Buffer): FileIndex {
 /** The cosine of a query and each chunk; undefined where the model now makes vectors of another size. */
 export function similarities({ texts, vectors, dimensions }: FileIndex, query: Float32Array): number[] | undefined {
   if (query.length !== dimensions) return undefined;
-  return texts.map((_text, chunk) => {
-    const start = chunk * dimensions;
-    let sum = 0;
-    for (let place = 0; place < dimensions; place++) sum += (query[place] as number) * (vectors[start + place] as number);
-    return sum;
-  });
+  return texts.map((_text, chunk) => product(query, vectors, chunk * dimensions));
 }

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
+import { unit } from "../../../common/vectors.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Filter, SearchAnswer, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
 import { type EmbedDeps, embed } from "./embed.ts";
-import { decodeIndex, similarities, unit } from "./file-index.ts";
+import { decodeIndex, similarities } from "./file-index.ts";
 import { passes } from "./filters.ts";
 import { filesOf, type StoredDeps } from "./stored-files.ts";
 
