@@ -5,6 +5,7 @@ import type { AmountName, Price, PriceUnit } from "../../common/pricing.ts";
 import type { UsageStatus } from "../../common/usage-status.ts";
 import type { Budget } from "./budget-records.ts";
 import type { ContentSetting } from "./call-contents.ts";
+import type { SemanticCacheSetting } from "./semantic-cache.ts";
 
 /** Rate limits of one subject over all its calls; an absent field is no limit. */
 export interface RateLimits {
@@ -58,7 +59,7 @@ export interface SessionClient {
 }
 
 /** A tenant: it owns teams, credits and the ledger account. */
-export interface Organization extends RateLimits, Budget, ContentSetting {
+export interface Organization extends RateLimits, Budget, ContentSetting, SemanticCacheSetting {
   id: string;
   name: string;
   ownerId: number;

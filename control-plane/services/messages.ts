@@ -96,6 +96,7 @@ export async function organizationMessage(
     budget,
     logContent: organization.logContent ?? false,
     logContentDays: organization.logContentDays ?? DEFAULT_CONTENT_DAYS,
+    semanticCache: organization.semanticCache,
   };
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { organizationAccount } from "../domain/ledger.ts";
 import type { Organization } from "../domain/records.ts";
 import { followOrganization } from "../domain/team-state.ts";
@@ -17,7 +18,8 @@ export async function followSettings(
   await followBudget(tx, { kind: "organization", id: after.id, organizationIds: [after.id] }, { before, after }, now);
   // Whether an edge may lease credit depends on the budget.
   const isLimitedAnew = (before.maxBudget === undefined) !== (after.maxBudget === undefined);
-  if (isLimitedAnew || before.logContent !== after.logContent) {
+  const isCachedAnew = !isDeepStrictEqual(before.semanticCache, after.semanticCache);
+  if (isLimitedAnew || isCachedAnew || before.logContent !== after.logContent) {
     await appendChange(tx, { kind: "organization", subject: after.id }, now);
   }
   if (after.lowBalanceThreshold === before.lowBalanceThreshold) return;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { budgetRecord } from "./platform/budgets.ts";
 import { rateLimitRecord } from "./platform/rate-limits.ts";
+import { semanticCacheRecord } from "./platform/semantic-cache.ts";
 
 // The records of the platform API: bigint and Date here, integers and ISO 8601 in JSON.
 
@@ -52,6 +53,7 @@ export const organizationRecord = z
     lowBalanceThreshold: int64.nullable(),
     logContent: z.boolean(),
     logContentDays: z.int(),
+    semanticCache: semanticCacheRecord,
     ...rateLimitRecord,
     ...budgetRecord,
     createdAt: timestamp,

@@ -33,6 +33,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
   if (!admin) return undefined;
   const [team] = await collect(deps.store.scan("teams", { index: "byOrganization", equals: [admin.organizationId], limit: 1 }));
   if (!team) return undefined;
+  const organization = await deps.store.get("organizations", admin.organizationId);
   return {
     keyId: MASTER_KEY_ID,
     keyName: "master key",
@@ -47,7 +48,8 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     isAdmin: true,
     role: "owner",
     isLimited: await isLimited(deps.store, { team, userId: admin.id }),
-    logContent: contentSettingOf(await deps.store.get("organizations", admin.organizationId), undefined).isStored,
+    logContent: contentSettingOf(organization, undefined).isStored,
+    semanticCache: organization?.semanticCache,
     guardrails: [...(team.guardrails ?? [])],
   };
 }
@@ -88,6 +90,7 @@ async function callerMessage(
     role: higher(organization?.role, member?.role) ?? "member",
     guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
     logContent: contentSettingOf(setting, key).isStored,
+    semanticCache: setting?.semanticCache,
     isLimited: isBounded(key) || (await isLimited(reader, { team, userId: key.createdBy })),
   };
 }

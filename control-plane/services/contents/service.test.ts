@@ -29,7 +29,7 @@ const contents = () => contentsHandlers(platform.deps);
 type Setting = { logContent?: boolean; logContentDays?: number };
 const setOrganization = (setting: Setting, who: Who = "owner") =>
   organizationsHandlers(platform.deps).updateOrganization(
-    { id: platform.organization.id, clearLowBalanceThreshold: false, activate: false, ...setting },
+    { id: platform.organization.id, clearLowBalanceThreshold: false, clearSemanticCache: false, activate: false, ...setting },
     platform.as(who),
   );
 const setKey = (setting: Setting, { who = "owner" as Who, clear = [] as string[] } = {}) =>

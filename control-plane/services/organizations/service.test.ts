@@ -12,7 +12,7 @@ afterEach(() => platform.close());
 const organizations = () => organizationsHandlers(platform.deps);
 const update = (who: Who, changes: Partial<UpdateOrganizationRequest>) =>
   organizations().updateOrganization(
-    { id: platform.organization.id, clearLowBalanceThreshold: false, activate: false, ...changes },
+    { id: platform.organization.id, clearLowBalanceThreshold: false, clearSemanticCache: false, activate: false, ...changes },
     platform.as(who),
   );
 const OPERATOR_ONLY = {
@@ -78,4 +78,17 @@ test("an organization that does not exist is NOT_FOUND for platform admins too",
   const request = { id: "org_none", blocked: true, limits: undefined };
   expect(await outcomeOf(organizations().setOrganizationBlock(request, platform.as("operator")))).toBe("NOT_FOUND");
   expect(await outcomeOf(organizations().setOrganizationLimits(request, platform.as("operator")))).toBe("NOT_FOUND");
+});
+
+test("the semantic cache of an organization: set whole by its owners and admins, and null leaves it to the operator", async () => {
+  const semanticCache = { enabled: true, threshold: 0.95, embeddingModel: "vectors" };
+  const { organization } = await update("owner", { semanticCache });
+  expect(organization?.semanticCache).toEqual(semanticCache);
+  expect((await update("owner", { name: "renamed" })).organization?.semanticCache).toEqual(semanticCache);
+  expect((await update("owner", { semanticCache: { enabled: false } })).organization?.semanticCache).toEqual({ enabled: false });
+  expect((await update("owner", { clearSemanticCache: true })).organization?.semanticCache).toBeUndefined();
+  for (const threshold of [0, 1.01, Number.NaN]) {
+    expect(await outcomeOf(update("owner", { semanticCache: { enabled: true, threshold } }))).toBe("VALIDATION_ERROR");
+  }
+  expect(await outcomeOf(update("member", { semanticCache }))).toBe("FORBIDDEN");
 });

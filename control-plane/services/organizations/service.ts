@@ -3,10 +3,12 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import {
   type OrganizationsServiceService,
+  type SemanticCache as SemanticCacheMessage,
   UpdateOrganizationResponse,
 } from "../../../proto/gen/tributary/organizations/v1/organizations.ts";
 import { type BudgetChange, budgetOf, withBudget } from "../../domain/budgets.ts";
 import type { Organization, Role } from "../../domain/records.ts";
+import type { SemanticCache } from "../../domain/semantic-cache.ts";
 import { isTimezone } from "../../domain/time-buckets.ts";
 import { readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
@@ -62,8 +64,8 @@ export function organizationsHandlers(deps: ControlDeps): ServiceHandlers<typeof
           ];
           if (!organization || !membership) throw new AppError("NOT_FOUND", "There is no such organization.");
           const changes = changesOf(request);
-          const { clearLowBalanceThreshold: clearThreshold, budget } = request;
-          const updated = change(organization, { changes, clearThreshold, budget, role: membership.role, now });
+          const { clearLowBalanceThreshold: clearThreshold, clearSemanticCache, budget } = request;
+          const updated = change(organization, { changes, clearThreshold, clearSemanticCache, budget, role: membership.role, now });
           await tx.put("organizations", updated);
           await followSettings(tx, { before: organization, after: updated }, now);
           // Read again in the transaction: a session that was revoked in between must stay revoked.
@@ -90,17 +92,22 @@ function change(
   asked: {
     changes: Partial<Organization>;
     clearThreshold: boolean;
+    clearSemanticCache: boolean;
     budget: BudgetChange | undefined;
     role: Role;
     now: number;
   },
 ): Organization {
-  const { changes, clearThreshold, budget, role, now } = asked;
+  const { changes, clearThreshold, clearSemanticCache, budget, role, now } = asked;
   // A request that only activates the organization does not change it.
-  if (Object.keys(changes).length === 0 && !clearThreshold && !budget) return organization;
+  if (Object.keys(changes).length === 0 && !clearThreshold && !clearSemanticCache && !budget) return organization;
   if (role === "member") throw new AppError("FORBIDDEN", "Only an owner or admin of the organization may change it.");
-  const { lowBalanceThreshold, ...rest } = { ...withBudget(organization, budget), ...changes, updatedAt: now };
-  return clearThreshold ? rest : { ...rest, ...defined({ lowBalanceThreshold }) };
+  const { lowBalanceThreshold, semanticCache, ...rest } = { ...withBudget(organization, budget), ...changes, updatedAt: now };
+  return {
+    ...rest,
+    ...(clearThreshold ? {} : defined({ lowBalanceThreshold })),
+    ...(clearSemanticCache ? {} : defined({ semanticCache })),
+  };
 }
 
 function changesOf(request: {
@@ -109,6 +116,7 @@ function changesOf(request: {
   lowBalanceThreshold?: bigint | undefined;
   logContent?: boolean | undefined;
   logContentDays?: number | undefined;
+  semanticCache?: SemanticCacheMessage | undefined;
 }): Partial<Organization> {
   if (request.timezone !== undefined && !isTimezone(request.timezone)) {
     throw new AppError("VALIDATION_ERROR", `"${request.timezone}" is not a time zone.`, {
@@ -117,5 +125,15 @@ function changesOf(request: {
   }
   const { name, timezone, lowBalanceThreshold, logContent, logContentDays } = request;
   checkContentDays(logContentDays);
-  return defined({ name, timezone, lowBalanceThreshold, logContent, logContentDays });
+  const semanticCache = request.semanticCache && semanticCacheOf(request.semanticCache);
+  return defined({ name, timezone, lowBalanceThreshold, logContent, logContentDays, semanticCache });
+}
+
+function semanticCacheOf({ enabled, threshold, embeddingModel }: SemanticCacheMessage): SemanticCache {
+  if (threshold !== undefined && !(threshold > 0 && threshold <= 1)) {
+    throw new AppError("VALIDATION_ERROR", "The threshold of the semantic cache is above 0 and at most 1.", {
+      details: [{ path: "body.semanticCache.threshold", message: "must be above 0 and at most 1" }],
+    });
+  }
+  return { enabled, ...defined({ threshold, embeddingModel }) };
 }

@@ -4,6 +4,7 @@ import { listOf, organizationRecord, teamDetailRecord, teamMemberRecord, teamRec
 import { budgetFields } from "./budgets.ts";
 import { contentFields } from "./contents.ts";
 import { rateLimitFields } from "./rate-limits.ts";
+import { semanticCacheField } from "./semantic-cache.ts";
 
 export const listTeamsAnswer = listOf(teamRecord);
 export const createTeamBody = z.object({ name });
@@ -54,6 +55,7 @@ export const updateOrganizationBody = z.object({
   timezone: timeZone.optional(),
   lowBalanceThreshold: nanoAmount.nullish(),
   ...contentFields,
+  semanticCache: semanticCacheField,
   ...budgetFields,
   /** True makes it the active organization of the session. */
   active: z.boolean().optional(),

@@ -1,6 +1,8 @@
+import type { z } from "zod";
 import type { EdgeDeps } from "../../deps.ts";
 import { pageQuery } from "../../schemas/fields.ts";
 import { listAuditAnswer, organizationAuditQuery } from "../../schemas/platform/audit.ts";
+import type { semanticCacheField } from "../../schemas/platform/semantic-cache.ts";
 import * as schemas from "../../schemas/platform/teams.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
 import { readAudit } from "./audit.ts";
@@ -50,12 +52,20 @@ const updateOrganization = ({ control }: EdgeDeps) =>
         activate: body.active === true,
         logContent: body.logContent,
         logContentDays: body.logContentDays,
+        ...semanticCacheChange(body.semanticCache),
         budget: budgetChange(body),
       };
       const { organization } = await control.organizations.updateOrganization(request, call.write());
       return { organization: presentOrganization(sent(organization, "organization")) };
     },
   });
+
+function semanticCacheChange(given: z.infer<typeof semanticCacheField>) {
+  if (!given) return { semanticCache: undefined, clearSemanticCache: given === null };
+  const { enabled, threshold, embeddingModel } = given;
+  const semanticCache = { enabled, threshold: threshold ?? undefined, embeddingModel: embeddingModel ?? undefined };
+  return { semanticCache, clearSemanticCache: false };
+}
 
 const listOrganizationAudit = (deps: EdgeDeps) =>
   operation({

@@ -73,11 +73,17 @@ export function presentOrganization(organization: Organization): z.infer<typeof 
     lowBalanceThreshold: organization.lowBalanceThreshold ?? null,
     logContent: organization.logContent,
     logContentDays: organization.logContentDays,
+    semanticCache: presentSemanticCache(organization.semanticCache),
     ...presentLimits(organization.limits),
     ...presentBudget(organization.budget),
     createdAt: sent(organization.createdAt, "createdAt"),
     updatedAt: sent(organization.updatedAt, "updatedAt"),
   };
+}
+
+function presentSemanticCache(setting: Organization["semanticCache"]): z.infer<typeof records.organizationRecord>["semanticCache"] {
+  if (!setting) return null;
+  return { enabled: setting.enabled, threshold: setting.threshold ?? null, embeddingModel: setting.embeddingModel ?? null };
 }
 
 export function presentTeam(team: Team): z.infer<typeof records.teamRecord> {
