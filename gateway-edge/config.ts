@@ -68,6 +68,15 @@ export const edgeSettings = {
   CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 1024, max: 16 * 1024 * 1024 * 1024 }).describe(
     "Memory that the response cache of one edge may take.",
   ),
+  SEMANTIC_CACHE_BYTES_MAX: countSetting(64 * 1024 * 1024, { min: 8192, max: 16 * 1024 * 1024 * 1024 }).describe(
+    "Memory that the vectors of the semantic cache of one edge may take; those of one organization take at most an eighth.",
+  ),
+  SEMANTIC_CACHE_ENTRIES_MAX: countSetting(1000, { min: 1, max: 100_000 }).describe(
+    "Requests of one organization that the semantic cache of one edge compares; the oldest are removed first.",
+  ),
+  SEMANTIC_CACHE_TIMEOUT_MS: countSetting(1000, { min: 10, max: 60_000 }).describe(
+    "How long the semantic cache waits for a vector. After that the call goes on without it.",
+  ),
   UPSTREAM_CONNECTIONS_MAX: countSetting(8192, { min: 1, max: 65_536 }).describe(
     "Concurrent calls of one edge to one provider address; further calls wait. The open-file limit can lower it. The waiting time is in `x-gw-overhead-duration-ms` and `tributary_upstream_wait_seconds_total`.",
   ),

@@ -431,8 +431,36 @@ describe("the cache", () => {
     expect(warningsOf(params("type: s3"))).toEqual(["1: a cache of the type s3 is not supported; responses are cached in memory"]);
     expect(problemsOf(params("type: reddis, mode: sometimes, ttl: soon"))).toEqual([
       "1: litellm_settings.cache_params.ttl must be a number, zero or more",
-      "1: litellm_settings.cache_params.type must be one of local, redis",
+      "1: litellm_settings.cache_params.type must be one of local, redis, redis-semantic, qdrant-semantic",
       "1: litellm_settings.cache_params.mode must be one of default_on, default_off",
+    ]);
+  });
+});
+
+describe("the semantic cache", () => {
+  const params = (text: string) => `litellm_settings: {cache: true, cache_params: {${text}}}`;
+  const read = (text: string) => load(params(text)).settings.litellm_settings["cache_params"];
+
+  test("of LiteLLM's types is for all organizations, with its threshold and model; the log says where vectors and answers are", () => {
+    expect(read("type: redis-semantic, similarity_threshold: 0.8, redis_semantic_cache_embedding_model: e")).toEqual({
+      ...{ type: "redis", semantic_cache: "all", similarity_threshold: 0.8, semantic_cache_embedding_model: "e" },
+    });
+    const qdrant =
+      "type: qdrant-semantic, similarity_threshold: 0.8, qdrant_semantic_cache_embedding_model: e, qdrant_api_base: os.environ/NOT_SET";
+    expect(read(qdrant)).toEqual({ type: "local", semantic_cache: "all", similarity_threshold: 0.8, semantic_cache_embedding_model: "e" });
+    expect(warningsOf(params(qdrant))).toEqual([
+      "1: litellm_settings.cache_params.qdrant_api_base is not supported; it has no effect",
+      "1: a cache of the type qdrant-semantic has its answers in memory and its vectors in the memory of each edge",
+    ]);
+  });
+
+  test("is off unless semantic_cache is set; a mode or a threshold that cannot be is a problem", () => {
+    expect(warningsOf(params("similarity_threshold: 0.8"))).toEqual([
+      "1: litellm_settings.cache_params.semantic_cache is not set, so there is no semantic cache",
+    ]);
+    expect(problemsOf(params("semantic_cache: always, similarity_threshold: 1.5"))).toEqual([
+      "1: litellm_settings.cache_params.semantic_cache must be one of off, opt_in, all",
+      "1: litellm_settings.cache_params.similarity_threshold must be above 0 and at most 1",
     ]);
   });
 });

@@ -1,10 +1,17 @@
 import type { ConfigIssues, Located, LocatedMap } from "./located.ts";
+import { readSemanticParams, SEMANTIC_PARAMS, SEMANTIC_TYPES } from "./read-semantic-params.ts";
 import { checkType, coerce, type ValueType } from "./value-types.ts";
 
 export const CACHE_PARAMS = "cache_params";
 
 /** Supported parameters. Addresses and passwords are not among them, because REDIS_URL configures the Redis of an edge. */
-const SUPPORTED: Readonly<Record<string, ValueType>> = { type: "text", ttl: "number", mode: "text", supported_call_types: "texts" };
+const SUPPORTED: Readonly<Record<string, ValueType>> = {
+  type: "text",
+  ttl: "number",
+  mode: "text",
+  supported_call_types: "texts",
+  ...SEMANTIC_PARAMS,
+};
 const OF_REDIS: ReadonlySet<string> = new Set([
   "host",
   "port",
@@ -17,7 +24,7 @@ const OF_REDIS: ReadonlySet<string> = new Set([
   "service_name",
 ]);
 const TYPES: readonly string[] = ["local", "redis"];
-const TYPES_NOT_SUPPORTED: readonly string[] = "redis-semantic qdrant-semantic s3 gcs azure-blob disk".split(" ");
+const TYPES_NOT_SUPPORTED: readonly string[] = "s3 gcs azure-blob disk".split(" ");
 const MODES: readonly string[] = ["default_on", "default_off"];
 const CALL_TYPES: readonly string[] = "completion text_completion embedding moderation".split(" ").flatMap((name) => [name, `a${name}`]);
 
@@ -42,6 +49,7 @@ export function readCacheParams(
       issues.warn(keyAt, `${where}.${name} is not supported; it has no effect${OF_REDIS.has(name) ? REDIS_HINT : ""}`);
     else if (checkType(value, type, `${where}.${name}`, issues)) read[name] = coerce(resolve(value, `${where}.${name}`), type);
   }
+  readSemanticParams(node, read, issues);
   checkWords(node, read, issues);
   return { [CACHE_PARAMS]: read };
 }
@@ -55,7 +63,10 @@ function checkWords(node: LocatedMap, read: Record<string, unknown>, issues: Con
     issues.warn(at("type"), `a cache of the type ${String(type)} is not supported; responses are cached in memory`);
     read["type"] = "local";
   } else if (type !== undefined && !TYPES.includes(String(type))) {
-    issues.problem(at("type"), `litellm_settings.cache_params.type must be one of ${TYPES.join(", ")}`);
+    issues.problem(
+      at("type"),
+      `litellm_settings.cache_params.type must be one of ${[...TYPES, ...Object.keys(SEMANTIC_TYPES)].join(", ")}`,
+    );
   }
   if (mode !== undefined && !MODES.includes(String(mode))) {
     issues.problem(at("mode"), `litellm_settings.cache_params.mode must be one of ${MODES.join(", ")}`);

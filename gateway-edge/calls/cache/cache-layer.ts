@@ -4,17 +4,28 @@ import { type CacheSettings, compileCacheSettings } from "./cache-settings.ts";
 import { createMemoryCache } from "./memory-cache.ts";
 import { openRedisCache } from "./redis-cache.ts";
 import type { ResponseCache } from "./response-cache.ts";
+import { createMemoryIndex, type IndexLimits } from "./semantic/memory-index.ts";
+import type { VectorIndex } from "./semantic/vector-index.ts";
 import { tolerant } from "./tolerant-cache.ts";
+
+/** Since the start of this edge. */
+export interface CacheFigures {
+  hits: number;
+  misses: number;
+  failures: number;
+}
 
 /** The current cache, as settings change. */
 export interface CacheLayer {
   update(settingsJson: string): void;
   /** Undefined: answers are not cached. */
   current(): { readonly settings: CacheSettings; readonly cache: ResponseCache } | undefined;
-  /** Deletes every cached answer, in this process or in the shared Redis. */
+  /** Deletes every cached answer, in this process or in the shared Redis, and every vector. */
   clear(): Promise<void>;
   readonly bytesMax: number;
-  readonly figures: { hits: number; misses: number; failures: number };
+  readonly figures: CacheFigures;
+  /** Vectors of cached requests; they are in this process, also with Redis. */
+  readonly semantic: { readonly index: VectorIndex; readonly figures: CacheFigures };
   close(): Promise<void>;
 }
 
@@ -25,10 +36,15 @@ export interface CacheLayerOptions {
   readonly chosen: "memory" | "redis" | undefined;
   readonly redisUrl: string | undefined;
   readonly bytesMax: number;
+  readonly vectors: IndexLimits;
 }
 
 export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
   const figures = { hits: 0, misses: 0, failures: 0 };
+  const semantic = {
+    index: createMemoryIndex({ clock: options.clock, limits: options.vectors }),
+    figures: { hits: 0, misses: 0, failures: 0 },
+  };
   const opened = new Map<CacheSettings["type"], ResponseCache>();
   let settings: CacheSettings | undefined;
 
@@ -54,10 +70,12 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
     },
     current: () => settings && { settings, cache: cacheFor(settings.type) },
     clear: async () => {
+      semantic.index.clear();
       await Promise.all([...opened.values()].map((cache) => cache.clear()));
     },
     bytesMax: options.bytesMax,
     figures,
+    semantic,
     close: async () => {
       await Promise.all([...opened.values()].map((cache) => cache.close()));
     },

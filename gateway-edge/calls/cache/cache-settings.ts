@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Operation } from "../../upstream/providers/provider.ts";
 import { lenientFields, lenientFlag, lenientNumber, lenientText, lenientTexts, readFields } from "../../upstream/routing/lenient.ts";
+import { compileSemanticSettings, type SemanticSettings } from "./semantic/semantic-settings.ts";
 
 export interface CacheSettings {
   readonly type: "memory" | "redis";
@@ -8,6 +9,8 @@ export interface CacheSettings {
   readonly operations: ReadonlySet<Operation>;
   /** False: only requests that ask for the cache use it. */
   readonly byDefault: boolean;
+  /** Undefined: only equal requests are answered from the cache. */
+  readonly semantic: SemanticSettings | undefined;
 }
 
 const TTL_SECONDS = 600;
@@ -33,5 +36,6 @@ export function compileCacheSettings(settingsJson: string, chosen: "memory" | "r
     ttlMs: (ttl ?? TTL_SECONDS) * 1000,
     operations: new Set(callTypes?.flatMap((name) => CALL_TYPES[name.replace(/^a(?=[cetm])/, "")] ?? []) ?? Object.values(CALL_TYPES)),
     byDefault: mode !== "default_off",
+    semantic: compileSemanticSettings(file.cache_params),
   };
 }

@@ -67,6 +67,8 @@ export interface CallHead {
   overheadMs(): number;
   /** Set when the answer comes from the cache. */
   readonly cacheKey?: string;
+  /** Set when that answer was made for a similar text. */
+  readonly similarity?: number;
 }
 
 export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };

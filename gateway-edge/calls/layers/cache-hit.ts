@@ -25,6 +25,14 @@ export interface CacheEntry<Answer> {
   readonly deploymentId: string;
 }
 
+/** An entry, and why it answers the call. */
+export interface CachedAnswer<Answer> {
+  readonly key: string;
+  readonly entry: CacheEntry<Answer>;
+  /** Of the text that the answer was made for; absent: the request was equal. */
+  readonly similarity?: number;
+}
+
 /** What a cached answer costs. */
 const HIT_COST = nanoUsd(0n);
 const CLIENT_LEFT_STATUS = 499;
@@ -36,7 +44,7 @@ const CLIENT_LEFT_STATUS = 499;
 export async function answerFromCache<Answer>(
   deps: HitDeps,
   call: LayeredCall<Answer>,
-  { key, entry }: { key: string; entry: CacheEntry<Answer> },
+  { key, entry, similarity }: CachedAnswer<Answer>,
 ): Promise<InferenceResult<Answer>> {
   const startedMs = deps.clock.monotonicMs();
   const { caller, job, routing } = call;
@@ -44,7 +52,8 @@ export async function answerFromCache<Answer>(
   const hit = new Hit(deps, call, entry);
   const overheadMs = () => deps.clock.monotonicMs() - startedMs;
   const { deploymentId } = entry;
-  const head: CallHead = { model: call.job.model, deploymentId, rate: undefined, retries: 0, fallbacks: 0, overheadMs, cacheKey: key };
+  const cached = { cacheKey: key, ...(similarity === undefined ? {} : { similarity }) };
+  const head: CallHead = { model: call.job.model, deploymentId, rate: undefined, retries: 0, fallbacks: 0, overheadMs, ...cached };
   if (!call.job.stream) return { type: "answer", head, ...(await hit.whole()) };
   return { type: "stream", head, contentType: undefined, parts: hit.parts() };
 }

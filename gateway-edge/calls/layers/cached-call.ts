@@ -3,13 +3,17 @@ import { type CacheControls, readCacheControls } from "../cache/cache-controls.t
 import { cacheKey } from "../cache/cache-key.ts";
 import type { CacheLayer } from "../cache/cache-layer.ts";
 import type { ResponseCache } from "../cache/response-cache.ts";
+import type { SemanticSettings } from "../cache/semantic/semantic-settings.ts";
 import type { CacheableTraits, JobTraits } from "../inference/job.ts";
 import { providerFields } from "../inference/jobs/gateway-fields.ts";
 import type { LayeredCall } from "../inference/run-call.ts";
 import type { CacheEntry, HitDeps } from "./cache-hit.ts";
+import type { EmbedText } from "./embed-text.ts";
 
 export interface CachedRunDeps extends HitDeps {
   readonly cache: CacheLayer;
+  /** For the semantic cache. */
+  readonly embed: EmbedText;
 }
 
 /** A call whose answer may come from the cache, and may be stored there. */
@@ -17,9 +21,19 @@ export interface CachedCall<Answer> {
   readonly traits: JobTraits<Answer>;
   readonly cacheable: CacheableTraits<Answer>;
   readonly controls: CacheControls;
+  readonly semantic: SemanticSettings | undefined;
   keyOf(request: Fields): string;
+  /** The stored answer that the request accepts; counted as a hit or a miss. */
   find(key: string): Promise<CacheEntry<Answer> | undefined>;
+  /** The stored answer of any age; not counted. */
+  stored(key: string): Promise<StoredEntry<Answer> | undefined>;
+  /** Whether the answer is not older than the request accepts. */
+  isFresh(entry: StoredEntry<Answer>): boolean;
   store(key: string, entry: CacheEntry<Answer>): void;
+}
+
+interface StoredEntry<Answer> extends CacheEntry<Answer> {
+  readonly storedAt: number;
 }
 
 /** Undefined: the cache does not apply to the call. */
@@ -41,6 +55,7 @@ export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answ
     traits,
     cacheable: traits.cacheable,
     controls,
+    semantic: current.settings.semantic,
     keyOf: (request) =>
       cacheKey({ organizationId, operation, group: names, namespace: controls.namespace, fields: providerFields(request) }),
     ...entries,
@@ -48,14 +63,18 @@ export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answ
 }
 
 function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }: CachedRunDeps, controls: CacheControls) {
+  const stored = async (key: string) => parsed<Answer>(await cache.get(key));
+  const isFresh = ({ storedAt }: StoredEntry<Answer>) => controls.ageMsMax === undefined || clock.now() - storedAt <= controls.ageMsMax;
   return {
+    stored,
+    isFresh,
     async find(key: string): Promise<CacheEntry<Answer> | undefined> {
       if (!controls.read) return undefined;
-      const stored = parsed<Answer>(await cache.get(key));
-      const isFresh = stored && (controls.ageMsMax === undefined || clock.now() - stored.storedAt <= controls.ageMsMax);
-      if (isFresh) figures.hits++;
+      const entry = await stored(key);
+      const isHit = entry && isFresh(entry);
+      if (isHit) figures.hits++;
       else figures.misses++;
-      return isFresh ? stored : undefined;
+      return isHit ? entry : undefined;
     },
     store(key: string, entry: CacheEntry<Answer>): void {
       if (!controls.write) return;
@@ -65,10 +84,10 @@ function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }:
 }
 
 /** An entry that another program wrote under our key is a miss. */
-function parsed<Answer>(text: string | undefined): (CacheEntry<Answer> & { storedAt: number }) | undefined {
+function parsed<Answer>(text: string | undefined): StoredEntry<Answer> | undefined {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) as CacheEntry<Answer> & { storedAt: number };
+    return JSON.parse(text) as StoredEntry<Answer>;
   } catch {
     return undefined;
   }

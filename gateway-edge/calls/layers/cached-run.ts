@@ -6,8 +6,9 @@ import type { CallHead, DeliveredParts, InferenceResult } from "../inference/run
 import { answerFromCache } from "./cache-hit.ts";
 import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";
+import { similarCallOf } from "./similar-call.ts";
 
-/** The layer that answers a repeated request from the cache. It stores what the upstream answered, before any guardrail. */
+/** The layer that answers a repeated request from the cache, and a similar one where that is enabled. It stores what the upstream answered, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: RunCall): RunCall {
   return (call) => {
     const cached = cachedCallOf(deps, call);
@@ -24,13 +25,16 @@ async function findOrRun<Answer>(
   const key = cached.keyOf(cached.traits.request);
   const entry = await cached.find(key);
   if (entry) return answerFromCache(deps, call, { key, entry });
-  return cached.controls.write ? runAndStore(run, call, { key, cached }) : run(call);
+  const similar = similarCallOf(deps, call, cached);
+  const found = await similar?.find();
+  if (found) return answerFromCache(deps, call, found);
+  return cached.controls.write ? runAndStore(run, call, { key, cached, stored: () => similar?.stored(key) }) : run(call);
 }
 
 async function runAndStore<Answer>(
   run: RunCall,
   call: LayeredCall<Answer>,
-  { key, cached }: { key: string; cached: CachedCall<Answer> },
+  { key, cached, stored }: { key: string; cached: CachedCall<Answer>; stored: () => void },
 ): Promise<InferenceResult<Answer>> {
   const { cacheable } = cached;
   const received = new ReceivedParts();
@@ -39,6 +43,7 @@ async function runAndStore<Answer>(
     // After a fallback another model has answered: its answer must not stand in for an answer of the requested model.
     if (answer === undefined || head.fallbacks > 0 || !cacheable.isWhole(answer)) return;
     cached.store(key, { answer, usage, deploymentId: head.deploymentId });
+    stored();
   };
   const result = await run({
     ...call,

@@ -2,7 +2,7 @@ import { newId } from "../../../common/ids.ts";
 import type { Random } from "../../../common/random.ts";
 import type { EdgeConfig } from "../../config.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
-import { type CacheLayer, createCacheLayer } from "../cache/cache-layer.ts";
+import { type CacheFigures, type CacheLayer, createCacheLayer } from "../cache/cache-layer.ts";
 import type { Contents } from "../content/contents.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
 import type { GuardrailFigures } from "../guardrails/findings.ts";
@@ -14,6 +14,7 @@ import { type RunCall, screenedRun } from "../inference/run-call.ts";
 import type { InferenceDeps } from "../inference/run-inference.ts";
 import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
+import { embedWith } from "./embed-text.ts";
 import { guardedRun } from "./guarded-run.ts";
 import { recordedRun } from "./recorded-run.ts";
 
@@ -30,7 +31,8 @@ export interface Layers {
 }
 
 export interface LayerFigures {
-  readonly cache: CacheLayer["figures"];
+  readonly cache: CacheFigures;
+  readonly semanticCache: CacheFigures;
   readonly guardrails: GuardrailFigures;
 }
 
@@ -48,11 +50,13 @@ export function createLayers(deps: LayersDeps): Layers {
     chosen: config.cache,
     redisUrl: config.redisUrl,
     bytesMax: config.cacheBytesMax,
+    vectors: vectorsIn(config),
   });
   let checksAll = false;
   // An answer that fails the schema check is requested again as a call of its own, with its own content.
   const sent = recordedRun(contents, screenedRun(deps));
-  const answered = cachedRun({ ...deps, cache }, checkedRun({ clock, random, checksAll: () => checksAll }, sent));
+  const embed = embedWith(sent, { clock, random, logger, timeoutMs: config.semanticCacheTimeoutMs });
+  const answered = cachedRun({ ...deps, cache, embed }, checkedRun({ clock, random, checksAll: () => checksAll }, sent));
   const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
   return {
     run: guardedRun({ ...deps, guardrails }, recordedRun(contents, answered)),
@@ -62,12 +66,24 @@ export function createLayers(deps: LayersDeps): Layers {
       const litellm = lenientFields.parse(readFields(settingsJson)["litellm_settings"]);
       checksAll = lenientFlag.parse(litellm?.["enable_json_schema_validation"]) ?? false;
     },
-    figures: () => ({ cache: { ...cache.figures }, guardrails: structuredClone(guardrails.findings.figures) }),
+    figures: () => ({
+      cache: { ...cache.figures },
+      semanticCache: { ...cache.semantic.figures },
+      guardrails: structuredClone(guardrails.findings.figures),
+    }),
     guardrails,
     cache,
     close: () => cache.close(),
   };
 }
+
+function vectorsIn(config: EdgeConfig) {
+  const { semanticCacheEntriesMax: entriesMax, semanticCacheBytesMax: bytesMax } = config;
+  return { entriesMax, organizationBytesMax: Math.ceil(bytesMax / ORGANIZATIONS_AT_LEAST), bytesMax };
+}
+
+/** One organization cannot take the memory of all. */
+const ORGANIZATIONS_AT_LEAST = 8;
 
 /** A separate call with its own row. The operator chose the model, so the key's model list does not apply. Its prompt is that of the call. */
 function moderateWith(run: RunCall, source: Pick<InferenceDeps, "clock"> & { readonly random: Random }): Moderate {

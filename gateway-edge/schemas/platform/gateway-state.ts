@@ -96,6 +96,19 @@ export const cacheAnswer = z.object({
   failures: z.int(),
   /** Null if the cache is not in this process. */
   held: z.object({ entries: z.int(), bytes: z.int(), bytesMax: z.int() }).nullable(),
+  /** Null if there is no semantic cache. `forAll`: it applies unless an organization disabled it. */
+  semantic: z
+    .object({
+      forAll: z.boolean(),
+      threshold: z.number(),
+      embeddingModel: z.string(),
+      hits: z.int(),
+      misses: z.int(),
+      failures: z.int(),
+      vectors: z.int(),
+      bytes: z.int(),
+    })
+    .nullable(),
 });
 export type CacheAnswer = z.infer<typeof cacheAnswer>;
 

@@ -26,6 +26,7 @@ const figuresOf = (counts: CallCounts): CallFigures => ({
   clientBytesQueued: [1, 2, 3],
   contents: { stored: 4, refused: 5, dropped: 6 },
   cache: { hits: 7, misses: 8, failures: 9 },
+  semanticCache: { hits: 0, misses: 0, failures: 0 },
   guardrails: { "no-apples": { blocked: 11, masked: 12 } },
 });
 

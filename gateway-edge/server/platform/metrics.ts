@@ -72,6 +72,7 @@ export interface CallFigures {
   readonly clientBytesQueued: readonly number[];
   readonly contents: Readonly<Record<"stored" | "refused" | "dropped", number>>;
   readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
+  readonly semanticCache: Readonly<Record<"hits" | "misses" | "failures", number>>;
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
 
@@ -121,6 +122,17 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
   counter("tributary_cache_hits_total", "Answers given from the response cache.", ({ cache }) => cache.hits);
   counter("tributary_cache_misses_total", "Calls that the response cache had no answer for.", ({ cache }) => cache.misses);
   counter("tributary_cache_failures_total", "Failed commands of the response cache.", ({ cache }) => cache.failures);
+  counter("tributary_semantic_cache_hits_total", "Answers given for a similar text.", ({ semanticCache }) => semanticCache.hits);
+  counter(
+    "tributary_semantic_cache_misses_total",
+    "Calls without a text that is similar enough.",
+    ({ semanticCache }) => semanticCache.misses,
+  );
+  counter(
+    "tributary_semantic_cache_failures_total",
+    "Calls whose vector failed or took longer than SEMANTIC_CACHE_TIMEOUT_MS.",
+    ({ semanticCache }) => semanticCache.failures,
+  );
   addCounter(registry, {
     name: "tributary_call_contents_total",
     help: "Prompts and answers of calls with logContent: stored, refused because it was switched off, dropped for lack of room or a control plane.",

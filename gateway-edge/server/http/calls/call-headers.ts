@@ -14,6 +14,7 @@ export function callHeaders(callId: string, head: CallHead, bill?: Bill): Record
     "x-gw-overhead-duration-ms": head.overheadMs().toFixed(3),
     ...(bill ? { "x-gw-response-cost": toUsdString(bill.cost), "x-gw-cost-nano": bill.cost.toString() } : {}),
     ...(head.cacheKey === undefined ? {} : { "x-gw-cache-key": head.cacheKey }),
+    ...(head.similarity === undefined ? {} : { "x-gw-semantic-similarity": head.similarity.toFixed(4) }),
     ...rateHeaders(head.rate),
   };
 }

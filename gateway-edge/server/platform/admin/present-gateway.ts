@@ -1,3 +1,4 @@
+import type { SemanticSettings } from "../../../calls/cache/semantic/semantic-settings.ts";
 import type { Layers } from "../../../calls/layers/layers.ts";
 import type { CacheAnswer, GuardrailsAnswer, RoutingAnswer } from "../../../schemas/platform/gateway-state.ts";
 import type { Target } from "../../../upstream/routing/deployment-settings.ts";
@@ -79,7 +80,7 @@ export function presentGuardrails({ list, findings }: Layers["guardrails"]): Omi
   };
 }
 
-export function presentCache({ current, figures, bytesMax }: Layers["cache"]): Omit<CacheAnswer, "edge"> {
+export function presentCache({ current, figures, bytesMax, semantic }: Layers["cache"]): Omit<CacheAnswer, "edge"> {
   const { settings, cache } = current() ?? {};
   const held = cache?.held?.();
   return {
@@ -93,5 +94,14 @@ export function presentCache({ current, figures, bytesMax }: Layers["cache"]): O
       : null,
     ...figures,
     held: held ? { ...held, bytesMax } : null,
+    semantic: settings?.semantic ? presentSemantic(settings.semantic, semantic) : null,
   };
+}
+
+function presentSemantic(
+  { forAll, threshold, embeddingModel }: SemanticSettings,
+  { index, figures }: Layers["cache"]["semantic"],
+): NonNullable<CacheAnswer["semantic"]> {
+  const { entries: vectors, bytes } = index.held();
+  return { forAll, threshold, embeddingModel, ...figures, vectors, bytes };
 }

@@ -1,0 +1,59 @@
+import type { Clock } from "../../../common/clock.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Logger } from "../../../common/logger.ts";
+import type { Random } from "../../../common/random.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { gatewayErrorStatus } from "../gateway-error.ts";
+import { embeddingsJob } from "../inference/jobs/embeddings.ts";
+import { NO_ROUTING } from "../inference/route-request.ts";
+import type { RunCall } from "../inference/run-call.ts";
+
+/** The vector of a text; undefined: it failed or took too long. Never throws. */
+export type EmbedText = (
+  asked: { readonly model: string; readonly text: string },
+  call: { readonly callId: string; readonly caller: Caller; readonly signal: AbortSignal },
+) => Promise<readonly number[] | undefined>;
+
+interface EmbedTextDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+}
+
+/** After its deadline a call has this time to be settled: a caller with a limit of one parallel request could not go on otherwise. */
+const SETTLED_MS = 50;
+
+/**
+ * A separate call with its own row, billed to the caller. The operator or the organization chose the model, so the key's model list does not apply.
+ * Another model's vectors cannot be compared, so there are no fallbacks.
+ */
+export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
+  const { clock, logger, timeoutMs } = deps;
+  return async ({ model, text }, { callId, caller, signal }) => {
+    const deadline = new AbortController();
+    const cancels = [clock.after(timeoutMs, () => deadline.abort(new Error(`no vector within ${timeoutMs} ms`)))];
+    const over = new Promise<never>((_, reject) => {
+      cancels.push(clock.after(timeoutMs + SETTLED_MS, () => reject(deadline.signal.reason)));
+    });
+    try {
+      const call = run({
+        callId: newId("call", deps),
+        endpoint: "/v1/embeddings",
+        caller: { ...caller, models: undefined, teamModels: undefined, logContent: false },
+        job: embeddingsJob({ request: { model, input: text }, input: [text] }),
+        routing: { ...NO_ROUTING, disableFallbacks: true },
+        signal: AbortSignal.any([signal, deadline.signal]),
+        errorStatus: gatewayErrorStatus,
+      });
+      const result = await Promise.race([call, over]);
+      const [vector] = result.type === "answer" && result.head.fallbacks === 0 ? result.answer.vectors : [];
+      return vector && vector.length > 0 ? vector : undefined;
+    } catch (error) {
+      logger.debug({ error: String(error), callId, model }, "the semantic cache has no vector; the call goes on without it");
+      return undefined;
+    } finally {
+      for (const cancel of cancels) cancel();
+    }
+  };
+}
