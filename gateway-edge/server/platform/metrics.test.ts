@@ -78,6 +78,9 @@ test("an edge's counts are counters, its states gauges, and all are clean by pro
     tributary_cache_hits_total: "counter",
     tributary_cache_misses_total: "counter",
     tributary_cache_failures_total: "counter",
+    tributary_semantic_cache_hits_total: "counter",
+    tributary_semantic_cache_misses_total: "counter",
+    tributary_semantic_cache_failures_total: "counter",
     tributary_call_contents_total: "counter",
     tributary_guardrail_findings_total: "counter",
   });
