@@ -32,6 +32,8 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "gateway-edge/server/http/realtime/realtime-upgrade.ts": "a server, which opens no connections",
   "gateway-edge/server/http/training/joined-participants.ts":
     "a coordinator's address, which the operator sets or a coordinator gave the control plane; with TLS it proves its role",
+  "gateway-edge/server/reference/code-samples.ts": "texts of samples, no connections",
+  "gateway-edge/server/reference/realtime-samples.ts": "texts of samples, no connections",
   "gateway-edge/upstream/transports/google-token.ts":
     "Google's token service, and the machine's own identity, which is at a link-local address",
   "gateway-edge/upstream/transports/http1/connection.ts": "takes the guard of its origin",

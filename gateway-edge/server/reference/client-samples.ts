@@ -78,6 +78,7 @@ function node(name: string, prefix: string, { params = {}, body = {}, file, save
   const upload = file?.field ? [`${file.field}: createReadStream("${file.name}")`] : [];
   const object = [...fields, ...upload];
   const given = [...Object.values(params).map((id) => JSON.stringify(id)), ...(object.length > 0 ? [`{ ${object.join(", ")} }`] : [])];
+  const printed = name === "files.content" ? "console.log(await answer.text());" : "console.log(answer);";
   const camelName = name.replace(/_(.)/g, (_match, letter: string) => letter.toUpperCase());
   return [
     ...(file ? [`import { createReadStream } from "node:fs";`] : []),
@@ -86,8 +87,6 @@ function node(name: string, prefix: string, { params = {}, body = {}, file, save
     "",
     `const client = new OpenAI({ baseURL: ${prefix === "" ? "process.env.B" : `\`\${process.env.B}${prefix}\``}, apiKey: process.env.KEY });`,
     `const answer = await client.${camelName}(${given.join(", ")});`,
-    save
-      ? `await writeFile("${save}", await answer.bytes());`
-      : `console.log(${name === "files.content" ? "await answer.text()" : "answer"});`,
+    save ? `await writeFile("${save}", await answer.bytes());` : printed,
   ].join("\n");
 }
