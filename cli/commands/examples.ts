@@ -58,7 +58,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "invitations list": ["gw invitations"],
   "invitations accept": ["gw invitations accept inv_1m7f9j"],
   "orgs list": ["gw orgs"],
-  "orgs update": ["gw orgs update --timezone Europe/Berlin --low-balance 5", "gw orgs update --log-content true --log-content-days 14"],
+  "orgs update": [
+    "gw orgs update --timezone Europe/Berlin --low-balance 5",
+    "gw orgs update --log-content true --log-content-days 14",
+    `gw orgs update --semantic-cache '{"enabled": true}'`,
+  ],
   "orgs storage": ["gw orgs storage"],
   "orgs use": ["gw orgs use", "gw orgs use org_1m7f9hztej"],
   "orgs audit": ["gw orgs audit --action key.create", "gw orgs audit --jsonl > audit.jsonl"],
