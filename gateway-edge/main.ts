@@ -25,6 +25,7 @@ import { createAccessLog } from "./server/middleware/access-log.ts";
 import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
 import { createEdgeRuns } from "./stored/assistants/edge-runs.ts";
 import { createRpcRecords } from "./stored/records/rpc-records.ts";
+import { ResponseFeed } from "./stored/responses/response-feed.ts";
 import { startWork } from "./stored/start-work.ts";
 
 await runMain("tributary edge", async () => {
@@ -47,8 +48,8 @@ await runMain("tributary edge", async () => {
   vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
   // Waits until the catalog is loaded from the control plane.
   const inference = await createInference(deps);
-  const runs = createEdgeRuns(deps, inference);
-  const worker = startWork(deps, inference, { runs });
+  const work = { runs: createEdgeRuns(deps, inference), feed: new ResponseFeed() };
+  const worker = startWork(deps, inference, work);
   addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }), systemClock);
   addMachineMetrics(metrics.registry, config);
   let stopping = false;
@@ -68,7 +69,7 @@ await runMain("tributary edge", async () => {
   });
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
-    const parts = { inference, worker, runs, authProfile };
+    const parts = { inference, worker, ...work, authProfile };
     const app = createApp(deps, {
       inferenceRoutes: inferenceRouter(deps, parts),
       inferenceOperations,

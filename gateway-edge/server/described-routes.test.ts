@@ -6,6 +6,7 @@ import { createApp } from "../app.ts";
 import { OpenCalls } from "../calls/open-calls.ts";
 import { UPSTREAM_ROWS } from "../calls/pass-through/upstreams.ts";
 import { readEdgeConfig } from "../config.ts";
+import { ResponseFeed } from "../stored/responses/response-feed.ts";
 import { inferenceOperations, inferenceRouter } from "./http/routes.ts";
 import { startEdge, type TestEdge } from "./http/testing/edge-fixture.ts";
 import { type Listener, listen } from "./listen.ts";
@@ -31,7 +32,7 @@ beforeAll(async () => {
   };
   const metrics = createMetrics({ clock: systemClock, edgeIndex: 0 });
   const app = createApp(deps, {
-    inferenceRoutes: inferenceRouter(deps, { inference, worker, runs, authProfile: "gateway" }),
+    inferenceRoutes: inferenceRouter(deps, { inference, worker, runs, feed: new ResponseFeed(), authProfile: "gateway" }),
     inferenceOperations,
     gateway: inference,
     messagesHandler: (_request, response) => void response.end(),

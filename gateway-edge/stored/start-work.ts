@@ -5,6 +5,7 @@ import { batchHandler } from "./batches/batch-work.ts";
 import type { WorkHandlers } from "./records/work.ts";
 import { createWorker, type Worker } from "./records/worker.ts";
 import { backgroundHandler } from "./responses/background.ts";
+import type { ResponseFeed } from "./responses/response-feed.ts";
 import { indexHandler } from "./vector-stores/index-work.ts";
 
 /** How many records of a kind one edge works on at once; each batch makes several concurrent calls. */
@@ -13,16 +14,17 @@ const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4, response: 256 };
 /** What the worker shares with the routes. */
 export interface WorkParts {
   readonly runs: EdgeRuns;
+  readonly feed: ResponseFeed;
 }
 
 /** The background work of an edge, by kind of record. */
-function workHandlers(deps: EdgeDeps, inference: Inference, { runs }: WorkParts): WorkHandlers {
+function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed }: WorkParts): WorkHandlers {
   const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
   return {
     run: runs.handler,
     batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }),
     vector_store_file: indexHandler({ ...deps, inference }),
-    response: backgroundHandler({ ...deps, inference }),
+    response: backgroundHandler({ ...deps, inference, feed }),
   };
 }
 

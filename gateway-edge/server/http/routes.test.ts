@@ -5,6 +5,7 @@ import { silentLogger } from "../../../common/logger.ts";
 import { systemRandom } from "../../../common/random.ts";
 import { OpenCalls } from "../../calls/open-calls.ts";
 import { readEdgeConfig } from "../../config.ts";
+import { ResponseFeed } from "../../stored/responses/response-feed.ts";
 import { inferenceOperations, inferenceRouter } from "./routes.ts";
 import { deployment, FakeControl, MASTER_KEY, startEdge, type TestEdge, USER_TOKEN } from "./testing/edge-fixture.ts";
 
@@ -52,7 +53,13 @@ test("no inference route answers without a key: each one found in the router is 
     logger: silentLogger,
   };
   const routes = routesOf(
-    inferenceRouter(deps, { inference: edge.inference, worker: edge.worker, runs: edge.runs, authProfile: "gateway" }),
+    inferenceRouter(deps, {
+      inference: edge.inference,
+      worker: edge.worker,
+      runs: edge.runs,
+      feed: new ResponseFeed(),
+      authProfile: "gateway",
+    }),
   );
   expect(routes.length).toBeGreaterThanOrEqual(18);
   for (const { method, path } of routes) {

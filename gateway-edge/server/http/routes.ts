@@ -6,6 +6,7 @@ import type { OperationDescription } from "../../schemas/operation-description.t
 import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
 import type { PromptDeps } from "../../stored/prompts/apply-prompt.ts";
 import type { Worker } from "../../stored/records/worker.ts";
+import type { ResponseFeed } from "../../stored/responses/response-feed.ts";
 import { anthropicErrorHandler, anthropicErrorStatus } from "../middleware/anthropic-error.ts";
 import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
 import { assistantsOperations, describeAssistants } from "./assistants/assistants.ts";
@@ -77,6 +78,8 @@ export interface RouteParts {
   /** Executes background work: runs and batches. */
   readonly worker: Worker;
   readonly runs: EdgeRuns;
+  /** Wakes the readers of background responses. */
+  readonly feed: ResponseFeed;
   readonly authProfile: AuthProfile;
 }
 
@@ -95,12 +98,14 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
-  router.use(
-    gatedRouter(deps, responsesOperations({ ...calls, records: deps.records, inference, worker: parts.worker, random: deps.random }), gate),
-  );
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts) }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
+}
+
+function pickResponses({ records, random }: EdgeDeps, { inference, worker, feed }: RouteParts) {
+  return { records, random, inference, worker, feed };
 }
 
 function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {

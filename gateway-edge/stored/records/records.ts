@@ -24,6 +24,7 @@ export interface RecordOf<Body> {
 /** The kinds of records. */
 export type RecordKind =
   | ("assistant" | "thread" | "message" | "run" | "run_step" | "response" | "file" | "batch" | "batch_part")
+  | "response_events"
   | ("vector_store" | "vector_store_file" | "vector_store_batch" | "prompt" | "prompt_version")
   | ("conversation" | "conversation_item");
 

@@ -10,6 +10,7 @@ import { createMemoryRecords } from "../records/memory-records-fixture.ts";
 import type { RecordStore } from "../records/records.ts";
 import { createWorker, type Worker } from "../records/worker.ts";
 import { type BackgroundDeps, backgroundHandler } from "./background.ts";
+import { ResponseFeed } from "./response-feed.ts";
 import type { StoredResponse } from "./stored-responses.ts";
 
 const OWNER = { teamId: "team_1", organizationId: "org_1", keyId: "key_1" };
@@ -49,7 +50,7 @@ async function open(run: (call: Call) => Promise<unknown> | unknown, asked: Part
     mcp: { handle: async () => ({ jsonrpc: "2.0", id: 1, result: { tools: [{ name: "s__shout" }], content: [] } }) },
   } as unknown as BackgroundDeps["inference"];
   const start = (store: RecordStore = records) => {
-    const deps = { clock, random: systemRandom, logger: silentLogger, records: store };
+    const deps = { clock, random: systemRandom, logger: silentLogger, records: store, feed: new ResponseFeed() };
     const worker = createWorker({ ...deps, handlers: { response: backgroundHandler({ ...deps, inference }) } });
     workers.push(worker);
     return worker;

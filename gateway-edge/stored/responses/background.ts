@@ -15,13 +15,17 @@ import type { WorkHandler, WorkLease } from "../records/work.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
 import { conversationIdOf } from "./conversations.ts";
 import { isLooped, responseCall } from "./response-call.ts";
+import { type EndedEvents, type EventLog, openEventLog } from "./response-events.ts";
+import type { ResponseFeed } from "./response-feed.ts";
 import { itemsBefore } from "./response-turn.ts";
 import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
+import { streamedAnswer } from "./streamed-answer.ts";
 import { responseOf } from "./whole-response.ts";
 
 export interface BackgroundDeps extends StoredResponsesDeps {
   readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
   readonly random: Random;
+  readonly feed: ResponseFeed;
 }
 
 /** Codes of a control plane that is unavailable or overloaded: the call or the write is made again. */
@@ -40,9 +44,12 @@ export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
     const stop = stopSignal(work);
     const started = await startedResponse(deps, held, work);
     if (!started || stop.aborted) return await endWork(deps, held, { work, response: undefined });
-    const response = await answered(deps, { ...started, record: held, lease: work, stop });
+    const log = started.work.asked.stream === true ? await openEventLog(deps, held, work.signal) : undefined;
+    log?.begin(held.body.response);
+    const response = await answered(deps, { ...started, record: held, lease: work, stop, log });
+    const events = await log?.end();
     work.signal.throwIfAborted();
-    await endWork(deps, held, { work, response });
+    await endWork(deps, held, { work, response, events });
   };
 }
 
@@ -87,6 +94,8 @@ interface Answering extends Started {
   readonly record: RecordOf<StoredResponse>;
   readonly lease: WorkLease;
   readonly stop: AbortSignal;
+  /** Of a streamed response. */
+  readonly log: EventLog | undefined;
 }
 
 /** The response in its final state, also if it failed. */
@@ -135,32 +144,37 @@ function delayAfter(
 
 async function calledOnce(
   deps: BackgroundDeps,
-  { record, work: { asked, messages }, caller, stop }: Answering & { caller: Caller },
+  { record, work: { asked: given, messages }, caller, stop, log }: Answering & { caller: Caller },
   identity: ResponseIdentity,
 ): Promise<Fields> {
   const { input } = record.body;
+  const asked = { ...given, stream: log !== undefined && !log.isResumed };
   const before = await itemsBefore(deps, { asked, caller, added: input });
   const items = [...messages, ...before, ...input];
   const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
   const callId = newId("call", deps);
   const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };
   const result = await run({ ...call, errorStatus: gatewayErrorStatus });
+  if (result.type === "stream" && log) return await streamedAnswer(deps, { parts: result.parts, identity, log, stop });
   if (result.type !== "answer") throw new Error("a background response is answered whole");
   const context = { bill: result.bill, nowMs: deps.clock.now() };
   return responseOf(result.answer, { ...identity, model: result.head.model }, context);
 }
 
+interface Ending {
+  readonly work: WorkLease;
+  readonly response: Fields | undefined;
+  /** Of a streamed response. */
+  readonly events?: EndedEvents | undefined;
+}
+
 /** Ends the work. A response that was canceled meanwhile stays canceled; one that was deleted is not written. */
-async function endWork(
-  deps: BackgroundDeps,
-  record: RecordOf<StoredResponse>,
-  { work, response }: { work: WorkLease; response: Fields | undefined },
-): Promise<void> {
+async function endWork(deps: BackgroundDeps, record: RecordOf<StoredResponse>, { work, response, events }: Ending): Promise<void> {
   let ended = response;
   let isUnstorable = false;
   for (let attempt = 1; !work.signal.aborted; attempt++) {
     try {
-      return await writeEnd(deps, record, { work, response: ended });
+      return await writeEnd(deps, record, { work, response: ended, events });
     } catch (thrown) {
       const { code } = asAppError(thrown);
       const isPassing = code === "RECORD_CHANGED" || PASSING.has(code) || (code === "SERVER_ERROR" && attempt < WRITES_MAX);
@@ -175,20 +189,22 @@ async function endWork(
 }
 
 async function writeEnd(
-  { records, clock }: { records: RecordStore; clock: Clock },
+  { records, clock, feed }: { records: RecordStore; clock: Clock; feed: ResponseFeed },
   { id, teamId, organizationId, keyId }: RecordOf<StoredResponse>,
-  { work, response }: { work: WorkLease; response: Fields | undefined },
+  { work, response, events }: Ending,
 ): Promise<void> {
   const latest = await records.get<StoredResponse>(teamId, "response", id);
   if (!latest || latest.claim !== work.claim) return;
   const { input, work: asked } = latest.body;
   const canceled = isCanceled(latest) || !response;
-  const body: StoredResponse = { input, response: canceled ? latest.body.response : response };
+  const streamed = asked?.asked.stream === true ? { events: events ?? { last: 0 } } : {};
+  const body: StoredResponse = { input, response: canceled ? latest.body.response : response, ...streamed };
   const owner = { teamId, organizationId, keyId };
   const conversationId = asked && conversationIdOf(asked.asked);
   const added = canceled ? [] : await turnWrites({ records, clock }, owner, { ...body, conversationId });
   const put = { type: "put", kind: "response", id, body, expectedRevision: latest.revision, claim: work.claim } as const;
   await records.commit(owner, [{ ...put, expiresAtMs: latest.createdAtMs + RETENTION_MS }, ...added]);
+  feed.changed(id);
 }
 
 /** A response that the store refuses, such as one that is too large, ends as failed. */

@@ -8,12 +8,15 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
 import { type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
 import { isReference } from "./input-items.ts";
+import type { EndedEvents } from "./response-events.ts";
 
 /** A stored response and its own input items. The conversation before it is found by its previous_response_id. */
 export interface StoredResponse {
   readonly response: Fields;
   readonly input: readonly Fields[];
   readonly work?: ResponseWork;
+  /** Of a streamed background response that has ended. */
+  readonly events?: EndedEvents;
 }
 
 /** A background response that has not ended: what its call is made from. */

@@ -69,7 +69,6 @@ test.each([
 
 test.each([
   [{ context_management: [{}] }, "context_management"],
-  [{ background: true, stream: true }, "stream"],
   [{ background: true, store: false }, "store"],
   [{ conversation: "conv_1", previous_response_id: "resp_1" }, "previous_response_id"],
 ])("what is not there is not pretended: %j", (fields, param) => {

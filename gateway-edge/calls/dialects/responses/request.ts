@@ -16,12 +16,11 @@ export function refuseUnsupported(request: ResponsesRequest): void {
   const refused = REFUSED.find((name) => request[name] !== undefined);
   if (refused)
     throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not supported by this gateway.`, { param: refused });
-  const { background, stream, store, conversation, previous_response_id: previous } = request;
+  const { background, store, conversation, previous_response_id: previous } = request;
   if (conversation !== undefined && previous !== undefined) {
     throw invalid("previous_response_id", "cannot be given together with conversation.");
   }
   if (background !== true) return;
-  if (stream === true) throw invalid("stream", "a background response cannot be streamed by this gateway; poll it by its id.");
   if (store === false) throw invalid("store", "a background response is read by its id, so it must be stored.");
 }
 

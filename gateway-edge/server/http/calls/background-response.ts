@@ -1,18 +1,22 @@
 import type { Request, Response } from "express";
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, asAppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { frameOf } from "../../../calls/dialects/responses/frames.ts";
 import { responseFields, suffixOf } from "../../../calls/dialects/responses/response.ts";
+import { gatewayErrorBody } from "../../../calls/gateway-error.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import { requireModel } from "../../../stored/assistants/checks.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
+import { type Follower, followResponse } from "../../../stored/responses/follow-response.ts";
 import type { ResponseTurn } from "../../../stored/responses/response-turn.ts";
 import { RETENTION_MS, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
-import { JSON_TYPE, replay, send } from "./answer-call.ts";
+import { clientLeft, JSON_TYPE, replay, send } from "./answer-call.ts";
 import { beginIdempotentCall } from "./idempotent-call.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
+import { SseWriter } from "./sse-writer.ts";
 
 /** How many responses an edge has under way for one team: they are stored with all their input, and paid for only when they are made. */
 const TEAM_MAX = 100;
@@ -30,22 +34,54 @@ export interface QueuedResponse {
   readonly turn: ResponseTurn;
 }
 
-/** Stores a response as queued, answers with it, and starts its call on this edge. */
+/** Stores a response as queued, starts its call on this edge, and answers with it or, if it is streamed, with its events. */
 export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse): Promise<void> {
   const { request, response, callId, caller, asked, rawBody } = queued;
   requireModel(caller, asked.model, deps.inference.routing);
   const input = { key: idempotencyKey(request), keyId: caller.keyId, callId, body: rawBody, pathModel: undefined };
   const idempotent = await beginIdempotentCall(deps, input);
-  if (idempotent.answer) return replay(response, idempotent.answer);
+  const following = { response, caller, after: -1, include: asked.include ?? [] };
+  if (idempotent.answer) {
+    if (asked.stream !== true) return replay(response, idempotent.answer);
+    const { id } = JSON.parse(Buffer.from(idempotent.answer.body).toString()) as { id: string };
+    response.setHeader("idempotent-replayed", "true");
+    return await sendEvents(deps, { ...following, id });
+  }
   try {
-    const body = toJson(await stored(deps, queued));
+    const shown = await stored(deps, queued);
+    const body = toJson(shown);
     idempotent.record(body);
     const headers = { "x-gw-call-id": callId };
     await idempotent.store(headers, JSON_TYPE);
-    send(response, { headers, contentType: JSON_TYPE, body });
+    if (asked.stream !== true) return send(response, { headers, contentType: JSON_TYPE, body });
+    response.setHeader("x-gw-call-id", callId);
+    await sendEvents(deps, { ...following, id: String(shown["id"]) });
   } finally {
     await idempotent.close();
   }
+}
+
+type Following = Omit<Follower, "signal"> & { readonly response: Response };
+
+/** Streams the events of a background response. A client that disconnects can resume; the work goes on. */
+export async function sendEvents(deps: ResponsesDeps, { response, ...follower }: Following): Promise<void> {
+  const writer = new SseWriter(response, deps.clock, { stallMs: deps.stallMs });
+  const signal = clientLeft(response, deps.openCalls);
+  writer.open();
+  try {
+    for await (const frame of followResponse(deps, { ...follower, signal })) if (!(await writer.write(frame))) return;
+    writer.end(signal.aborted ? errorFrameOf(INTERRUPTED) : "");
+  } catch (thrown) {
+    response.locals["error"] = asAppError(thrown);
+    writer.end(errorFrameOf(asAppError(thrown)));
+  }
+}
+
+const INTERRUPTED = new AppError("UNAVAILABLE", "The stream was interrupted; the response continues. Resume with starting_after.");
+
+function errorFrameOf(error: AppError): string {
+  const { code, message, param } = gatewayErrorBody(error).error;
+  return frameOf({ type: "error", code, message, param });
 }
 
 function requireRoom({ worker }: ResponsesDeps, { teamId }: Caller): void {

@@ -117,7 +117,6 @@ test("a background response that cannot be made is refused at once, or fails wit
     const answer = await call("POST", "/v1/responses", { model: "gpt", input: "x", background: true, ...body });
     expect([answer.status, answer.json["error"]]).toMatchObject([status, { param }]);
   };
-  await refused({ stream: true }, "stream");
   await refused({ store: false }, "store");
   await refused({ model: "none" }, "model", 404);
   await refused({ tools: [{ type: "code_interpreter" }] }, "tools[0].type");

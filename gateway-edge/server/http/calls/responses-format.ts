@@ -1,9 +1,8 @@
 import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
-import { type FrameOptions, ResponseFrames } from "../../../calls/dialects/responses/frames.ts";
-import { isProxied, ProxiedFrames } from "../../../calls/dialects/responses/proxied-frames.ts";
 import { type ResponseIdentity, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
-import type { FormatContext, ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
+import { responseStream } from "../../../calls/dialects/responses/stream-format.ts";
+import type { FormatContext, ResponseFormat } from "../../../calls/formats/response-format.ts";
 import type { ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
@@ -30,22 +29,7 @@ export function responsesFormat(
   const store = (response: Fields) => keepResponse(deps, ownerOf(caller), { response, input, isStored, conversationId });
   return {
     whole: async (answer, context) => toJson(shownResponse(await store(responseOf(answer, identityOf(context, asked), context)), include)),
-    stream: (context) => streamFormat(identityOf(context, asked), { include, keep: store, now: () => deps.clock.now() }),
-  };
-}
-
-/** The first part shows whether the events are the provider's own. */
-function streamFormat(identity: ResponseIdentity, options: FrameOptions): StreamFormat {
-  let chosen: ResponseFrames | ProxiedFrames | undefined;
-  const framesFor = (isOfProvider: boolean) => {
-    chosen ??= isOfProvider ? new ProxiedFrames(identity, options) : new ResponseFrames(identity, options);
-    return chosen;
-  };
-  return {
-    frames: (part) => framesFor(isProxied(part)).frames(part),
-    last: (bill) => framesFor(false).last(bill),
-    end: "",
-    failed: (error) => framesFor(false).failed(error),
+    stream: (context) => responseStream(identityOf(context, asked), { include, keep: store, now: () => deps.clock.now() }),
   };
 }
 

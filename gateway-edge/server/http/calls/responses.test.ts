@@ -193,7 +193,6 @@ test("an upstream that breaks off in the middle gives response.failed; before th
 
 test.each([
   [{ input: "x", tools: [{ type: "web_search" }] }, 400, "tools[0].type"],
-  [{ input: "x", background: true, stream: true }, 400, "stream"],
   [{ input: "x", n: -5 }, 400, "n"],
   [{ input: "x", max_completion_tokens: "1e9" }, 400, "max_completion_tokens"],
   [{ input: 7 }, 422, "input"],

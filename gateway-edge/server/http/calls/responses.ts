@@ -9,6 +9,7 @@ import type { OperationDescription } from "../../../schemas/operation-descriptio
 import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import { cancelResponse } from "../../../stored/responses/background.ts";
+import { requireEvents } from "../../../stored/responses/follow-response.ts";
 import { responseCall } from "../../../stored/responses/response-call.ts";
 import { readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
@@ -17,7 +18,7 @@ import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import { answerCall, clientLeft, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
-import { queueResponse } from "./background-response.ts";
+import { queueResponse, sendEvents } from "./background-response.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { responsesFormat } from "./responses-format.ts";
 
@@ -32,14 +33,18 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     jsonOperation({
       method: "get",
       paths: ONE,
-      summary: "Retrieve a stored response",
+      summary: "Retrieve a stored response; the events of one that was created with `background` and `stream`, if `stream` is true",
       tag: TAG,
-      query: includeQuery.extend({ stream: z.string().optional() }),
+      query: includeQuery.extend({ stream: z.string().optional(), starting_after: z.coerce.number().int().min(0).optional() }),
       answer: responseObject,
       bodyBytesMax,
-      handle: async ({ caller, param, query }) => {
-        if (query.stream === "true") throw new AppError("INVALID_REQUEST", "A stored response cannot be streamed.", { param: "stream" });
-        return shownResponse((await requireResponse(deps, caller, param("response_id"))).response, included(query));
+      handle: async ({ caller, param, query, response }) => {
+        const id = param("response_id");
+        const stored = await requireResponse(deps, caller, id);
+        if (query.stream !== "true") return shownResponse(stored.response, included(query));
+        requireEvents(stored);
+        await sendEvents(deps, { response, caller, id, after: query.starting_after ?? -1, include: included(query) });
+        return undefined;
       },
     }),
     jsonOperation({
@@ -52,7 +57,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
       handle: async ({ caller, param }) => {
         const id = param("response_id");
         await requireResponse(deps, caller, id);
-        await deps.records.commit(ownerOf(caller), [{ type: "remove", kind: "response", id }]);
+        await deps.records.commit(ownerOf(caller), [{ type: "remove", kind: "response", id, withChildren: true }]);
         return { id, object: "response", deleted: true };
       },
     }),
@@ -73,6 +78,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
         }
         const canceled = await cancelResponse(deps, caller, record);
         deps.worker.refresh(id);
+        deps.feed.changed(id);
         return shownResponse(canceled, []);
       },
     }),

@@ -43,6 +43,7 @@ import type { EdgeDeps } from "../../../deps.ts";
 import { createEdgeRuns, type EdgeRuns } from "../../../stored/assistants/edge-runs.ts";
 import { createMemoryRecords } from "../../../stored/records/memory-records-fixture.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
+import { ResponseFeed } from "../../../stored/responses/response-feed.ts";
 import { startWork } from "../../../stored/start-work.ts";
 import { platformErrorHandler } from "../../middleware/error-response.ts";
 import { requestId } from "../../middleware/request-id.ts";
@@ -348,14 +349,15 @@ export async function startEdge(
   const credit = parts.credit ?? settledAtOnce(await openCredit(deps, "edge-test"), control);
   const inference = await createInference(deps, { ...parts, credit });
   const runs = createEdgeRuns(deps, inference);
-  const worker = startWork(deps, inference, { runs });
+  const feed = new ResponseFeed();
+  const worker = startWork(deps, inference, { runs, feed });
   const servers: Server[] = [];
   const open = async (authProfile: "gateway" | "hosted") => {
     const app = express();
     app.disable("x-powered-by");
     app.disable("etag");
     if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins));
-    const routeParts = { inference, worker, runs, authProfile };
+    const routeParts = { inference, worker, runs, feed, authProfile };
     app.use(inferenceRouter(deps, routeParts));
     app.use(requestId(deps));
     app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));
