@@ -23,7 +23,10 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
 }
 
 /** A batch of `count` lines in memory, and edges that work on it; a call takes `callMs`, and the batch has `leftMs` to live. */
-async function open(count: number, { callMs = 0, leftMs = 86_400_000 }: { callMs?: number; leftMs?: number } = {}) {
+async function open(
+  count: number,
+  { callMs = 0, leftMs = 86_400_000, line = {} }: { callMs?: number; leftMs?: number; line?: object } = {},
+) {
   const clock = fakeClock();
   const records = createMemoryRecords({ clock, callerOf: () => caller });
   const lines = Array.from({ length: count }, (_, index) =>
@@ -31,7 +34,7 @@ async function open(count: number, { callMs = 0, leftMs = 86_400_000 }: { callMs
       custom_id: `id-${index}`,
       method: "POST",
       url: "/v1/chat/completions",
-      body: { model: "m", messages: [{ role: "user", content: "x" }] },
+      body: { model: "m", messages: [{ role: "user", content: "x" }], ...line },
     }),
   );
   await records.putContent("team_1", "file_in", once(lines.join("\n")));
@@ -44,8 +47,10 @@ async function open(count: number, { callMs = 0, leftMs = 86_400_000 }: { callMs
   });
   await records.commit(OWNER, [{ type: "create", kind: "batch", id: "batch_1", body, createdAtMs: 0, dueAtMs: clock.now() }]);
   const made: string[] = [];
+  const requests: unknown[] = [];
   const run: Inference["run"] = async (call) => {
     made.push(call.onceFor ?? "");
+    requests.push(call.job.traits?.().request);
     await clock.sleep(callMs, call.signal);
     const bill = { usage: { input: 1, cachedInput: 0, cacheWrite: 0, output: 1, reasoning: 0, audioInput: 0, audioOutput: 0 }, cost: 1n };
     const answer = { choices: [{ index: 0, message: { role: "assistant", content: "said" }, finishReason: "stop" }] };
@@ -64,8 +69,35 @@ async function open(count: number, { callMs = 0, leftMs = 86_400_000 }: { callMs
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as { custom_id: string; error: { code: string } | null });
-  return { clock, records, start, batch, output, made };
+  return { clock, records, start, batch, output, made, requests };
 }
+
+test("a line with a prompt gets the template's messages; a line whose prompt does not exist fails alone", async () => {
+  const prompt = { id: "pmpt_1", variables: { word: "hello" } };
+  const { clock, records, start, batch, requests } = await open(1, { line: { prompt } });
+  const version = { version: "1", template: { instructions: "Say {{word}}." } };
+  await records.commit(OWNER, [
+    { type: "create", kind: "prompt", id: "pmpt_1", body: { version: "1" }, createdAtMs: 0 },
+    { type: "create", kind: "prompt_version", id: "pmpt_1.1", parentId: "pmpt_1", body: version, createdAtMs: 0 },
+  ]);
+  start();
+  await clock.advance(10_000);
+  expect([await batch(), requests]).toMatchObject([
+    { status: "completed", request_counts: { completed: 1, failed: 0 } },
+    [
+      {
+        messages: [
+          { role: "system", content: "Say hello." },
+          { role: "user", content: "x" },
+        ],
+      },
+    ],
+  ]);
+  const unknown = await open(1, { line: { prompt: { id: "pmpt_none" } } });
+  unknown.start();
+  await unknown.clock.advance(10_000);
+  expect([await unknown.batch(), unknown.made]).toMatchObject([{ status: "completed", request_counts: { completed: 0, failed: 1 } }, []]);
+});
 
 test("lines that are left when the window is over are named batch_expired, and are not called", async () => {
   const { clock, start, batch, output, made } = await open(40, { callMs: 5000, leftMs: 24_000 });

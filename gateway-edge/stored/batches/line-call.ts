@@ -15,12 +15,13 @@ import { parseChatRequest } from "../../schemas/calls/chat.ts";
 import { parseCompletionsRequest } from "../../schemas/calls/completions.ts";
 import { parseEmbeddingsRequest } from "../../schemas/calls/embeddings.ts";
 import type { BatchEndpoint } from "../../schemas/stored/batches.ts";
+import { hasPrompt, type PromptDeps, promptedChat } from "../prompts/apply-prompt.ts";
 import type { LineResult } from "./batch-body.ts";
 import type { BatchLine } from "./check-line.ts";
 import { retryAfterMs } from "./line-retry.ts";
 
 /** What the call of a line needs. */
-export interface LineDeps {
+export interface LineDeps extends PromptDeps {
   readonly inference: Pick<Inference, "run">;
   readonly clock: Clock;
   readonly random: Random;
@@ -66,15 +67,19 @@ export function skippedLine({ customId }: BatchLine, error: { code: string; mess
 async function callOnce(deps: LineDeps, line: LineCall, callId: string): Promise<string> {
   const caller = line.caller();
   if (!caller) throw new AppError("INVALID_API_KEY", "The API key that created the batch no longer exists.");
-  return CALLS[line.endpoint](line.request.body)(deps, { ...line, callId, caller });
+  const make = await CALLS[line.endpoint](line.request.body, deps, caller);
+  return await make(deps, { ...line, callId, caller });
 }
 
 type PreparedCall = Omit<LineCall, "caller" | "request"> & { readonly callId: string; readonly caller: Caller };
 type MakeCall = (deps: LineDeps, call: PreparedCall) => Promise<string>;
 
 /** How each endpoint parses a body and serializes its answer, as on its own path. */
-const CALLS: Readonly<Record<BatchEndpoint, (body: unknown) => MakeCall>> = {
-  "/v1/chat/completions": (body) => callOf(chatExchange(parseChatRequest(body, undefined))),
+const CALLS: Readonly<Record<BatchEndpoint, (body: unknown, deps: PromptDeps, caller: Caller) => MakeCall | Promise<MakeCall>>> = {
+  "/v1/chat/completions": async (body, deps, caller) => {
+    const asked = hasPrompt(body) ? await promptedChat(deps, caller, body) : body;
+    return callOf(chatExchange(parseChatRequest(asked, undefined)));
+  },
   "/v1/completions": (body) => callOf(completionsExchange(parseCompletionsRequest(body, undefined))),
   "/v1/embeddings": (body) => callOf(embeddingsExchange(parseEmbeddingsRequest(body, undefined))),
 };
