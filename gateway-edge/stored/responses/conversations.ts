@@ -26,7 +26,7 @@ export interface ConversationDeps {
 
 /** A response reads the whole conversation into memory. */
 const ITEMS_MAX = 1000;
-const BYTES_MAX = 16 * 1024 * 1024;
+export const BYTES_MAX = 16 * 1024 * 1024;
 const PAGE = 100;
 
 /** The id in the `conversation` of a request. */

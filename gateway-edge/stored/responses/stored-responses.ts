@@ -6,7 +6,7 @@ import { responseId } from "../../calls/dialects/responses/response.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
-import { type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
+import { BYTES_MAX, bytesOf, type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
 import { isReference } from "./input-items.ts";
 import type { EndedEvents } from "./response-events.ts";
 
@@ -60,11 +60,14 @@ export async function requireResponse(deps: StoredResponsesDeps, caller: Caller,
 /** The conversation up to a response, included: input and output of each response in its chain, oldest first. */
 export async function conversationUpTo(deps: StoredResponsesDeps, caller: Caller, id: string | undefined): Promise<readonly Fields[]> {
   const links: StoredResponse[] = [];
+  let bytes = 0;
   for (let next = id; next !== undefined; next = previousOf(links.at(-1))) {
     if (links.length === CHAIN_MAX) throw notContinued(`The conversation has more than ${CHAIN_MAX} responses. Start a new one.`);
     const link = await findResponse(deps, caller, next);
     if (!link) throw new AppError("NOT_FOUND", `There is no previous response with the id ${next}.`, { param: "previous_response_id" });
     if (link.work) throw notContinued(`The response ${next} has not ended yet. Wait until its status is completed.`);
+    bytes += bytesOf(link.input) + bytesOf(outputOf(link.response));
+    if (bytes > BYTES_MAX) throw notContinued(`The conversation has more than ${BYTES_MAX / 1024 / 1024} MiB of items. Start a new one.`);
     links.push(link);
   }
   return links.toReversed().flatMap(({ input, response }) => [...input, ...outputOf(response)]);
