@@ -1,4 +1,5 @@
 import { AppError, asAppError } from "../../../common/errors.ts";
+import type { NanoUsd } from "../../../common/money.ts";
 import { createGuard } from "../../../common/outbound.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import { VERSION } from "../../../common/version.ts";
@@ -36,6 +37,8 @@ export interface McpCaller {
   readonly caller: Caller;
   /** The key of the background work that makes this call: of all calls with one key, one is billed. */
   readonly onceFor?: string | undefined;
+  /** Called with the cost of a call that was billed. */
+  readonly onBill?: ((cost: NanoUsd) => void) | undefined;
   /** The servers whose tools are listed; absent: all. */
   readonly servers?: readonly string[] | undefined;
   /** The call that uses the tools: its guardrails hold for them too. */
@@ -100,11 +103,11 @@ function initialized(asked: unknown) {
 }
 
 async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }: McpRequest & { id: RpcId }): Promise<RpcAnswer> {
-  const { caller, callId, onceFor, params } = request;
+  const { caller, callId, onceFor, onBill, params } = request;
   const model = typeof params["name"] === "string" ? params["name"].slice(0, NAME_LENGTH_MAX) : "";
   try {
     const { server, tool } = await findTool(deps, request, model);
-    const call = { callId, caller, onceFor, model, server: server.name, price: server.pricePerCall };
+    const call = { callId, caller, onceFor, onBill, model, server: server.name, price: server.pricePerCall };
     const sent = { name: tool, arguments: params["arguments"] ?? {} };
     const { result, error } = await meteredCall(deps, call, () => ask(deps, session, { server, sent }));
     return error ? failureOf(id, error) : resultOf(id, result ?? {});

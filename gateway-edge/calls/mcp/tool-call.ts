@@ -1,6 +1,6 @@
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
-import { nanoUsd } from "../../../common/money.ts";
+import { type NanoUsd, nanoUsd } from "../../../common/money.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { type CallIdentity, callerIdentity } from "../../credit/call-identity.ts";
@@ -21,6 +21,7 @@ export interface ToolCall {
   readonly server: string;
   /** Nano-USD. */
   readonly price: bigint;
+  readonly onBill: ((cost: NanoUsd) => void) | undefined;
 }
 
 interface Outcome {
@@ -43,7 +44,9 @@ export async function meteredCall(
   const made = await attempt(reserved < price ? tooLittle : make);
   const latencyMs = Math.round(clock.monotonicMs() - start.ms);
   const timing = { createdAt: new Date(start.at), completedAt: new Date(clock.now()), latencyMs, reserved };
-  await credit.settle(rowOf(call, outcomeOf(made), timing));
+  const row = rowOf(call, outcomeOf(made), timing);
+  await credit.settle(row);
+  call.onBill?.(nanoUsd(row.cost));
   if (made instanceof AppError) throw made;
   return made;
 }

@@ -1,7 +1,7 @@
 import { type Clock, pause } from "../../../common/clock.ts";
 import { asAppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
-import { nanoUsd } from "../../../common/money.ts";
+import { type NanoUsd, nanoUsd } from "../../../common/money.ts";
 import type { Random } from "../../../common/random.ts";
 import type { Inference } from "../../calls/create.ts";
 import { GATEWAY_ITEMS, type Piece, piecesOfChoice, piecesOfPart } from "../../calls/dialects/pieces.ts";
@@ -206,7 +206,7 @@ class ToolLoop {
       if (index >= left) return { id: call.id, output: "Not run: the limit of tool calls is reached." };
       const once = onceFor === undefined ? undefined : `${onceFor}.${this.#round}.${index}`;
       const tool = this.#open.tools.get(call.name ?? "") as GatewayTool;
-      return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once })) };
+      return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once, onBill: (cost) => this.#addCost(cost) })) };
     });
     this.#toolCalls += calls.length;
     const said = new ResponseOutput(`round${this.#round}`);
@@ -220,6 +220,12 @@ class ToolLoop {
 
   get #toolCallsMax(): number {
     return Math.min(this.#open.asked.max_tool_calls ?? TOOL_CALLS_MAX, TOOL_CALLS_MAX);
+  }
+
+  /** What tools cost is part of the response's bill; their tokens are not tokens of its model. */
+  #addCost(cost: NanoUsd): void {
+    const { usage = NO_USAGE, cost: before = 0n } = this.#bill ?? {};
+    this.#bill = { usage, cost: nanoUsd(before + cost) };
   }
 
   #add(bill: Bill): void {

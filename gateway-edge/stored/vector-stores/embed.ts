@@ -1,6 +1,7 @@
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
+import type { NanoUsd } from "../../../common/money.ts";
 import type { Random } from "../../../common/random.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../calls/create.ts";
@@ -14,14 +15,21 @@ export interface EmbedDeps {
   readonly random: Random;
 }
 
+interface EmbedCall {
+  readonly caller: Caller;
+  readonly model: string;
+  readonly texts: readonly string[];
+  readonly signal: AbortSignal;
+  readonly onceFor?: string;
+  /** Called with the cost of each billed call. */
+  readonly onBill?: (cost: NanoUsd) => void;
+}
+
 /** Texts of one call. */
 const AT_ONCE = 128;
 
 /** Vectors of texts, made by calls of the caller's key like any others: limited, billed and in its log. */
-export async function embed(
-  { inference, clock, random }: EmbedDeps,
-  call: { caller: Caller; model: string; texts: readonly string[]; signal: AbortSignal; onceFor?: string },
-): Promise<number[][]> {
+export async function embed({ inference, clock, random }: EmbedDeps, call: EmbedCall): Promise<number[][]> {
   const { caller, model, texts, signal, onceFor } = call;
   const vectors: number[][] = [];
   for (let first = 0; first < texts.length; first += AT_ONCE) {
@@ -32,6 +40,7 @@ export async function embed(
       errorStatus: gatewayErrorStatus,
     });
     if (result.type !== "answer") throw new Error("embeddings are answered whole");
+    call.onBill?.(result.bill.cost);
     vectors.push(...result.answer.vectors.map((vector) => [...vector]));
   }
   return vectors;

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import type { NanoUsd } from "../../../common/money.ts";
 import { unit } from "../../../common/vectors.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Filter, SearchAnswer, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
@@ -14,17 +15,25 @@ export interface StoreQuery {
   readonly threshold: number;
 }
 
+interface Searcher {
+  readonly caller: Caller;
+  readonly store: VectorStoreObject;
+  readonly signal: AbortSignal;
+  readonly onceFor?: string;
+  /** Called with the cost of each billed call. */
+  readonly onBill?: (cost: NanoUsd) => void;
+}
+
 type Found = SearchAnswer["data"][number];
 
 /** The chunks of a store that are nearest to any of the queries. Files are read one after the other, with turns for other calls in between. */
 export async function searchStore(
   deps: StoredDeps & EmbedDeps,
-  { caller, store, signal, onceFor }: { caller: Caller; store: VectorStoreObject; signal: AbortSignal; onceFor?: string },
+  { store, ...by }: Searcher,
   { queries, filter, limit, threshold }: StoreQuery,
 ): Promise<Found[]> {
-  const vectors = (
-    await embed(deps, { caller, model: store.embedding_model, texts: queries, signal, ...(onceFor !== undefined && { onceFor }) })
-  ).map(unit);
+  const { caller, signal } = by;
+  const vectors = (await embed(deps, { ...by, model: store.embedding_model, texts: queries })).map(unit);
   let best: Found[] = [];
   for await (const { id, body } of filesOf(deps, caller.teamId, store.id)) {
     const { file, filename } = body;

@@ -154,6 +154,28 @@ test.each([false, true])(
   },
 );
 
+test("the cost of a response is the sum of all lines that it was billed: rounds, searches and MCP calls", async () => {
+  const calls = [...SEARCH.tool_calls, toolCall("test__shout", { text: "hello" }, 1)];
+  const { client, control, call, sent } = await open([{ content: null, tool_calls: calls }, ANSWER]);
+  const store = await storeOf(client, { "north.txt": "Oslo is the capital of Norway." });
+  const tools = [{ type: "file_search" as const, vector_store_ids: [store] }, MCP];
+  const billed = (before: ReadonlySet<string>) => {
+    const rows = [...control.settled.entries()].filter(([id]) => !before.has(id)).map(([, row]) => row);
+    expect(new Set(rows.map(({ endpoint }) => endpoint))).toEqual(new Set(["/v1/responses", "/v1/vector_stores", "/mcp"]));
+    return rows.reduce((sum, { cost }) => sum + cost, 0n);
+  };
+  const ask = async (stream: boolean) => {
+    const before = new Set(control.settled.keys());
+    const answer = await call("POST", "/v1/responses", { model: "gpt", input: "capital?", tools, stream });
+    return { answer, sum: String(billed(before)) };
+  };
+  const whole = await ask(false);
+  expect(whole.answer.headers.get("x-gw-cost-nano")).toBe(whole.sum);
+  sent.length = 0;
+  const streamed = await ask(true);
+  expect(/"cost_nano":(\d+)/.exec(streamed.answer.text)?.[1]).toBe(streamed.sum);
+});
+
 test("a model that only calls tools is ended, and a call of the caller's function ends the loop", async () => {
   const endless = await open([{ tool_calls: [toolCall("test__shout", { text: "again" })] }]);
   await endless.client.responses.create({ model: "gpt", input: "shout", tools: [MCP], tool_choice: "required" });

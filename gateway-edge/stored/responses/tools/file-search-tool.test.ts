@@ -18,7 +18,7 @@ async function failing(code: ErrorCode) {
   return await fileSearchTool(deps, input);
 }
 
-const contextOf = (signal: AbortSignal) => ({ caller, signal, onceFor: undefined });
+const contextOf = (signal: AbortSignal) => ({ caller, signal, onceFor: undefined, onBill: () => undefined });
 const RUNS = new AbortController().signal;
 
 test("a search that fails is a failed item that the model reads", async () => {

@@ -73,7 +73,7 @@ async function search(deps: FileSearchDeps, wanted: Wanted, query: string, conte
 }
 
 async function searched(deps: FileSearchDeps, wanted: Wanted, query: string, context: ToolContext): Promise<ToolResult> {
-  const { caller, signal, onceFor } = context;
+  const { caller, signal, onceFor, onBill } = context;
   const limit = wanted.max_num_results ?? RESULTS_DEFAULT;
   const asked = { queries: [query], filter: wanted.filters ?? undefined, limit, threshold: wanted.ranking_options?.score_threshold ?? 0 };
   const found: Awaited<ReturnType<typeof searchStore>> = [];
@@ -81,7 +81,7 @@ async function searched(deps: FileSearchDeps, wanted: Wanted, query: string, con
   for (const id of new Set(wanted.vector_store_ids)) {
     const { body: store }: { body: VectorStoreObject } = await requireStore(deps, caller.teamId, id);
     const once = onceFor === undefined ? {} : { onceFor: `${onceFor}/${id}` };
-    found.push(...(await searchStore(deps, { caller, store, signal, ...once }, asked)));
+    found.push(...(await searchStore(deps, { caller, store, signal, onBill, ...once }, asked)));
     await noteUse(deps, ownerOf(caller), store);
   }
   const best = found.sort((one, other) => other.score - one.score).slice(0, limit);

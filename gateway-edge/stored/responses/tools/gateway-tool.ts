@@ -1,3 +1,4 @@
+import type { NanoUsd } from "../../../../common/money.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
@@ -17,6 +18,8 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** Of repeated runs with one key, one is billed; absent: the run is not repeated. */
   readonly onceFor: string | undefined;
+  /** Called with the cost of each call that the run made and that was billed, also if the run then fails. */
+  readonly onBill: (cost: NanoUsd) => void;
 }
 
 export interface ToolResult {

@@ -101,12 +101,12 @@ async function called(
   deps: McpToolDeps,
   { label, own }: { label: string; own: string },
   argumentsText: string,
-  { caller, onceFor }: ToolContext,
+  { caller, onceFor, onBill }: ToolContext,
 ): Promise<ToolResult> {
   const item = { type: "mcp_call", server_label: label, name: own, arguments: argumentsText || "{}", approval_request_id: null };
   try {
     const sent = JSON.parse(argumentsText || "{}") as unknown;
-    const result = await asked(deps, { caller, onceFor }, "tools/call", { name: toolName(label, own), arguments: sent });
+    const result = await asked(deps, { caller, onceFor, onBill }, "tools/call", { name: toolName(label, own), arguments: sent });
     const text = textOf(result).slice(0, OUTPUT_LENGTH_MAX);
     if (result["isError"] === true) return failed(item, text);
     return { item: { ...item, status: "completed", output: text, error: null }, output: text };
