@@ -7,6 +7,7 @@ import { isExposed } from "../common/exposed.ts";
 import { type Admit, addService, createGrpcServer, type Elsewhere, guarded, listen, shutDown } from "../common/grpc/server.ts";
 import type { PeerTls } from "../common/peers/tls.ts";
 import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
+import { AlertsServiceService } from "../proto/gen/tributary/alerts/v1/alerts.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../proto/gen/tributary/contents/v1/contents.ts";
@@ -25,6 +26,7 @@ import { TrainingServiceService } from "../proto/gen/tributary/training/v1/train
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { accessHandlers, type MasterKey } from "./services/access/service.ts";
+import { alertsHandlers } from "./services/alerts/service.ts";
 import { auditHandlers } from "./services/audit/service.ts";
 import { catalogHandlers } from "./services/catalog/service.ts";
 import { contentsHandlers } from "./services/contents/service.ts";
@@ -47,6 +49,7 @@ import { webhooksHandlers } from "./services/webhooks/service.ts";
 const PROTO_FOLDER = join(import.meta.dirname, "..", "proto");
 const SERVICES = [
   "access",
+  "alerts",
   "audit",
   "catalog",
   "contents",
@@ -81,6 +84,7 @@ export async function startServer(
   const server = createGrpcServer();
   const admitted = { logger: deps.logger, admit, elsewhere };
   addService(server, AccessServiceService, accessHandlers(deps, master), admitted);
+  addService(server, AlertsServiceService, alertsHandlers(deps), admitted);
   addService(server, AuditServiceService, auditHandlers(deps), admitted);
   addService(server, CatalogServiceService, catalogHandlers(deps), admitted);
   addService(server, ContentsServiceService, contentsHandlers(deps), admitted);

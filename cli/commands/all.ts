@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Io } from "../io.ts";
 import { refuseMisspelled } from "../operations/register.ts";
 import { registerAdmin } from "./admin/admin.ts";
+import { registerAlerts } from "./alerts.ts";
 import { registerApi } from "./api.ts";
 import { registerAuth } from "./auth.ts";
 import { registerCatalog } from "./catalog.ts";
@@ -41,6 +42,7 @@ const GROUPS = [
   registerLogs,
   registerUsage,
   registerWebhooks,
+  registerAlerts,
   registerListen,
   registerMcp,
   registerPrompts,

@@ -11,6 +11,8 @@ export const WEBHOOK_EVENTS = [
   "purchase.completed",
   "key.created",
   "key.removed",
+  "alert.firing",
+  "alert.resolved",
 ] as const;
 
 const columns: readonly Column[] = [

@@ -26,6 +26,7 @@ const SEALED: Readonly<Record<SealedCollection, number>> = {
   providers: PAGE,
   secondFactors: PAGE,
   webhooks: PAGE,
+  alerts: PAGE,
   mcpServers: PAGE,
   federations: PAGE,
   trainerNodes: PAGE,

@@ -6,9 +6,14 @@ export const WEBHOOK_EVENTS = [
   "purchase.completed",
   "key.created",
   "key.removed",
+  "alert.firing",
+  "alert.resolved",
 ] as const;
 /** One of the events. */
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+
+/** Messages about alerts. */
+export type AlertMessageType = "alert.firing" | "alert.resolved" | "alert.test";
 
 /** An address that an organization wants events sent to. */
 export interface Webhook {
@@ -35,9 +40,10 @@ export interface Notice {
 export interface Delivery {
   id: string;
   organizationId: string;
-  type: WebhookEvent | "webhook.test";
-  /** The receiver: one of the two is set. */
+  type: WebhookEvent | AlertMessageType | "webhook.test";
+  /** The receiver: a webhook, or an alert with a Slack URL. Beside `mailTo`, the alert that the mail is about. */
   webhookId?: string;
+  /** The receiver of a mail. */
   mailTo?: string;
   /** Subject of a mail. */
   subject?: string;

@@ -1,5 +1,6 @@
 import { pause } from "../../common/clock.ts";
 import { laneOf, revisionOf } from "../../common/feed-place.ts";
+import { AlertEvaluator } from "../alerts/evaluate.ts";
 import { ROTATION_STEP_MS, type RootSecretRotation } from "../crypto/rotate-root-secret.ts";
 import { ANCHOR_SLOT } from "../domain/anchors.ts";
 import { UnpricedModels } from "../services/catalog/unpriced-models.ts";
@@ -95,6 +96,7 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       deps,
       stop.signal,
     ),
+    every(30_000, judgeAlerts(deps), deps, stop.signal),
     every(
       1000,
       async function deliver() {
@@ -122,6 +124,13 @@ async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSign
     }
     await pause(deps.clock, intervalMs, signal);
   }
+}
+
+function judgeAlerts(deps: Deps): Job {
+  const alerts = new AlertEvaluator(deps);
+  return async function judgeAlerts(now) {
+    await alerts.run(now);
+  };
 }
 
 /** Appends a feed row when the time of a scheduled price has come, so that edges load it. */

@@ -1,5 +1,6 @@
 import { ownerOf, type PeerRole } from "../../common/peers/peer.ts";
 import { AccessServiceService } from "../../proto/gen/tributary/access/v1/access.ts";
+import { AlertsServiceService } from "../../proto/gen/tributary/alerts/v1/alerts.ts";
 import { AuditServiceService } from "../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../../proto/gen/tributary/contents/v1/contents.ts";
@@ -33,6 +34,7 @@ const SERVICES: readonly (readonly [Methods, Roles])[] = [
   [AccessServiceService, EDGE],
   [RecordsServiceService, EDGE],
   [RatesServiceService, ["control-plane"]],
+  [AlertsServiceService, PEOPLE],
   [AuditServiceService, PEOPLE],
   [CatalogServiceService, PEOPLE],
   [ContentsServiceService, PEOPLE],

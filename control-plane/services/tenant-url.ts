@@ -5,11 +5,13 @@ export interface TenantUrlRule {
   readonly allowPrivate: boolean;
   /** The subject of error messages. */
   readonly what: string;
+  /** The field of the body; absent: `url`. */
+  readonly field?: string;
   /** The setting with which the operator allows private addresses. */
   readonly setting: string;
 }
 
-/** Checks an address that a tenant chose, in the field `url`. The addresses that its name resolves to are checked at each connection. */
+/** Checks an address that a tenant chose, in a field of the body. The addresses that its name resolves to are checked at each connection. */
 export function checkTenantUrl(given: string, rule: TenantUrlRule): string {
   const { allowPrivate, setting } = rule;
   const url = URL.canParse(given) ? new URL(given) : refuse(rule, "must be an https address");
@@ -22,6 +24,6 @@ export function checkTenantUrl(given: string, rule: TenantUrlRule): string {
   return url.href;
 }
 
-function refuse({ what }: TenantUrlRule, message: string): never {
-  throw new AppError("VALIDATION_ERROR", `${what} ${message}.`, { details: [{ path: "body.url", message }] });
+function refuse({ what, field = "url" }: TenantUrlRule, message: string): never {
+  throw new AppError("VALIDATION_ERROR", `${what} ${message}.`, { details: [{ path: `body.${field}`, message }] });
 }

@@ -1,3 +1,4 @@
+import type { AlertRecord } from "../domain/alerts.ts";
 import type { AuditArchive } from "../domain/audit-archive.ts";
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { CallContentRecord } from "../domain/call-contents.ts";
@@ -59,6 +60,7 @@ export interface Records {
   paymentEvents: PaymentEventRow;
   budgetUses: BudgetUse;
   webhooks: Webhook;
+  alerts: AlertRecord;
   mcpServers: McpServerRecord;
   notices: Notice;
   deliveries: Delivery;
@@ -162,6 +164,7 @@ export const INDEXES = {
   budgetUses: {},
   mcpServers: { byName: { fields: ["organizationId", "name"], unique: true } },
   webhooks: { byOrganization: { fields: ["organizationId", "createdAt"] } },
+  alerts: { byOrganization: { fields: ["organizationId", "createdAt"] } },
   notices: {},
   deliveries: {
     byWebhook: { fields: ["webhookId", "createdAt"] },

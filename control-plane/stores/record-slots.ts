@@ -76,6 +76,7 @@ const RULES: { readonly [Name in CollectionName]?: SlotRule } = {
   rollups: { ...byOrganization, readsById: "own" },
   leases: { ...byOrganization, ofId: slotOfLease },
   webhooks: byOrganization,
+  alerts: byOrganization,
   mcpServers: byOrganization,
   keyUses: { ofRecord: slotOfKeyUse, readsById: "own-or-shared" },
   paidWork: { ...byOrganization, readsById: "own-or-shared" },

@@ -103,6 +103,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   rollups: ofOrganization,
   leases: ofOrganization,
   webhooks: ofOrganization,
+  alerts: ofOrganization,
   mcpServers: ofOrganization,
   // Sums that settlements add to. A budget of a user or a model is spent by several organizations.
   keyUses: "any",

@@ -1,4 +1,5 @@
 import { signedHeaders } from "../../common/webhook-signature.ts";
+import type { AlertRecord } from "../domain/alerts.ts";
 import { type AttemptOutcome, afterAttempt } from "../domain/delivery.ts";
 import type { Delivery } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
@@ -11,6 +12,7 @@ const [ATTEMPTS_MAX, ATTEMPTS_PER_ORGANIZATION_MAX] = [32, 4];
 const SCANNED_MAX = 2000;
 /** Longer than an attempt takes; after it another control plane may try. */
 const CLAIM_MS = 60_000;
+const USER_AGENT = "Tributary-Webhooks/1";
 
 /** Sends due deliveries at least once: a process that dies before it stores an outcome sends again, with the same webhook-id. */
 export class Deliverer {
@@ -87,16 +89,22 @@ export class Deliverer {
 
 async function attempt(deps: Deps, delivery: Delivery): Promise<AttemptOutcome> {
   if (delivery.mailTo !== undefined) return mail(deps, delivery, delivery.mailTo);
-  const webhook = await deps.store.get("webhooks", delivery.webhookId ?? "");
-  if (!webhook) return { kind: "failed", reason: "the webhook was deleted" };
-  const { id, body } = delivery;
+  const { id, body, webhookId = "" } = delivery;
+  const webhook = await deps.store.get("webhooks", webhookId);
+  if (!webhook) return postToSlack(deps, delivery, await deps.store.get("alerts", webhookId));
   const secret = deps.secrets.open(webhook.sealedSecret).toString("utf8");
   const headers = {
     "content-type": "application/json",
-    "user-agent": "Tributary-Webhooks/1",
+    "user-agent": USER_AGENT,
     ...signedHeaders({ id, body, secret, now: deps.clock.now() }),
   };
   return deps.sendWebhook({ url: webhook.url, headers, body });
+}
+
+async function postToSlack({ secrets, sendWebhook }: Deps, { body }: Delivery, alert: AlertRecord | undefined): Promise<AttemptOutcome> {
+  if (alert?.sealedSlackUrl === undefined) return { kind: "failed", reason: "the webhook or alert was deleted" };
+  const url = secrets.open(alert.sealedSlackUrl).toString("utf8");
+  return sendWebhook({ url, headers: { "content-type": "application/json", "user-agent": USER_AGENT }, body });
 }
 
 async function mail({ mailer, config }: Deps, { subject = "", body }: Delivery, to: string): Promise<AttemptOutcome> {

@@ -1,5 +1,6 @@
 import { newId } from "../../common/ids.ts";
 import { manages } from "../domain/permissions.ts";
+import type { User } from "../domain/records.ts";
 import type { Delivery, Notice, Webhook } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { collect } from "../stores/page.ts";
@@ -7,6 +8,7 @@ import { perTransaction } from "../stores/record-slots.ts";
 import type { Reader } from "../stores/store.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random">;
+type Sources = Pick<ControlDeps, "clock" | "random">;
 
 const BATCH = 100;
 /** How long the outcome of a delivery can be looked up. */
@@ -37,11 +39,11 @@ function expand(deps: Deps, notices: readonly Notice[]): Promise<void> {
 }
 
 /** A message to a webhook, due at once. `data` is JSON. */
-export function webhookDelivery(deps: Deps, webhook: Webhook, message: { type: Delivery["type"]; data: string; at: number }): Delivery {
+export function webhookDelivery(deps: Sources, webhook: Webhook, message: { type: Delivery["type"]; data: string; at: number }): Delivery {
   const { type, data, at } = message;
   // The JSON text is embedded as it is: parsing and serializing it again could lose digits of an amount.
   const body = `{"type":"${type}","timestamp":"${new Date(at).toISOString()}","data":${data}}`;
-  return { ...draft(deps, webhook.organizationId), type, webhookId: webhook.id, body };
+  return { ...newDelivery(deps, webhook.organizationId), type, webhookId: webhook.id, body };
 }
 
 async function deliveriesOf(deps: Deps, reader: Reader, notice: Notice): Promise<Delivery[]> {
@@ -56,21 +58,32 @@ async function deliveriesOf(deps: Deps, reader: Reader, notice: Notice): Promise
 
 async function lowBalanceMails(deps: Deps, reader: Reader, { organizationId, data }: Notice): Promise<Delivery[]> {
   const organization = await reader.get("organizations", organizationId);
+  const { balanceUsd, thresholdUsd } = JSON.parse(data) as { balanceUsd: string; thresholdUsd: string };
+  const name = organization?.name ?? organizationId;
+  const subject = `The credits of ${name} are running low`;
+  const body = `The balance of ${name} is ${balanceUsd} USD, below the threshold of ${thresholdUsd} USD. When it falls below zero, all teams are blocked until credits are bought.`;
+  const managers = await managersOf(reader, organizationId);
+  return managers.map(({ email }) => ({
+    ...newDelivery(deps, organizationId),
+    type: "balance.low" as const,
+    mailTo: email,
+    subject,
+    body,
+  }));
+}
+
+/** The owners and admins of an organization. */
+export async function managersOf(reader: Reader, organizationId: string): Promise<User[]> {
   const members = await collect(reader.scan("organizationMembers", { index: "byOrganization", equals: [organizationId] }));
   const users = await reader.getMany(
     "users",
     members.filter(({ role }) => manages(role)).map(({ userId }) => userId),
   );
-  const { balanceUsd, thresholdUsd } = JSON.parse(data) as { balanceUsd: string; thresholdUsd: string };
-  const name = organization?.name ?? organizationId;
-  const subject = `The credits of ${name} are running low`;
-  const body = `The balance of ${name} is ${balanceUsd} USD, below the threshold of ${thresholdUsd} USD. When it falls below zero, all teams are blocked until credits are bought.`;
-  return users.flatMap((user) =>
-    user ? [{ ...draft(deps, organizationId), type: "balance.low" as const, mailTo: user.email, subject, body }] : [],
-  );
+  return users.filter((user) => user !== undefined);
 }
 
-function draft(deps: Deps, organizationId: string) {
+/** The fields of a delivery that is due at once, but for its receiver and content. */
+export function newDelivery(deps: Sources, organizationId: string) {
   const now = deps.clock.now();
   return {
     id: newId("msg", deps),

@@ -345,6 +345,23 @@ test("open and up need no server", async () => {
   expect((await gw("up")).became).toHaveLength(1);
 });
 
+test("alerts", async () => {
+  const made = await json("alerts create --name errors --error-rate 2.5 --window 30 --slack-url https://127.0.0.1:9/services/s3cret");
+  expect(made.alert).toMatchObject({
+    metric: "error_rate",
+    errorRatePercent: 2.5,
+    windowMinutes: 30,
+    slackHost: "127.0.0.1:9",
+    state: "ok",
+  });
+  const changed = await json(`alerts update ${made.alert.id} --spend 25 --period month --slack-url none`);
+  expect(changed.alert).toMatchObject({ metric: "spend", spend: 25_000_000_000, period: "month", slackHost: null });
+  expect((await json("alerts")).data).toHaveLength(1);
+  expect((await json(`alerts test ${made.alert.id}`)).receivers).toBe(1);
+  expect((await json(`alerts deliveries ${made.alert.id}`)).data).toHaveLength(1);
+  expect((await gw(`alerts remove ${made.alert.id} --yes`)).exit).toBe(0);
+});
+
 test("MCP servers", async () => {
   const made = await json('mcp create --name weather --url https://127.0.0.1:9/mcp --headers {"x-key":"s3cret"} --price 0.002');
   expect(made.server).toMatchObject({ name: "weather", headerNames: ["x-key"], pricePerCall: 2_000_000 });

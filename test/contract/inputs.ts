@@ -23,6 +23,7 @@ export interface Things {
   purchaseId: string;
   webhookId: string;
   mcpServerId: string;
+  alertId: string;
   /** Of a session of the tenant's owner that is not the current one. */
   sessionId: string;
 }
@@ -155,6 +156,21 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "delete /api/gw/webhooks/:id": byId("webhookId"),
   "post /api/gw/webhooks/:id/test": byId("webhookId"),
   "get /api/gw/webhooks/:id/deliveries": byId("webhookId"),
+  "get /api/gw/alerts": none(),
+  "post /api/gw/alerts": {
+    example: ({ teamId }) => ({ body: { name: fresh("alert"), errorRatePercent: 5, team_id: teamId } }),
+    ids: [{ place: "body", field: "team_id", kinds: ["teamId"] }],
+  },
+  "patch /api/gw/alerts/:id": {
+    example: ({ alertId, teamId }) => ({ params: { id: alertId }, body: { minRequests: 5, team_id: teamId } }),
+    ids: [
+      { place: "params", field: "id", kinds: ["alertId"] },
+      { place: "body", field: "team_id", kinds: ["teamId"] },
+    ],
+  },
+  "delete /api/gw/alerts/:id": byId("alertId"),
+  "post /api/gw/alerts/:id/test": byId("alertId"),
+  "get /api/gw/alerts/:id/deliveries": byId("alertId"),
   "get /api/gw/mcp-servers": none(),
   "post /api/gw/mcp-servers": {
     example: ({ teamId }) => ({ body: { name: fresh("mcp"), url: "https://mcp.example.org/", pricePerCall: 1, team_id: teamId } }),
@@ -235,6 +251,7 @@ const PREFIX = {
   purchaseId: "pur",
   webhookId: "wh",
   mcpServerId: "mcp",
+  alertId: "alert",
   sessionId: "ses",
 } as const;
 
@@ -275,6 +292,7 @@ export async function furnishedTenant(
     token: tenant.token,
     body: { name: fresh("mcp"), url: `https://mcp.example.org/${options.name}` },
   });
+  const alert = await call(url, "POST", "/api/gw/alerts", { token: tenant.token, body: { name: fresh("alert"), latencyP95Ms: 60_000 } });
   return {
     tenant,
     guest,
@@ -292,6 +310,7 @@ export async function furnishedTenant(
       providerId,
       purchaseId: purchases.body.data[0].id,
       webhookId: webhook.body.webhook.id,
+      alertId: alert.body.alert.id,
       mcpServerId: mcpServer.body.server.id,
       sessionId: sessions.body.data.find(({ current }: { current: boolean }) => !current).id,
     },

@@ -121,6 +121,8 @@ describe("ledger and audit", () => {
     const webhook = await ask("POST", "/api/gw/webhooks", { token, body: hook });
     const mcp = { name: "audited", url: "https://mcp.example.org/" };
     const server = await ask("POST", "/api/gw/mcp-servers", { token, body: mcp });
+    const rule = { name: "audited", spend: 1_000_000_000 };
+    const alert = await ask("POST", "/api/gw/alerts", { token, body: rule });
     const other = await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     const sessions = await ask("GET", "/api/auth/sessions", { token });
@@ -143,6 +145,10 @@ describe("ledger and audit", () => {
       ["webhook.create", "POST", "/api/gw/webhooks", hook, token],
       ["webhook.test", "POST", `/api/gw/webhooks/${webhook.body.webhook.id}/test`, undefined, token],
       ["webhook.delete", "DELETE", `/api/gw/webhooks/${webhook.body.webhook.id}`, undefined, token],
+      ["alert.create", "POST", "/api/gw/alerts", rule, token],
+      ["alert.update", "PATCH", `/api/gw/alerts/${alert.body.alert.id}`, { email: false }, token],
+      ["alert.test", "POST", `/api/gw/alerts/${alert.body.alert.id}/test`, undefined, token],
+      ["alert.delete", "DELETE", `/api/gw/alerts/${alert.body.alert.id}`, undefined, token],
       ["mcp_server.create", "POST", "/api/gw/mcp-servers", { ...mcp, name: "audited-2" }, token],
       ["mcp_server.delete", "DELETE", `/api/gw/mcp-servers/${server.body.server.id}`, undefined, token],
       ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
@@ -178,7 +184,9 @@ describe("ledger and audit", () => {
     // Every write of the table is one of those above, but for the aliases, the reset and the verification, whose tokens are in a mail, and the
     // second factor, which totp.test.ts covers.
     const done = new Set(
-      writes.map(([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|mcp|ses)_\w+|\/\d+/g, "/:id")}`),
+      writes.map(
+        ([, method, path]) => `${method.toLowerCase()} ${path.replace(/\/(team|org|model|prov|wh|mcp|alert|ses)_\w+|\/\d+/g, "/:id")}`,
+      ),
     );
     const left = operations
       .filter(({ method }) => method !== "get")

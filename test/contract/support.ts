@@ -153,6 +153,7 @@ export async function dump(url: string, token: string): Promise<Record<string, u
     "/api/gw/usage?groupBy=key",
     "/api/gw/webhooks",
     "/api/gw/mcp-servers",
+    "/api/gw/alerts",
   ];
   const seen: Record<string, unknown> = {};
   for (const path of paths) seen[path] = (await call(url, "GET", path, { token })).body;

@@ -1,6 +1,7 @@
 import type { ClientReadableStream } from "@grpc/grpc-js";
 import { type CallOptions, openChannel, type Proof, type ServiceClient } from "../../../common/grpc/client.ts";
 import { AccessServiceService, type WatchRequest, type WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { AlertsServiceService } from "../../../proto/gen/tributary/alerts/v1/alerts.ts";
 import { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../../../proto/gen/tributary/contents/v1/contents.ts";
@@ -28,6 +29,7 @@ import { encodeSettleRequest } from "./settle-request.ts";
 /** Clients of every service of the control plane, over one gRPC channel. */
 export interface ControlPlane {
   readonly access: ServiceClient<typeof AccessServiceService>;
+  readonly alerts: ServiceClient<typeof AlertsServiceService>;
   readonly audit: ServiceClient<typeof AuditServiceService>;
   readonly catalog: ServiceClient<typeof CatalogServiceService>;
   readonly contents: ServiceClient<typeof ContentsServiceService>;
@@ -71,6 +73,7 @@ export function connectControlPlane(address: string, proof: Proof = {}): Control
   const channel = openChannel(address, proof);
   return {
     access: channel.service(accessService),
+    alerts: channel.service(AlertsServiceService),
     audit: channel.service(AuditServiceService),
     catalog: channel.service(CatalogServiceService),
     contents: channel.service(ContentsServiceService),

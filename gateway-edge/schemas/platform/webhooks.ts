@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { listOf } from "../records.ts";
 
-const EVENTS = ["balance.low", "balance.blocked", "balance.unblocked", "purchase.completed", "key.created", "key.removed"] as const;
+const EVENTS = [
+  "balance.low",
+  "balance.blocked",
+  "balance.unblocked",
+  "purchase.completed",
+  "key.created",
+  "key.removed",
+  "alert.firing",
+  "alert.resolved",
+] as const;
 const URL_LENGTH_MAX = 2048;
 
 export const createWebhookBody = z.object({

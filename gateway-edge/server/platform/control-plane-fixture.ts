@@ -74,6 +74,7 @@ export function fakeControlPlane(answers: Readonly<Record<string, Answer>>): { c
     );
   const services = [
     "access",
+    "alerts",
     "audit",
     "catalog",
     "contents",

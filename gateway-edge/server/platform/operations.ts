@@ -8,6 +8,7 @@ import { adminCatalogOperations } from "./admin/admin-catalog.ts";
 import { adminLedgerOperations } from "./admin/admin-ledger.ts";
 import { adminOrganizationOperations } from "./admin/admin-organizations.ts";
 import { adminSystemOperations } from "./admin/admin-system.ts";
+import { alertOperations } from "./alerts.ts";
 import { authOperations } from "./auth.ts";
 import { billingOperations } from "./billing.ts";
 import { adminCatalogLists, catalogOperations } from "./catalog.ts";
@@ -41,6 +42,7 @@ export function platformOperations(deps: EdgeDeps): Operation[] {
     ...usageOperations(deps),
     ...contentOperations(deps),
     ...webhookOperations(deps),
+    ...alertOperations(deps),
     ...mcpServerOperations(deps),
     ...receiptOperations(deps),
     ...catalogOperations(deps),
