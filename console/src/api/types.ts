@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type * as alerts from "../../../gateway-edge/schemas/platform/alerts.ts";
 import type { callContentRecord } from "../../../gateway-edge/schemas/platform/contents.ts";
 import type * as proof from "../../../gateway-edge/schemas/platform/proof.ts";
 import type { storageAnswer } from "../../../gateway-edge/schemas/platform/storage.ts";
@@ -54,6 +55,8 @@ export type TrainedModel = Wire<trained.TrainedModelRecord>;
 export type TrainedVersion = Wire<trained.TrainedVersionRecord>;
 export type Webhook = Wire<webhooks.WebhookRecord>;
 export type Delivery = Wire<webhooks.DeliveryRecord>;
+export type Alert = Wire<alerts.AlertRecord>;
+export type AlertDelivery = Wire<alerts.AlertDeliveryRecord>;
 
 export interface List<Item> {
   data: Item[];

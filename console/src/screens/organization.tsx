@@ -15,6 +15,7 @@ import { OrganizationList } from "./organization/organization-list.tsx";
 import { Storage } from "./organization/storage.tsx";
 import { Webhooks } from "./organization/webhooks.tsx";
 
+const Alerts = lazy(async () => ({ default: (await import("./organization/alerts.tsx")).Alerts }));
 const ContentSetting = lazy(async () => ({ default: (await import("./organization/content-setting.tsx")).ContentSetting }));
 
 export function Screen() {
@@ -39,6 +40,9 @@ export function Screen() {
           </Suspense>
         </Card>
       </SimpleGrid>
+      <Suspense fallback={<Skeleton height={120} />}>
+        <Alerts />
+      </Suspense>
       <Webhooks />
     </Page>
   );

@@ -11,7 +11,16 @@ import { showSecret } from "../../components/shown-secret.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { ago, count } from "../../format/text.ts";
 
-const EVENTS = ["balance.low", "balance.blocked", "balance.unblocked", "purchase.completed", "key.created", "key.removed"];
+const EVENTS = [
+  "balance.low",
+  "balance.blocked",
+  "balance.unblocked",
+  "purchase.completed",
+  "key.created",
+  "key.removed",
+  "alert.firing",
+  "alert.resolved",
+];
 
 /** Webhooks of the organization. */
 export function Webhooks() {

@@ -1,0 +1,13 @@
+import { ruleText, valueText } from "./alert-text.ts";
+
+const rule = { errorRatePercent: null, latencyP95Ms: null, spend: null, windowMinutes: 30, period: "day", model: null };
+
+test("a rule and its value are in the unit of the metric", () => {
+  expect(ruleText({ ...rule, metric: "error_rate", errorRatePercent: 2.5, model: "echo" })).toBe(
+    "Error rate of echo in 30 minutes at least 2.5 %",
+  );
+  expect(ruleText({ ...rule, metric: "spend", spend: 25_000_000_000 })).toBe("Spend in a day (UTC) at least $25.00");
+  expect(valueText({ metric: "spend", value: 1_500_000_000 })).toBe("Last value $1.50");
+  expect(valueText({ metric: "latency_p95", value: 900 })).toBe("Last value 900 ms");
+  expect(valueText({ metric: "error_rate", value: null })).toBe("No value yet or too few calls");
+});
