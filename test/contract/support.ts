@@ -157,6 +157,9 @@ export async function dump(url: string, token: string): Promise<Record<string, u
   ];
   const seen: Record<string, unknown> = {};
   for (const path of paths) seen[path] = (await call(url, "GET", path, { token })).body;
+  // When an alert was judged last changes by itself.
+  const { data: alerts } = seen["/api/gw/alerts"] as { data: Record<string, unknown>[] };
+  seen["/api/gw/alerts"] = alerts.map(({ checkedAt: _, ...alert }) => alert);
   for (const { id } of (seen["/api/gw/teams"] as { data: { id: string }[] }).data) {
     seen[id] = (await call(url, "GET", `/api/gw/teams/${id}`, { token })).body;
   }
