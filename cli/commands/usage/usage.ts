@@ -15,6 +15,9 @@ export const usageFilters: readonly Field[] = [
   filter("--model <name>", "filter by model", "model"),
   filter("--provider <id>", "filter by provider", "provider"),
   filter("--status <status>", "filter by status", "status", { choices: [...USAGE_STATUSES] }),
+  filter("--end-user <id>", "filter by end user, exactly", "endUser"),
+  filter("--tag <tag>", "filter by tag, exactly", "tag"),
+  filter("--session <id>", "filter by session (metadata.session_id)", "session"),
   filter("--search <text>", "search in IDs, models and end users", "search"),
 ];
 

@@ -11,8 +11,15 @@ export interface UsageQuery {
   keyId: string | undefined;
   teamId: string | undefined;
   search: string | undefined;
+  /** Tests end user and tags, which roll-ups do not have; absent: all match. */
+  matchesLabels?: ((endUser: string, tags: readonly string[]) => boolean) | undefined;
   /** Tests the fields that rows and roll-ups have in common. */
   matches(dimensions: Pick<Rollup, "teamId" | "apiKeyId" | "model" | "provider" | "status">): boolean;
+}
+
+/** Whether only rows can answer a query: roll-ups have no text, end user or tag. */
+export function needsRows({ search, matchesLabels }: Pick<UsageQuery, "search" | "matchesLabels">): boolean {
+  return search !== undefined || matchesLabels !== undefined;
 }
 
 /** Position of a scan, newest first: rows that began later, or at the same moment with a greater or equal id, are behind it. */
@@ -50,12 +57,12 @@ export class LogWalk {
   }
 
   /**
-   * A text search reads every row. Other filters use the roll-ups: only quarters of an hour with a match are read, and those before the
+   * A search, an end user or a tag reads every row. Other filters use the roll-ups: only quarters of an hour with a match are read, and those before the
    * requested page are skipped whole.
    */
   async *rows(): AsyncGenerator<UsageRow> {
-    const { start, end, search } = this.#query;
-    if (search !== undefined) {
+    const { start, end } = this.#query;
+    if (needsRows(this.#query)) {
       yield* this.rowsWithin({ start, end });
       return;
     }
@@ -85,7 +92,8 @@ export class LogWalk {
       if (this.#budget.isSpent) return;
       this.#position = { createdAt: row.createdAt, id: row.id };
       // The organization is checked on every row: tenant isolation must not depend on a team or key index alone.
-      const isMatch = row.organizationId === query.organizationId && query.matches(row) && isFound(row, query.search);
+      const isMatch =
+        row.organizationId === query.organizationId && query.matches(row) && hasLabels(row, query) && isFound(row, query.search);
       if (isMatch && this.#skip-- <= 0) yield row;
     }
   }
@@ -138,6 +146,10 @@ function rowRange(query: UsageQuery, { start, end }: Window): Range<"usage"> {
   if (start !== undefined) range.from = start;
   if (end !== undefined) range.before = end;
   return range;
+}
+
+function hasLabels({ endUser = "", tags }: UsageRow, { matchesLabels }: UsageQuery): boolean {
+  return matchesLabels === undefined || matchesLabels(endUser, tags);
 }
 
 function isFound(row: UsageRow, search: string | undefined): boolean {

@@ -9,7 +9,7 @@ import type { ControlDeps } from "../deps.ts";
 import { findKey } from "../keys/service.ts";
 import { mayManageKey, requireTeam, visibleTeamIds } from "../teams/access.ts";
 import type { ScanBudget } from "./log-scans.ts";
-import { LogWalk, type UsageQuery } from "./log-walk.ts";
+import { LogWalk, needsRows, type UsageQuery } from "./log-walk.ts";
 
 export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogFilter | undefined): Promise<UsageQuery> {
   const teamId = filter?.teamId;
@@ -24,6 +24,7 @@ export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogF
     keyId,
     teamId,
     search: filter?.search?.toLowerCase() || undefined,
+    matchesLabels: labelTest(filter),
     matches: (row) =>
       (visible === "all" || visible.has(row.teamId)) &&
       (teamId === undefined || row.teamId === teamId) &&
@@ -32,6 +33,12 @@ export async function prepareQuery(deps: ControlDeps, actor: Actor, filter: LogF
       (provider === undefined || row.provider === provider) &&
       (status === undefined || row.status === status),
   };
+}
+
+function labelTest(filter: LogFilter | undefined): UsageQuery["matchesLabels"] {
+  const { endUser, tags: wanted = [] } = filter ?? {};
+  if (endUser === undefined && wanted.length === 0) return undefined;
+  return (user, tags) => (endUser === undefined || user === endUser) && wanted.every((tag) => tags.includes(tag));
 }
 
 /** A call that the actor may see. A call of another tenant and a missing one give the same NOT_FOUND. */
@@ -52,14 +59,14 @@ async function missingText(store: Reader, organizationId: string): Promise<strin
 }
 
 /**
- * Sums that together cover exactly the requested window: roll-ups for whole buckets, single rows at its two ends. A text search reads
- * every row, because roll-ups have no text. The sums end early when the budget is spent.
+ * Sums that together cover exactly the requested window: roll-ups for whole buckets, single rows at its two ends. A query that
+ * roll-ups cannot answer reads every row. The sums end early when the budget is spent.
  */
 export async function* matchingSums(reader: Reader, query: UsageQuery, budget: ScanBudget): AsyncIterable<Rollup> {
   const rowSums = async function* (window: { start: number | undefined; end: number | undefined }): AsyncIterable<Rollup> {
     for await (const row of new LogWalk(reader, query, { budget }).rowsWithin(window)) yield rollupOf(row);
   };
-  if (query.search !== undefined) {
+  if (needsRows(query)) {
     yield* rowSums(query);
     return;
   }

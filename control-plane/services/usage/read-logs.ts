@@ -3,7 +3,7 @@ import type { Rollup, UsageRow } from "../../domain/records.ts";
 import { rollupOf } from "../../domain/settlement.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ScanBudget } from "./log-scans.ts";
-import { type LogPosition, LogWalk, type UsageQuery } from "./log-walk.ts";
+import { type LogPosition, LogWalk, needsRows, type UsageQuery } from "./log-walk.ts";
 import { matchingSums } from "./query.ts";
 
 /** A requested page of the log. */
@@ -35,8 +35,8 @@ export interface FoundLogs {
 export async function readLogs(reader: Reader, query: UsageQuery, request: LogRequest): Promise<FoundLogs> {
   const { budget, after, withTotals } = request;
   const sums = new LogSums();
-  // A text search from the newest row reads every row that it has to sum. Other totals come from the roll-ups.
-  const isOnePass = withTotals && query.search !== undefined && after === undefined;
+  // A search, or a filter that roll-ups lack, from the newest row reads every row that it has to sum. Other totals come from the roll-ups.
+  const isOnePass = withTotals && needsRows(query) && after === undefined;
   const page = await readPage(reader, query, request, isOnePass ? (row) => sums.add(rollupOf(row)) : undefined);
   if (!withTotals || isOnePass) return { ...page, ...sums.found, totalsExact: withTotals && !budget.isSpent };
   return { ...page, ...(await sumMatching(reader, query, budget)) };

@@ -17,8 +17,10 @@ beforeEach(async () => {
 afterEach(() => platform.close());
 
 const usage = () => usageHandlers(platform.deps);
-const list = (who: Who, request: { filter?: LogFilter; cursor?: string; page?: { page: number; pageSize: number } } = {}) =>
-  usage().listLogs({ filter: undefined, page: undefined, export: false, ...request }, platform.as(who));
+const list = (
+  who: Who,
+  { filter, ...request }: { filter?: Partial<LogFilter>; cursor?: string; page?: { page: number; pageSize: number } } = {},
+) => usage().listLogs({ filter: filter && { tags: [], ...filter }, page: undefined, export: false, ...request }, platform.as(who));
 const sums = (who: Who, changes: { groupBy?: string; interval?: string; timezone?: string } = {}) =>
   usage().getUsage({ filter: undefined, groupBy: "none", interval: "all", timezone: "UTC", ...changes }, platform.as(who));
 

@@ -11,6 +11,9 @@ export const dateFilters = {
   tz: timeZone.default("UTC"),
 };
 
+/** The tag of a session, `session:` and the id, has at most 64 characters. */
+const SESSION_LENGTH_MAX = 56;
+
 /** Filters of logs and usage. */
 const filters = {
   ...dateFilters,
@@ -20,6 +23,9 @@ const filters = {
   provider: plainText(128).optional(),
   status: z.enum(USAGE_STATUSES).optional(),
   search: search.optional(),
+  endUser: plainText(256).optional().describe("Exactly this end user (`user` of the request)."),
+  tag: plainText(64).optional().describe("Calls with exactly this tag (`metadata.tags` of the request)."),
+  session: plainText(SESSION_LENGTH_MAX).optional().describe("Calls of this session (`metadata.session_id` of the request)."),
 };
 
 export const listLogsQuery = z

@@ -1,6 +1,7 @@
 import type { CallOptions } from "../../../common/grpc/client.ts";
 import { toJson } from "../../../common/json.ts";
 import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { sessionTag } from "../../calls/inference/jobs/gateway-fields.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { lastDays } from "../../schemas/date-range.ts";
 import { idParams } from "../../schemas/fields.ts";
@@ -80,8 +81,9 @@ const getUsage = ({ control, clock }: EdgeDeps) =>
   });
 
 function toFilter(query: schemas.LogFilterFields): LogFilter {
-  const { range, apiKey, team_id: teamId, model, provider, status, search } = query;
-  return { start: range.start, end: range.end, apiKey, teamId, model, provider, status, search };
+  const { range, apiKey, team_id: teamId, model, provider, status, search, endUser, tag, session } = query;
+  const tags = [...(tag === undefined ? [] : [tag]), ...(session === undefined ? [] : [sessionTag(session)])];
+  return { start: range.start, end: range.end, apiKey, teamId, model, provider, status, search, endUser, tags };
 }
 
 interface ExportFormat {

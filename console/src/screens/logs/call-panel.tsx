@@ -14,6 +14,9 @@ import { useHasScreen } from "../../components/use-has-screen.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallSteps } from "./call-steps.tsx";
 
+/** The prefix of the tag of a session (metadata.session_id). */
+const SESSION = "session:";
+
 const CallContent = lazy(async () => ({ default: (await import("./call-content.tsx")).CallContent }));
 
 /** Details of one call: its steps and a curl command to repeat it. */
@@ -60,7 +63,17 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
           {new Date(log.createdAt).toISOString()}
         </Text>
         {log.tags.map((tag) => (
-          <Badge key={tag} variant="default" tt="none" mr={4}>
+          <Badge
+            key={tag}
+            component={Link}
+            to="/logs"
+            search={searchOf({ tag })}
+            variant="default"
+            tt="none"
+            mr={4}
+            style={{ cursor: "pointer" }}
+            title={tag.startsWith(SESSION) ? "Show all calls of this session" : "Show all calls with this tag"}
+          >
             {tag}
           </Badge>
         ))}

@@ -13,6 +13,9 @@ export interface LogFilter {
   readonly provider: string | undefined;
   readonly status: string | undefined;
   readonly search: string | undefined;
+  /** Exact end user and tag. */
+  readonly endUser: string | undefined;
+  readonly tag: string | undefined;
   /** Time zone of dates; by default the organization's. */
   readonly timeZone: string | undefined;
 }
@@ -32,13 +35,15 @@ export function readLogFilter(address: Readonly<Record<string, unknown>>): LogFi
     provider: text("provider"),
     status: LOG_STATES.find((state) => state === text("status")),
     search: text("search"),
+    endUser: text("endUser"),
+    tag: text("tag"),
     timeZone: text("tz"),
   };
 }
 
 /** The filters as an API query. */
 export function logsAskedFor(filter: LogFilter, { now, timeZone }: { now: number; timeZone: string }): Query {
-  const { range, from, to, apiKey, team, model, provider, status, search } = filter;
+  const { range, from, to, apiKey, team, model, provider, status, search, endUser, tag } = filter;
   return {
     startDate: from ?? (range === undefined ? undefined : rangeStart(range, { now, timeZone })),
     endDate: to,
@@ -49,5 +54,7 @@ export function logsAskedFor(filter: LogFilter, { now, timeZone }: { now: number
     provider,
     status,
     search,
+    endUser,
+    tag,
   };
 }

@@ -2,7 +2,7 @@ import { Button, Group, Select, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { keysQuery, modelsQuery, teamsQuery } from "../../api/queries.ts";
+import { keysQuery, modelsQuery, teamsQuery, usageQuery } from "../../api/queries.ts";
 import { RANGES } from "../../components/time-range.ts";
 import { LOG_STATES, type LogFilter } from "./log-filter.ts";
 import { FILTER_NAMES } from "./saved-views.ts";
@@ -68,12 +68,36 @@ export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: 
         )}
         onChange={(team) => onChange({ team })}
       />
+      <ProviderChoice value={filter.provider} onChange={(provider) => onChange({ provider })} />
+      <Exact label="End user" value={filter.endUser} onChange={(endUser) => onChange({ endUser })} />
+      <Exact label="Tag" value={filter.tag} onChange={(tag) => onChange({ tag })} />
       {isFiltered && (
         <Button variant="subtle" size="compact-sm" leftSection={<IconX size={14} aria-hidden />} onClick={() => onChange(NOTHING)}>
           Clear filters
         </Button>
       )}
     </Group>
+  );
+}
+
+/** The providers of the last 30 days. */
+function ProviderChoice({ value, onChange }: { value: string | undefined; onChange: (value: string | undefined) => void }) {
+  const { data } = useQuery(usageQuery({ groupBy: "provider", interval: "all" }));
+  const options = (data?.data ?? []).flatMap(({ group }) => (group === null ? [] : [{ value: group, label: group }]));
+  return <Choice label="Provider" value={value ?? null} options={named(value, options)} onChange={onChange} />;
+}
+
+function Exact({ label, value, onChange }: { label: string; value: string | undefined; onChange: (value: string | undefined) => void }) {
+  const change = useDebouncedCallback((text: string) => onChange(text || undefined), 500);
+  return (
+    <TextInput
+      aria-label={`${label}, exactly`}
+      placeholder={`Any ${label.toLowerCase()}`}
+      key={value ?? ""}
+      defaultValue={value ?? ""}
+      onChange={(event) => change(event.currentTarget.value)}
+      w={138}
+    />
   );
 }
 

@@ -8,7 +8,20 @@ const VIEWS_MAX = 30;
 export const NAME_MAX = 60;
 
 /** What of an address is a filter. */
-export const FILTER_NAMES = ["range", "from", "to", "tz", "apiKey", "team", "model", "provider", "status", "search"] as const;
+export const FILTER_NAMES = [
+  "range",
+  "from",
+  "to",
+  "tz",
+  "apiKey",
+  "team",
+  "model",
+  "provider",
+  "status",
+  "search",
+  "endUser",
+  "tag",
+] as const;
 
 const STORED = "logs.views";
 

@@ -1,5 +1,5 @@
 import type { Rollup, UsageRow } from "../../../domain/records.ts";
-import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
 import { copyOf, Distinct, IdColumn, isAscii, TEXT_END } from "./text-columns.ts";
 
 /** Rows of a full chunk. A chunk is scanned in less than a millisecond. */
@@ -126,7 +126,7 @@ export class LogChunk {
    * are not read.
    */
   sum(query: UsageQuery, window: LogWindow, into: RowSums, visit?: Visit): void {
-    if (query.search === undefined && window.start <= this.#oldestAt && window.end > this.#newestAt) {
+    if (!needsRows(query) && window.start <= this.#oldestAt && window.end > this.#newestAt) {
       for (const [code, shape] of this.#shapes.values.entries()) if (query.matches(shape)) addSums(into, this.#sums[code] as RowSums);
       if (visit) this.eachMatch(query, window, visit);
       return;
@@ -145,10 +145,22 @@ export class LogChunk {
   eachMatch(query: UsageQuery, { start, end }: LogWindow, visit: Visit): void {
     const allowed = verdicts(this.#shapes.values, (shape) => query.matches(shape));
     if (!allowed.includes(1)) return;
+    const labeled = this.#labeled(query);
+    if (labeled && !labeled.includes(1)) return;
     for (const place of this.#found(query.search)) {
+      if (labeled && labeled[this.#labelOf[place] as number] !== 1) continue;
       const at = this.#at[place] as number;
       if (allowed[this.#shapeOf[place] as number] === 1 && at >= start && at < end) visit(place, at);
     }
+  }
+
+  /** Which labels have the wanted end user and tag; undefined: all. */
+  #labeled({ matchesLabels }: UsageQuery): Uint8Array | undefined {
+    if (!matchesLabels) return undefined;
+    return verdicts(this.#labels.values, (label) => {
+      const [endUser = "", ...tags] = label.split(TEXT_END);
+      return matchesLabels(endUser, tags);
+    });
   }
 
   /** The places of the rows with a text that contains the search; all without one. */
@@ -159,7 +171,9 @@ export class LogChunk {
     const isInLabels = this.#labelText().includes(search);
     const ids = this.#ids.containing(search);
     if (!isInLabels && !shapes.includes(1)) return ids;
-    const labels = isInLabels ? verdicts(this.#labels.values, (text) => text.includes(search)) : new Uint8Array(this.#labels.values.length);
+    const labels = isInLabels
+      ? verdicts(this.#labels.values, (text) => text.toLowerCase().includes(search))
+      : new Uint8Array(this.#labels.values.length);
     return places(this.#rows).filter(
       (place) => shapes[this.#shapeOf[place] as number] === 1 || labels[this.#labelOf[place] as number] === 1 || ids.has(place),
     );
@@ -168,7 +182,7 @@ export class LogChunk {
   /** All labels as one text, because most searches are in none of them. */
   #labelText(): string {
     const { values } = this.#labels;
-    if (this.#joined.labels !== values.length) this.#joined = { labels: values.length, text: values.join(TEXT_END) };
+    if (this.#joined.labels !== values.length) this.#joined = { labels: values.length, text: values.join(TEXT_END).toLowerCase() };
     return this.#joined.text;
   }
 }
@@ -239,5 +253,5 @@ function shapeOf(row: UsageRow): Shape {
 }
 
 function labelOf({ endUser = "", tags }: UsageRow): string {
-  return tags.length === 0 ? endUser.toLowerCase() : [endUser, ...tags].join(TEXT_END).toLowerCase();
+  return tags.length === 0 ? endUser : [endUser, ...tags].join(TEXT_END);
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UsageRow } from "../../../domain/records.ts";
-import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
 import { emptySums, isAfter, LogChunk, type LogWindow, type RowSums } from "./log-chunk.ts";
 
 /** Chunks between two yields to the event loop: some milliseconds. Each yield may wait for a settlement, which takes longer. */
@@ -94,7 +94,7 @@ export class LogIndex {
       if (turns.isOver) await turns.next();
       request.signal.throwIfAborted();
       if (chunk.span.newestAt < window.start || chunk.span.oldestAt >= window.end) continue;
-      turns.count(query.search === undefined ? 0 : chunk.bytes);
+      turns.count(needsRows(query) ? chunk.bytes : 0);
       const offer = (place: number, at: number) => newest.offer(chunk, place, at);
       if (request.withSums) chunk.sum(query, window, sums, newest.mayHave(chunk) ? offer : undefined);
       else if (newest.mayHave(chunk)) chunk.eachMatch(query, window, offer);

@@ -82,6 +82,8 @@ interface Filter {
   readonly model?: string;
   readonly status?: string;
   readonly search?: string;
+  readonly endUser?: string;
+  readonly tag?: string;
   readonly start?: number;
   readonly end?: number;
 }
@@ -92,25 +94,33 @@ const filters: fc.Arbitrary<Filter> = fc.record(
     model: fc.constantFrom("echo", "Other", "missing"),
     status: fc.constantFrom("refused", "success"),
     search: fc.constantFrom("call_1", "all_12", "other", "user-3", "nightly", "run 2", "zzzz", "\0", "0\0call"),
+    endUser: fc.constantFrom("user-3", "User-3", "user"),
+    tag: fc.constantFrom("nightly", "Nightly", "night"),
     start: fc.constantFrom(DAY, DAY + 3 * QUARTER + 17),
     end: fc.constantFrom(DAY + 6 * QUARTER, DAY + 7 * QUARTER + 5),
   },
   { requiredKeys: [] },
 );
 
-function queryOf({ teamId, model, status, ...rest }: Filter): UsageQuery {
+function queryOf({ teamId, model, status, endUser, tag, ...rest }: Filter): UsageQuery {
   const matches: UsageQuery["matches"] = (row) =>
     (teamId === undefined || row.teamId === teamId) &&
     (model === undefined || row.model === model) &&
     (status === undefined || row.status === status);
-  return { ...NO_FILTER, ...rest, teamId, matches };
+  const matchesLabels =
+    endUser === undefined && tag === undefined
+      ? undefined
+      : (user: string, tags: readonly string[]) => (endUser === undefined || user === endUser) && (tag === undefined || tags.includes(tag));
+  return { ...NO_FILTER, ...rest, teamId, matches, matchesLabels };
 }
 
 function expectedRows({ search, start = 0, end = Number.POSITIVE_INFINITY, ...filter }: Filter): UsageRow[] {
   const { matches } = queryOf(filter);
+  const { endUser, tag } = filter;
   const texts = ({ id, model, endUser = "", tags }: UsageRow) => [id, model, endUser, ...tags].map((text) => text.toLowerCase());
   return rows
     .filter((row) => row.organizationId === "org_1" && matches(row) && row.createdAt >= start && row.createdAt < end)
+    .filter((row) => (endUser === undefined || row.endUser === endUser) && (tag === undefined || row.tags.includes(tag)))
     .filter((row) => search === undefined || texts(row).some((text) => text.includes(search)))
     .sort((left, right) => right.createdAt - left.createdAt || (left.id < right.id ? 1 : -1));
 }

@@ -1,5 +1,5 @@
 import type { Reader } from "../../../stores/store.ts";
-import type { LogPosition, UsageQuery } from "../log-walk.ts";
+import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
 import { type FoundLogs, type LogRequest, PageRows, readLogs, sumMatching } from "../read-logs.ts";
 import type { LogWindow, RowSums } from "./log-chunk.ts";
 import type { LogIndex } from "./log-index.ts";
@@ -29,7 +29,7 @@ export async function readIndexed(
   const start = Math.max(wantedFrom, archivedBefore);
   const isWhole = coveredFrom <= start;
   // Roll-ups know rows before the index and of archived months, but no text.
-  const isSummedByRollups = withTotals && query.search === undefined && Math.max(coveredFrom, archivedBefore) > wantedFrom;
+  const isSummedByRollups = withTotals && !needsRows(query) && Math.max(coveredFrom, archivedBefore) > wantedFrom;
   const window: LogWindow = { start: Math.max(start, coveredFrom), end: query.end ?? Number.POSITIVE_INFINITY };
   const { positions, sums } = await index.find(query, window, {
     after,

@@ -50,10 +50,15 @@ export function defaultsOf(params: Fields): Fields {
   return found;
 }
 
-/** LiteLLM's labels of calls: metadata.tags. */
+/** The tag of the calls of a session. */
+export const sessionTag = (id: string): string => `session:${id}`;
+
+/** LiteLLM's labels of calls: metadata.tags, and metadata.session_id as a tag of its own. */
 export function tagsOf(request: Fields): string[] {
   const metadata = request["metadata"] as Fields | undefined;
   const tags = metadata?.["tags"];
   const texts = Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  const session = metadata?.["session_id"];
+  if (typeof session === "string" && session !== "") texts.unshift(sessionTag(session));
   return texts.slice(0, 16).map((tag) => tag.slice(0, 64));
 }

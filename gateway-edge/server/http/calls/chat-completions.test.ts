@@ -32,7 +32,7 @@ test("a whole answer is OpenAI's, and its cost headers are its priced usage, whi
   const control = new FakeControl();
   control.rate = { limitRequests: 60, remainingRequests: 59, resetSeconds: 1.5 };
   const { edge, auth } = await open(control);
-  const response = await edge.post(PATH, chat("Hello, big world!", { user: "u-1", metadata: { tags: ["a"] } }), auth);
+  const response = await edge.post(PATH, chat("Hello, big world!", { user: "u-1", metadata: { tags: ["a"], session_id: "s-1" } }), auth);
   const body = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
   expect(response.status).toBe(200);
   expect(body).toEqual({
@@ -66,7 +66,7 @@ test("a whole answer is OpenAI's, and its cost headers are its priced usage, whi
     httpStatus: 200,
     priceVersion: 3,
     endUser: "u-1",
-    tags: ["a"],
+    tags: ["session:s-1", "a"],
     apiKeyId: "key_1",
     endpoint: PATH,
     usage: { input: 5n, output: 5n, total: 10n, source: "provider" },
