@@ -84,6 +84,9 @@ export const edgeSettings = {
     .enum(TRANSPORTS)
     .default("http1")
     .describe("How providers are called: `http1` is connections of our own, `undici` is those of the library undici."),
+  OVERLOAD_TURN_MS: countSetting(100, { min: 0, max: 10_000 }).describe(
+    "Longest turn of an edge's event loop. If each turn takes longer for half a second, calls above the capacity are answered 503 with `retry-after` before they are read; 0: never.",
+  ),
   ...drainSettings,
   STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(
     "How long a client may read nothing of a stream before its connection is closed. The call is billed for what left the gateway.",

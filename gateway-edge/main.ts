@@ -11,7 +11,7 @@ import { VERSION } from "../common/version.ts";
 import { connectControlPlane } from "./access/clients/control-plane.ts";
 import { startReports } from "./access/report-edge.ts";
 import { createApp } from "./app.ts";
-import { createInference } from "./calls/create.ts";
+import { createInference, type Inference } from "./calls/create.ts";
 import { OpenCalls } from "./calls/open-calls.ts";
 import { vocabularyOf } from "./calls/tokens/token-counter.ts";
 import { openTracing } from "./calls/tracing/open-tracing.ts";
@@ -22,6 +22,7 @@ import { realtimeUpgrades } from "./server/http/realtime/realtime-upgrade.ts";
 import { exactInferenceRoutes, inferenceOperations, inferenceRouter, platformMessagesHandler } from "./server/http/routes.ts";
 import { listen } from "./server/listen.ts";
 import { createAccessLog } from "./server/middleware/access-log.ts";
+import { createOverloadGate } from "./server/overload/overload-gate.ts";
 import { addCallFigures, createMetrics } from "./server/platform/metrics.ts";
 import { createEdgeRuns } from "./stored/assistants/edge-runs.ts";
 import { createRpcRecords } from "./stored/records/rpc-records.ts";
@@ -50,26 +51,18 @@ await runMain("tributary edge", async () => {
   const inference = await createInference(deps);
   const work = { runs: createEdgeRuns(deps, inference), feed: new ResponseFeed() };
   const worker = startWork(deps, inference, work);
-  addCallFigures(metrics, () => ({ ...inference.figures(), clientBytesQueued: queuedBytes() }), systemClock);
+  const overload = createOverloadGate(deps, inference);
+  const read = () => ({ ...inference.figures(), clientBytesQueued: queuedBytes(), overload: overload.figures() });
+  addCallFigures(metrics, read, systemClock);
   addMachineMetrics(metrics.registry, config);
   let stopping = false;
   const state = (): ProcessState => (stopping ? "stopping" : inference.ready() ? "ready" : "unavailable");
   addReadyMetric(metrics.registry, state);
   const metricsServer = await serveMetrics(config, metrics.registry, state);
-  const startedAt = new Date(systemClock.now());
-  const reports = startReports({
-    ...deps,
-    system: {
-      reportEdge: async (report, options) => {
-        await Promise.all(inference.controlPlanes().map(({ system }) => system.reportEdge(report, options)));
-        return {};
-      },
-    },
-    read: () => ({ ...inference.report(), version: VERSION, startedAt }),
-  });
+  const reports = reportToAll(deps, inference);
 
   const open = (authProfile: EdgeConfig["authProfile"], port: number) => {
-    const parts = { inference, worker, ...work, authProfile };
+    const parts = { inference, worker, ...work, authProfile, overload };
     const app = createApp(deps, {
       inferenceRoutes: inferenceRouter(deps, parts),
       inferenceOperations,
@@ -106,3 +99,18 @@ await runMain("tributary edge", async () => {
   logger.info({ port, hostedPort: listeners[1]?.port }, "listening");
   report({ type: "ready", port });
 });
+
+/** Every control plane gets the reports of this edge. */
+function reportToAll(deps: EdgeDeps, inference: Inference): ReturnType<typeof startReports> {
+  const startedAt = new Date(deps.clock.now());
+  return startReports({
+    ...deps,
+    system: {
+      reportEdge: async (report, options) => {
+        await Promise.all(inference.controlPlanes().map(({ system }) => system.reportEdge(report, options)));
+        return {};
+      },
+    },
+    read: () => ({ ...inference.report(), version: VERSION, startedAt }),
+  });
+}

@@ -56,6 +56,8 @@ export interface Inference {
   /** Whether calls can be served now: the catalog is loaded and the heartbeat of the control plane is recent. */
   ready(): boolean;
   figures(): InferenceFigures;
+  /** Finished calls that the ledger does not have yet. */
+  unsettled(): number;
   /** The state of this edge, for the operators' system page. */
   report(): Omit<ReportEdgeRequest, "version" | "startedAt">;
   /** Every control plane that this edge is connected to. */
@@ -155,6 +157,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     layers,
     ready: isReady,
     figures: () => ({ ...figuresOf({ counts, credit, mirror, http }), contents: contents.figures(), ...layers.figures() }),
+    unsettled: () => credit.pending(),
     report: () => reportOf(credit, { edgeId, isReady }),
     controlPlanes: () => planes.all(),
     stop: async () => {

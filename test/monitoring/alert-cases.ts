@@ -57,6 +57,13 @@ export const ALERT_CASES: readonly AlertCase[] = [
     },
   },
   {
+    alert: "TributaryOverloaded",
+    interval: "15s",
+    series: { [`tributary_overload_refusals_total{${A}}`]: "0+60x30" },
+    quietAt: "2m",
+    firing: { at: "3m", labels: { instance }, summary: "The edge a:1 refuses 4 calls per second, because it has more than it can serve." },
+  },
+  {
     alert: "TributaryDiskNearlyFull",
     interval: "1m",
     series: { [`tributary_disk_free_bytes{${A}}`]: "5x10", [`tributary_disk_size_bytes{${A}}`]: "100x10" },

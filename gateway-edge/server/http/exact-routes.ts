@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request, RequestHandler, Response } from "express";
+import { gatewayErrorBody } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
+import { assignRequestId } from "../middleware/request-id.ts";
 import { crossOrigin } from "../middleware/security-headers.ts";
-import { assignCallId, type Gate, type GatedRoute, logFailure } from "./gate.ts";
+import { assignCallId, type Gate, type GatedRoute, logFailure, overloaded } from "./gate.ts";
 
 interface ExactRoute {
   readonly path: string;
@@ -36,6 +38,10 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
     request.params = NO_PARAMS;
     try {
       allowOrigins?.(request, response, noNext);
+      if (gate.overload?.refuses(request)) {
+        refuseAtOnce(deps, request, response);
+        return true;
+      }
       assignCallId(deps, request, response);
       const waits = gate.authenticate(request, response);
       const answered = waits ? waits.then(() => answer(route, request, response)) : answer(route, request, response);
@@ -45,6 +51,24 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
     }
     return true;
   };
+}
+
+const OVERLOADED = overloaded();
+const OVERLOADED_BODY = JSON.stringify(gatewayErrorBody(OVERLOADED));
+const OVERLOADED_HEADERS = {
+  "content-type": "application/json; charset=utf-8",
+  "content-length": String(Buffer.byteLength(OVERLOADED_BODY)),
+  "x-content-type-options": "nosniff",
+  "retry-after": "1",
+};
+
+/** As `fail` would answer the same error, but at a small part of its cost: each refusal takes time from the calls that are served. */
+function refuseAtOnce(deps: EdgeDeps, request: Request, response: Response): void {
+  response.locals["route"] = "refused";
+  response.locals["error"] = OVERLOADED;
+  response.setHeader("x-gw-call-id", assignRequestId(request, response, deps));
+  response.writeHead(503, OVERLOADED_HEADERS);
+  response.end(OVERLOADED_BODY);
 }
 
 /** `next` is never needed: a gate answers all errors itself, and no handler of these routes passes a request on. */

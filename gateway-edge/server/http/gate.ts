@@ -5,6 +5,7 @@ import type { Logger } from "../../../common/logger.ts";
 import { gatewayErrorOf } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
+import type { OverloadGate } from "../overload/overload-gate.ts";
 
 /** A route behind a gate. */
 export interface GatedRoute {
@@ -19,6 +20,8 @@ export interface Gate {
   readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
   /** Sends a thrown error in the API's error format. */
   readonly onError: ErrorRequestHandler;
+  /** Refuses POST requests above the capacity of the edge, before they are authenticated; absent: none are. */
+  readonly overload?: Pick<OverloadGate, "refuses"> | undefined;
   /** Is told of every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
   readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
 }
@@ -35,6 +38,13 @@ export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate:
     next();
   });
   for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
+  const { overload } = gate;
+  if (overload) {
+    router.post(allPaths, (request, _response, next) => {
+      if (overload.refuses(request)) throw overloaded();
+      next();
+    });
+  }
   router.all(allPaths, (request, response, next) => {
     const waits = gate.authenticate(request, response);
     return waits ? waits.then(() => next()) : next();
@@ -55,6 +65,13 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
     byMethods.set(methods.toSorted().join(), group);
   }
   return [...byMethods.values()];
+}
+
+/** The error of a call that the edge has no capacity for. */
+export function overloaded(): AppError {
+  return new AppError("UNAVAILABLE", "The gateway has more calls than it can serve. Send the request again after a second.", {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** Sets the headers with request id and call id that every response has, errors included. */

@@ -81,6 +81,8 @@ export interface RouteParts {
   /** Wakes the readers of background responses. */
   readonly feed: ResponseFeed;
   readonly authProfile: AuthProfile;
+  /** Absent: no call is refused for overload. */
+  readonly overload?: Gate["overload"];
 }
 
 /** The most frequent routes, matched without express' router. */
@@ -93,7 +95,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const { inference } = parts;
   const calls = callDeps(deps, inference);
   const gate = gateOf(parts);
-  const unlogged: Gate = { ...gate, onRefused: undefined };
+  const unlogged: Gate = { ...gate, onRefused: undefined, overload: undefined };
   const router = Router({ caseSensitive: true });
   router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
@@ -108,9 +110,9 @@ function pickResponses({ records, random }: EdgeDeps, { inference, worker, feed 
   return { records, random, inference, worker, feed };
 }
 
-function gateOf({ inference, authProfile }: Pick<RouteParts, "inference" | "authProfile">): Gate {
+function gateOf({ inference, authProfile, overload }: Pick<RouteParts, "inference" | "authProfile" | "overload">): Gate {
   const onRefused = noteRefusal(inference, gatewayErrorStatus);
-  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler, onRefused };
+  return { authenticate: authenticateKey(authProfile, inference), onError: gatewayErrorHandler, onRefused, overload };
 }
 
 function anthropicGate(gate: Gate, inference: Inference): Gate {

@@ -6,6 +6,7 @@ import type { CallSlot } from "../../calls/call-counts.ts";
 import type { JournalFigures } from "../../credit/journal/journal.ts";
 import type { LeaseFigures } from "../../credit/lease-book.ts";
 import type { AccessLog } from "../middleware/access-log.ts";
+import type { OverloadFigures } from "../overload/overload-gate.ts";
 import { addCallMetrics } from "./call-metrics.ts";
 import { RequestCounts } from "./request-counts.ts";
 
@@ -70,6 +71,7 @@ export interface CallFigures {
   readonly connectionWaits: Readonly<Record<"waiting" | "waits" | "waitedMs", number>>;
   readonly upstreamBytesHeld: readonly number[];
   readonly clientBytesQueued: readonly number[];
+  readonly overload: OverloadFigures;
   readonly contents: Readonly<Record<"stored" | "refused" | "dropped", number>>;
   readonly cache: Readonly<Record<"hits" | "misses" | "failures", number>>;
   readonly semanticCache: Readonly<Record<"hits" | "misses" | "failures", number>>;
@@ -119,6 +121,12 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
   gauge("tributary_stream_queued_bytes", "Bytes of streams that wait for their clients to read.", (figures) =>
     sum(figures.clientBytesQueued),
   );
+  counter(
+    "tributary_overload_refusals_total",
+    "Calls that were refused because the edge had more than it can serve.",
+    (figures) => figures.overload.refused,
+  );
+  gauge("tributary_overloaded", "1 while the edge refuses calls above its capacity.", (figures) => Number(figures.overload.isOverloaded));
   counter("tributary_cache_hits_total", "Answers given from the response cache.", ({ cache }) => cache.hits);
   counter("tributary_cache_misses_total", "Calls that the response cache had no answer for.", ({ cache }) => cache.misses);
   counter("tributary_cache_failures_total", "Failed commands of the response cache.", ({ cache }) => cache.failures);

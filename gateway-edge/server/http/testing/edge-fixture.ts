@@ -50,7 +50,7 @@ import { requestId } from "../../middleware/request-id.ts";
 import { crossOrigin } from "../../middleware/security-headers.ts";
 import { ownObjects } from "../../own-objects.ts";
 import { realtimeUpgrades } from "../realtime/realtime-upgrade.ts";
-import { exactInferenceRoutes, inferenceRouter, platformMessagesHandler } from "../routes.ts";
+import { exactInferenceRoutes, inferenceRouter, platformMessagesHandler, type RouteParts } from "../routes.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
 export const USER_TOKEN = "user.token.x";
@@ -340,6 +340,7 @@ export async function startEdge(
   control = new FakeControl(),
   parts: InferenceParts = {},
   env: Record<string, string> = {},
+  { overload }: Pick<RouteParts, "overload"> = {},
 ): Promise<TestEdge> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-edge-"));
   const config = readEdgeConfig({ JSON_BODY_BYTES_MAX: "65536", FILE_BYTES_MAX: "3000000", DATA_DIR: folder, ...env });
@@ -357,7 +358,7 @@ export async function startEdge(
     app.disable("x-powered-by");
     app.disable("etag");
     if (config.corsOrigins.length > 0) app.use(crossOrigin(config.corsOrigins));
-    const routeParts = { inference, worker, runs, feed, authProfile };
+    const routeParts = { inference, worker, runs, feed, authProfile, overload };
     app.use(inferenceRouter(deps, routeParts));
     app.use(requestId(deps));
     app.post("/api/gw/messages", platformMessagesHandler(deps, { inference }));

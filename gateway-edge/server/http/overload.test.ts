@@ -1,0 +1,33 @@
+import { FakeControl, startEdge } from "./testing/edge-fixture.ts";
+
+const chat = { model: "echo", messages: [{ role: "user", content: "hi" }] };
+
+test("calls above the capacity are refused with 503 and retry-after before key and body are read; other requests are served", async () => {
+  const control = new FakeControl();
+  const overload = { isFull: true, refuses: () => overload.isFull };
+  const edge = await startEdge(control, {}, {}, { overload });
+  try {
+    const headers = { authorization: `Bearer ${control.addKey().secret}` };
+    for (const path of ["/v1/chat/completions", "/v1/chat/completions?", "/v1/responses", "/v1/embeddings"]) {
+      const answer = await edge.post(path, "{ neither key nor JSON");
+      const { error } = (await answer.json()) as { error: unknown };
+      expect([path, answer.status, answer.headers.get("retry-after")]).toEqual([path, 503, "1"]);
+      expect(error).toEqual({
+        message: "The gateway has more calls than it can serve. Send the request again after a second.",
+        type: "api_connection_error",
+        param: null,
+        code: "service_unavailable",
+      });
+      expect([answer.headers.get("x-should-retry"), answer.headers.get("x-content-type-options")]).toEqual([null, "nosniff"]);
+      for (const name of ["x-request-id", "x-gw-call-id"]) expect(answer.headers.get(name)).toMatch(/^\w+$/);
+    }
+    const anthropic = await edge.post("/v1/messages", "{}");
+    expect([anthropic.status, ((await anthropic.json()) as { type: string }).type]).toEqual([503, "error"]);
+    expect(control.intents).toEqual([]);
+    expect((await fetch(`${edge.url}/v1/models`, { headers })).status).toBe(200);
+    overload.isFull = false;
+    expect((await edge.post("/v1/chat/completions", chat, headers)).status).toBe(200);
+  } finally {
+    await edge.close();
+  }
+});
