@@ -90,9 +90,8 @@ const FLUSHED_MS = 1000;
 /** Wires the inference half; resolves when the first catalog is loaded and the feed is watched. */
 export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}): Promise<Inference> {
   const { config, control, clock, random, logger, tracing } = deps;
-  const stopping = new AbortController();
   const edgeId = edgeIdOf(config.tls?.peer, `edge-${config.edgeIndex}-${random.bytes(4).toString("hex")}`);
-  const counts = new CallCounts();
+  const [stopping, counts] = [new AbortController(), new CallCounts()];
   const { planes, credit, contents, flush } = await openPlanes(deps, { edgeId, counts, given: parts.credit });
   const refusals = new Refusals({ credit, clock, logger });
   const routing = createRouter({ clock, random, onFailed: (deploymentId, status) => counts.countFailed(deploymentId, status) });
