@@ -1,21 +1,23 @@
 /**
  * `make bench-smoke`: the CPU cost of a billed call. CPU time of edge and control plane together for 1,000 calls, with everything on and
- * settled, divided by that of a bare Node + undici pass-through, measured alternately in one run. Fails above the guard.
+ * settled, for a customer's key with rate limits, divided by that of a bare Node + undici pass-through, measured alternately in one run. Fails
+ * above the guard.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Pool } from "undici";
 import { type ServiceProcess, startProcess } from "../test/helpers/processes.ts";
-import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
+import { startSystem } from "../test/helpers/system.ts";
 import { benchConfig } from "./bench/config-text.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
+import { limitedCustomer } from "./bench/limited-customer.ts";
+import { load, type Target } from "./bench/load.ts";
 
 /** The target ratio. CI sets a wider one, because its machine has other load. */
 const GUARD = Number(process.env["GUARD"] ?? 3.0);
 const ROUNDS = Number(process.env["ROUNDS"] ?? 15);
 /** Warm-up calls, because JIT compilation takes thousands of calls and the benchmark measures the steady state. */
-const WARM_CALLS = 20_000;
+const WARM_CALLS = Number(process.env["WARM"] ?? 20_000);
 const CALLS = 1500;
 const AT_ONCE = 32;
 /** Wait for the settlement of the last calls, which is part of their cost. */
@@ -36,13 +38,14 @@ writeFileSync(config, benchConfig(upstream.url));
 const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" } });
 try {
   const [edges, controlPlane] = [system.edges.map(({ pid }) => pid), system.controlPlane.pid];
+  const floorTarget: Target = { url: bare.url, headers: {} };
+  const target: Target = { url: system.url, headers: await limitedCustomer(system) };
   for (const stream of [false, true]) {
-    await load(bare.url, stream, WARM_CALLS);
-    await load(system.url, stream, WARM_CALLS);
+    for (const warmed of [floorTarget, target]) await load(warmed, { stream, calls: WARM_CALLS, connections: AT_ONCE });
     const rounds: Round[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      const [floor = 0] = await cost(bare.url, stream, [[bare.child.pid]]);
-      const [edge = 0, control = 0] = await cost(system.url, stream, [edges, [controlPlane]]);
+      const [floor = 0] = await cost(floorTarget, stream, [[bare.child.pid]]);
+      const [edge = 0, control = 0] = await cost(target, stream, [edges, [controlPlane]]);
       rounds.push({ floor, edge, control });
     }
     report(stream, rounds);
@@ -76,26 +79,10 @@ function median(values: readonly number[]): number {
   return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-async function cost(url: string, stream: boolean, processes: readonly (readonly number[])[]): Promise<number[]> {
+async function cost(target: Target, stream: boolean, processes: readonly (readonly number[])[]): Promise<number[]> {
   const used = () => processes.map((pids) => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0));
   const before = used();
-  await load(url, stream, CALLS);
+  await load(target, { stream, calls: CALLS, connections: AT_ONCE });
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   return used().map((after, index) => ((after - (before[index] ?? 0)) / CALLS) * 1000);
-}
-
-async function load(url: string, stream: boolean, calls: number): Promise<void> {
-  const pool = new Pool(url, { connections: AT_ONCE });
-  const body = JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content: "a question of some length, ".repeat(8) }] });
-  const headers = { "content-type": "application/json", authorization: `Bearer ${MASTER_KEY}` };
-  let left = calls;
-  const worker = async () => {
-    while (left-- > 0) {
-      const answer = await pool.request({ path: "/v1/chat/completions", method: "POST", headers, body });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  await pool.close();
 }

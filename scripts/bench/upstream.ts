@@ -1,20 +1,24 @@
-/** A provider with negligible cost: one fixed response, whole or as 20 chunks. Run as a separate process. */
+/**
+ * A provider with negligible cost: one fixed response, whole or as 50 chunks, one after the other or, if the request says `every 20 ms`, at
+ * that pace. Run as a separate process.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
+const CHUNKS = 50;
 const head = { id: "chatcmpl-bench", created: 1_760_000_000, model: "bench" };
-const usage = { prompt_tokens: 20, completion_tokens: 20, total_tokens: 40 };
+const usage = { prompt_tokens: 20, completion_tokens: 50, total_tokens: 70 };
 const whole = JSON.stringify({
   ...head,
   object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(20) }, finish_reason: "stop" }],
+  choices: [{ index: 0, message: { role: "assistant", content: "word ".repeat(CHUNKS) }, finish_reason: "stop" }],
   usage,
 });
 const chunk = (delta: object, finish: string | null) =>
   `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 const chunks = [
   chunk({ role: "assistant", content: "" }, null),
-  ...Array.from({ length: 20 }, () => chunk({ content: "word " }, null)),
+  ...Array.from({ length: CHUNKS }, () => chunk({ content: "word " }, null)),
   chunk({}, "stop"),
   `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [], usage })}\n\n`,
   "data: [DONE]\n\n",
@@ -24,16 +28,19 @@ const server = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on("data", (part: Buffer) => parts.push(part));
   request.on("end", () => {
-    const isStream = Buffer.concat(parts).includes('"stream":true');
-    response.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
-    if (!isStream) return void response.end(whole);
+    const body = Buffer.concat(parts);
+    const isStream = body.includes('"stream":true');
+    const isPaced = body.includes("every 20 ms");
+    response.setHeader("content-type", isStream ? "text/event-stream" : "application/json");
+    if (!isStream) return void response.setHeader("content-length", Buffer.byteLength(whole)).end(whole);
     // A turn of the event loop between chunks, so that they are sent one by one as by a real provider.
     let sent = 0;
     const next = () => {
       const part = chunks[sent++];
       if (part === undefined) return void response.end();
       response.write(part);
-      setImmediate(next);
+      if (isPaced) setTimeout(next, 20);
+      else setImmediate(next);
     };
     next();
   });

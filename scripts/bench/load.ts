@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Pool } from "undici";
+
+/** Where calls go, and with which key. */
+export interface Target {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What is called, and how. */
+export interface Load {
+  readonly stream: boolean;
+  /** Whether the chunks of a stream come every 20 ms. */
+  readonly isPaced?: boolean | undefined;
+  readonly connections: number;
+  readonly calls: number;
+  /** Calls per second, begun whether earlier ones have ended or not; absent: each connection calls again when it has its answer. */
+  readonly rate?: number | undefined;
+}
+
+/** Makes the calls; resolves with the milliseconds of each. Throws if one is not answered 200. */
+export async function load({ url, headers }: Target, { stream, isPaced = false, connections, calls, rate }: Load): Promise<number[]> {
+  const pool = new Pool(url, { connections });
+  const content = `${isPaced ? "every 20 ms, " : ""}${"a question of some length, ".repeat(8)}`;
+  const body = JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content }] });
+  const times: number[] = [];
+  const call = async () => {
+    const beganMs = performance.now();
+    const answer = await pool.request({
+      path: "/v1/chat/completions",
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
+    times.push(performance.now() - beganMs);
+  };
+  await (rate === undefined ? closedLoop(call, { connections, calls }) : openLoop(call, { calls, rate }));
+  await pool.close();
+  return times;
+}
+
+async function closedLoop(call: () => Promise<void>, { connections, calls }: { connections: number; calls: number }): Promise<void> {
+  let left = calls;
+  const worker = async () => {
+    while (left-- > 0) await call();
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+}
+
+async function openLoop(call: () => Promise<void>, { calls, rate }: { calls: number; rate: number }): Promise<void> {
+  const beganMs = performance.now();
+  const running: Promise<void>[] = [];
+  while (running.length < calls) {
+    const due = Math.min(calls, Math.floor(((performance.now() - beganMs) / 1000) * rate));
+    while (running.length < due) running.push(call());
+    await sleep(1);
+  }
+  await Promise.all(running);
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}
