@@ -20,7 +20,14 @@ export default defineConfig({
     rolldownOptions: {
       // "use client" in the component library means nothing here, and would be a thousand lines of warnings.
       onLog: (level, log, report) => (log.code === "MODULE_LEVEL_DIRECTIVE" ? undefined : report(level, log)),
-      output: { entryFileNames: "assets/[name]-[hash].js", chunkFileNames: "assets/[name]-[hash].js" },
+      output: {
+        entryFileNames: "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        // A first visit costs a request per file, so small parts that screens share are merged into their neighbors.
+        codeSplitting: {
+          groups: [{ name: "shared", minShareCount: 3 }],
+        },
+      },
     },
   },
   server: { proxy: { "^/(api|v1|training|fallback)": "http://127.0.0.1:4000" } },

@@ -48,7 +48,7 @@ async function walk(page: Page): Promise<number> {
   await picture("first call");
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   await page.getByRole("img", { name: "Requests over time, 1 total" }).waitFor();
-  await page.locator(".recharts-surface").nth(2).waitFor();
+  await page.locator(".chart-picture").nth(2).waitFor();
   await picture("chart");
   await page.getByRole("link", { name: "Credits", exact: true }).click();
   await page.getByRole("tab", { name: "Ledger" }).click();

@@ -27,11 +27,20 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "model-hub", path: "/ui/model_hub_table", ready: (page) => page.getByRole("button", { name: "echo" }).waitFor(), who: "guest" },
   { name: "model", path: "/ui/model_hub_table?model=echo", ready: (page) => page.getByRole("dialog").waitFor(), who: "guest" },
   { name: "start", path: "/ui/start", ready: text("The balance is") },
-  { name: "overview", path: "/ui/", ready: (page) => page.locator(".recharts-surface").nth(2).waitFor() },
+  {
+    name: "overview",
+    path: "/ui/",
+    ready: async (page) => {
+      await page.locator(".chart-picture").nth(2).waitFor();
+      // The lists are loaded when they are scrolled into view.
+      await page.mouse.wheel(0, 2_000);
+      await page.getByRole("heading", { name: "Top models" }).waitFor();
+    },
+  },
   { name: "keys", path: "/ui/keys", ready: (page) => page.getByRole("table").getByText("first", { exact: true }).waitFor() },
   { name: "key-form", path: "/ui/keys?new=key", ready: (page) => page.getByRole("dialog").getByLabel("Budget (USD)").waitFor() },
   { name: "playground", path: "/ui/playground?models=echo", ready: (page) => page.getByLabel("Your message").waitFor() },
-  { name: "usage", path: "/ui/usage?compare=on", ready: (page) => page.locator(".recharts-surface").first().waitFor() },
+  { name: "usage", path: "/ui/usage?compare=on", ready: (page) => page.locator(".chart-picture").first().waitFor() },
   {
     name: "logs",
     path: "/ui/logs",
@@ -79,7 +88,7 @@ const SCREENS: readonly ScreenCase[] = [
       await page.getByRole("button", { name: "Serve v1" }).waitFor();
     },
   },
-  { name: "trained-model", path: "/ui/model_hub_table?model=our-digits", ready: (page) => page.locator(".recharts-surface").waitFor() },
+  { name: "trained-model", path: "/ui/model_hub_table?model=our-digits", ready: (page) => page.locator(".chart-picture").waitFor() },
   { name: "admin-users", path: "/ui/admin", ready: text("admin@localhost"), who: "admin" },
   {
     name: "admin-organizations",

@@ -1,4 +1,4 @@
-import { LazyChart } from "./lazy-chart.tsx";
+import { TimeChart } from "./charts/time-chart.tsx";
 
 const percent = (share: number): string => `${(100 * share).toFixed(1)}%`;
 
@@ -10,8 +10,9 @@ export interface EvaluatedRound {
 /** Accuracy by round, for rounds with an evaluation. */
 export function AccuracyCurve({ rounds, height = 180 }: { rounds: readonly EvaluatedRound[]; height?: number }) {
   return (
-    <LazyChart
+    <TimeChart
       kind="line"
+      isRange
       height={height}
       label={`Accuracy of ${rounds.length} rounds, latest ${percent(rounds.at(-1)?.accuracy ?? 0)}`}
       data={rounds.map(({ round, accuracy }) => ({ label: `Round ${round}`, accuracy }))}

@@ -35,7 +35,7 @@ export function bucketKey(interval: "hour" | "day", at: number, timeZone: string
   return interval === "hour" ? String(Math.floor(at / HOUR_MS)) : dayName(at, timeZone);
 }
 
-function bucketLabel(interval: "hour" | "day", at: number, timeZone: string): string {
+export function bucketLabel(interval: "hour" | "day", at: number, timeZone: string): string {
   const shape: Intl.DateTimeFormatOptions =
     interval === "hour" ? { hour: "2-digit", minute: "2-digit" } : { day: "numeric", month: "short" };
   return new Date(at).toLocaleString("en-GB", { ...shape, timeZone });

@@ -2,6 +2,7 @@ import { Avatar, Menu, Text, UnstyledButton, VisuallyHidden } from "@mantine/cor
 import { IconCheck, IconLogout, IconUser } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { ignore } from "../../../common/ignore.ts";
 import { call } from "../api/client.ts";
 import { organizationsQuery } from "../api/queries.ts";
@@ -15,7 +16,8 @@ import { forgetChats } from "../screens/playground/stored-chats.ts";
 /** The logged-in user, the active organization, and logout. */
 export function AccountMenu({ me }: { me: Me }) {
   const { user, organization } = me;
-  const { data: organizations } = useQuery(organizationsQuery);
+  const [isOpened, setOpened] = useState(false);
+  const { data: organizations } = useQuery({ ...organizationsQuery, enabled: isOpened });
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const leave = async () => {
@@ -39,7 +41,7 @@ export function AccountMenu({ me }: { me: Me }) {
     }
   };
   return (
-    <Menu position="bottom-end" width={260}>
+    <Menu position="bottom-end" width={260} opened={isOpened} onChange={setOpened}>
       <Menu.Target>
         <UnstyledButton aria-label={`${initials(user.name)}, account of ${user.name}`}>
           <Avatar radius="xl" size={34} color="river" variant="filled" name={user.name} aria-hidden>

@@ -3,9 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { meQuery, usageQuery } from "../api/queries.ts";
 import type { Totals, UsageBucket } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
+import { ResetZoom } from "../components/charts/reset-zoom.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { Stat } from "../components/stat.tsx";
+import { asQuery, usageWindow } from "../components/usage-window.ts";
 import { Usd } from "../components/usd.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { nanoOf } from "../format/money.ts";
@@ -14,7 +16,6 @@ import { ChartCard } from "./usage/chart-card.tsx";
 import { GroupTable } from "./usage/group-table.tsx";
 import { GROUPS, sumByGroup } from "./usage/metrics.ts";
 import { readUsageAddress } from "./usage/usage-address.ts";
-import { asQuery, usageWindow } from "./usage/usage-window.ts";
 import { useGroupNames } from "./usage/use-group-names.ts";
 import { WindowPicker } from "./usage/window-picker.tsx";
 
@@ -54,6 +55,7 @@ export function Screen() {
       {failed && <Failure error={failed.error} onRetry={() => void failed.refetch()} />}
       <Group justify="space-between" align="flex-end">
         <WindowPicker {...{ range, from, to, timeZone }} onChange={setAddress} />
+        <ResetZoom />
         <Switch
           label="Compare with previous period"
           checked={isCompared}
@@ -79,7 +81,12 @@ export function Screen() {
           note={sumBefore ? `was ${latencyText(sumBefore.latencyMsP50)}` : `95th percentile ${latencyText(sum?.latencyMsP95)}`}
         />
       </SimpleGrid>
-      <ChartCard {...{ group, metric, window, timeZone, totals, setAddress }} buckets={usage.data?.data} groups={named ?? []} span={span} />
+      <ChartCard
+        {...{ group, metric, window, timeZone, totals, filter, setAddress }}
+        buckets={usage.data?.data}
+        groups={named ?? []}
+        span={span}
+      />
       <Card title={`By ${GROUPS[group].toLowerCase()}`} about={filter ? "select a name to see its calls" : "by owner of the API key"}>
         <GroupTable label={GROUPS[group]} sums={named} />
       </Card>

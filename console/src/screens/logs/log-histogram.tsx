@@ -2,7 +2,7 @@ import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { get, type Query } from "../../api/client.ts";
 import type { UsageBucket } from "../../api/types.ts";
-import { LazyChart } from "../../components/lazy-chart.tsx";
+import { TimeChart } from "../../components/charts/time-chart.tsx";
 import { bucketKey, bucketsOf, RANGES, type RangeName, rangeStart } from "../../components/time-range.ts";
 import { LOG_STATES } from "./log-filter.ts";
 
@@ -33,9 +33,8 @@ export function LogHistogram({ query, range = "30d", timeZone }: LogHistogramPro
     if (bar && group) bar[group] = Number(bar[group] ?? 0) + Number(requests);
   }
   return (
-    <LazyChart
+    <TimeChart
       kind="bar"
-      isStacked
       isCount
       height={140}
       label={`Calls per ${interval} by status`}

@@ -2,23 +2,29 @@ import { Skeleton } from "@mantine/core";
 import { IconChartBar } from "@tabler/icons-react";
 import type { Usage } from "../../api/queries.ts";
 import type { UsageBucket } from "../../api/types.ts";
+import { TimeChart } from "../../components/charts/time-chart.tsx";
+import { useChartLinks } from "../../components/charts/use-chart-links.ts";
 import { Empty } from "../../components/empty.tsx";
-import { LazyChart } from "../../components/lazy-chart.tsx";
-import { bucketKey, bucketsOf, RANGES, type RangeName } from "../../components/time-range.ts";
+import { bucketKey } from "../../components/time-range.ts";
+import type { UsageWindow } from "../../components/usage-window.ts";
 import { formatUsd, usdNumber } from "../../format/money.ts";
 import { formatMs } from "../../format/text.ts";
 
 interface UsageChart {
   usage: Usage | undefined;
-  range: RangeName;
+  window: UsageWindow;
   timeZone: string;
+  /** The log filter of the calls in the chart. */
+  filter?: Readonly<Record<string, string>>;
 }
 
-export function SpendChart({ usage, range, timeZone }: UsageChart) {
+export function SpendChart({ usage, window, timeZone, filter }: UsageChart) {
+  const links = useChartLinks({ window, timeZone, filterOf: () => ({ ...filter }) });
   if (!usage) return <Skeleton height={220} />;
-  const data = inBuckets(usage.data, { range, timeZone }, (bucket) => ({ cost: usdNumber(bucket?.costUsd ?? "0") }));
+  const data = inBuckets(usage.data, { window, timeZone }, (bucket) => ({ cost: usdNumber(bucket?.costUsd ?? "0") }));
   return (
-    <LazyChart
+    <TimeChart
+      {...links}
       kind="bar"
       isMoney
       label={`Spend over time, ${formatUsd(usage.meta.totals.costUsd)} total`}
@@ -29,16 +35,21 @@ export function SpendChart({ usage, range, timeZone }: UsageChart) {
   );
 }
 
-export function RequestsChart({ usage, range, timeZone }: UsageChart) {
+export function RequestsChart({ usage, window, timeZone, filter }: UsageChart) {
+  const links = useChartLinks({
+    window,
+    timeZone,
+    filterOf: (series) => ({ ...filter, ...(series === "errors" ? { status: "error" } : {}) }),
+  });
   if (!usage) return <Skeleton height={220} />;
-  const data = inBuckets(usage.data, { range, timeZone }, (bucket) => ({
+  const data = inBuckets(usage.data, { window, timeZone }, (bucket) => ({
     succeeded: (bucket?.requests ?? 0) - (bucket?.errors ?? 0),
     errors: bucket?.errors ?? 0,
   }));
   return (
-    <LazyChart
+    <TimeChart
+      {...links}
       kind="bar"
-      isStacked
       isCount
       label={`Requests over time, ${usage.meta.totals.requests} total`}
       data={data}
@@ -51,7 +62,8 @@ export function RequestsChart({ usage, range, timeZone }: UsageChart) {
   );
 }
 
-export function LatencyChart({ usage, range, timeZone }: UsageChart) {
+export function LatencyChart({ usage, window, timeZone, filter }: UsageChart) {
+  const links = useChartLinks({ window, timeZone, filterOf: () => ({ ...filter }) });
   if (!usage) return <Skeleton height={200} />;
   if (usage.data.length === 0) {
     return (
@@ -63,14 +75,15 @@ export function LatencyChart({ usage, range, timeZone }: UsageChart) {
   // A bucket without calls has no point, because its latency is not zero.
   const data = inBuckets(
     usage.data,
-    { range, timeZone },
+    { window, timeZone },
     (bucket): Record<string, number> => ({
       ...(bucket?.latencyMsP50 == null ? {} : { median: bucket.latencyMsP50 }),
       ...(bucket?.latencyMsP95 == null ? {} : { slow: bucket.latencyMsP95 }),
     }),
   );
   return (
-    <LazyChart
+    <TimeChart
+      {...links}
       kind="line"
       height={200}
       label="Latency over time, median and 95th percentile"
@@ -86,10 +99,9 @@ export function LatencyChart({ usage, range, timeZone }: UsageChart) {
 
 function inBuckets<Point extends Record<string, number>>(
   data: readonly UsageBucket[],
-  { range, timeZone }: { range: RangeName; timeZone: string },
+  { window, timeZone }: { window: UsageWindow; timeZone: string },
   point: (bucket: UsageBucket | undefined) => Point,
 ): ({ label: string } & Point)[] {
-  const { interval } = RANGES[range];
-  const known = new Map(data.map((bucket) => [bucketKey(interval, Date.parse(bucket.bucket), timeZone), bucket]));
-  return bucketsOf(range, { now: Date.now(), timeZone }).map(({ key, label }) => ({ label, ...point(known.get(key)) }));
+  const known = new Map(data.map((bucket) => [bucketKey(window.interval, Date.parse(bucket.bucket), timeZone), bucket]));
+  return window.buckets.map(({ key, label }) => ({ label, ...point(known.get(key)) }));
 }

@@ -1,5 +1,6 @@
 import { Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import type { Query } from "../../api/client.ts";
 import { keysQuery, teamsQuery, usageQuery } from "../../api/queries.ts";
 import { Card } from "../../components/card.tsx";
 import { Usd } from "../../components/usd.tsx";
@@ -7,8 +8,8 @@ import { usdNumber } from "../../format/money.ts";
 import { count } from "../../format/text.ts";
 
 interface TopListProps {
-  startDate: string;
-  timeZone: string;
+  /** The span of time. */
+  query: Query;
 }
 
 const SHOWN = 5;
@@ -36,8 +37,8 @@ interface Grouped extends TopListProps {
   nameOf: (group: string) => string;
 }
 
-function TopList({ title, groupBy, nameOf, startDate, timeZone }: Grouped) {
-  const { data } = useQuery({ ...usageQuery({ startDate, tz: timeZone, groupBy, interval: "all" }), refetchInterval: LIVE_MS });
+function TopList({ title, groupBy, nameOf, query }: Grouped) {
+  const { data } = useQuery({ ...usageQuery({ ...query, groupBy, interval: "all" }), refetchInterval: LIVE_MS });
   const rows = data?.data.toSorted((left, right) => usdNumber(right.costUsd) - usdNumber(left.costUsd)).slice(0, SHOWN);
   const most = Math.max(...(rows ?? []).map((row) => usdNumber(row.costUsd)), 0);
   return (

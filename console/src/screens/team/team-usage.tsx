@@ -1,31 +1,39 @@
-import { SimpleGrid, Stack, Title } from "@mantine/core";
+import { Group, SimpleGrid, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { meQuery, usageQuery } from "../../api/queries.ts";
+import { ResetZoom } from "../../components/charts/reset-zoom.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
-import { rangeStart } from "../../components/time-range.ts";
+import { asQuery, chosenSpan, spanText, usageWindow } from "../../components/usage-window.ts";
 import { Usd } from "../../components/usd.tsx";
+import { useAddress } from "../../components/use-address.ts";
 import { count } from "../../format/text.ts";
 import { SpendChart } from "../overview/overview-charts.tsx";
 
 export function TeamUsage({ teamId }: { teamId: string }) {
   const { data: me } = useQuery(meQuery);
   const timeZone = me?.organization?.timezone ?? "UTC";
-  const startDate = rangeStart("30d", { now: Date.now(), timeZone });
-  const { data, error } = useQuery(usageQuery({ team_id: teamId, startDate, tz: timeZone, interval: "day" }));
+  const [address] = useAddress();
+  const chosen = chosenSpan(address);
+  const window = usageWindow({ range: "30d", ...chosen }, { now: Date.now(), timeZone });
+  const { data, error } = useQuery(usageQuery({ team_id: teamId, ...asQuery(window.span, timeZone), interval: window.interval }));
+  const span = chosen.from !== undefined ? spanText(window) : "last 30 days";
   const totals = data?.meta.totals;
   return (
     <Stack>
       <Failure error={error} />
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
-        <Stat name="Spent" value={totals && <Usd amount={totals.costUsd} />} note="last 30 days" />
-        <Stat name="Requests" value={totals && count(totals.requests, "call")} note="last 30 days" />
-        <Stat name="Tokens" value={totals && count(totals.tokens, "token")} note="last 30 days" />
+        <Stat name="Spent" value={totals && <Usd amount={totals.costUsd} />} note={span} />
+        <Stat name="Requests" value={totals && count(totals.requests, "call")} note={span} />
+        <Stat name="Tokens" value={totals && count(totals.tokens, "token")} note={span} />
       </SimpleGrid>
-      <Title order={2} size="h5">
-        Spend, USD per day
-      </Title>
-      <SpendChart usage={data} range="30d" timeZone={timeZone} />
+      <Group justify="space-between">
+        <Title order={2} size="h5">
+          Spend, USD per {window.interval}
+        </Title>
+        <ResetZoom />
+      </Group>
+      <SpendChart usage={data} window={window} timeZone={timeZone} filter={{ team: teamId }} />
     </Stack>
   );
 }

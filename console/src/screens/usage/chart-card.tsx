@@ -2,6 +2,7 @@ import { Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import type { Query } from "../../api/client.ts";
 import type { Totals, UsageBucket } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
+import type { UsageWindow } from "../../components/usage-window.ts";
 import { Usd } from "../../components/usd.tsx";
 import { count } from "../../format/text.ts";
 import { ExportCsv } from "./export-csv.tsx";
@@ -9,7 +10,6 @@ import { LatencyChart } from "./latency-chart.tsx";
 import { GROUPS, METRICS } from "./metrics.ts";
 import { StackedChart } from "./stacked-chart.tsx";
 import type { UsageAddress } from "./usage-address.ts";
-import type { UsageWindow } from "./usage-window.ts";
 
 interface ChartCardProps extends Pick<UsageAddress, "group" | "metric"> {
   window: UsageWindow;
@@ -18,13 +18,14 @@ interface ChartCardProps extends Pick<UsageAddress, "group" | "metric"> {
   buckets: readonly UsageBucket[] | undefined;
   groups: readonly { group: string; name: string }[];
   span: Query;
+  filter: string | undefined;
   setAddress: (change: Record<string, string>) => void;
 }
 
 const CHOICES = [...Object.entries(METRICS).map(([value, { label }]) => ({ value, label })), { value: "latency", label: "Latency" }];
 
 /** The chart with its totals and the CSV export of the same calls. */
-export function ChartCard({ group, metric, window, timeZone, totals, buckets, groups, span, setAddress }: ChartCardProps) {
+export function ChartCard({ group, metric, window, timeZone, totals, buckets, groups, span, filter, setAddress }: ChartCardProps) {
   return (
     <Card
       title={metric === "latency" ? "Latency" : METRICS[metric].label}
@@ -54,9 +55,9 @@ export function ChartCard({ group, metric, window, timeZone, totals, buckets, gr
           />
         </div>
         {metric === "latency" ? (
-          <LatencyChart {...{ buckets, groups, window, timeZone }} />
+          <LatencyChart {...{ buckets, groups, window, timeZone, filter }} />
         ) : (
-          <StackedChart {...{ buckets, groups, window, timeZone }} metric={METRICS[metric]} />
+          <StackedChart {...{ buckets, groups, window, timeZone, filter }} metric={METRICS[metric]} />
         )}
         <Group justify="space-between">
           {totals && (

@@ -2,24 +2,27 @@ import { Skeleton } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { usageQuery } from "../../api/queries.ts";
 import type { UsageBucket } from "../../api/types.ts";
+import { TimeChart } from "../../components/charts/time-chart.tsx";
+import { useChartLinks } from "../../components/charts/use-chart-links.ts";
 import { Failure } from "../../components/failure.tsx";
-import { LazyChart } from "../../components/lazy-chart.tsx";
 import { bucketKey } from "../../components/time-range.ts";
+import { asQuery, type UsageWindow } from "../../components/usage-window.ts";
 import { formatMs } from "../../format/text.ts";
-import { COLORS } from "./stacked-chart.tsx";
-import { asQuery, type UsageWindow } from "./usage-window.ts";
+import { COLORS, groupFilter } from "./stacked-chart.tsx";
 
 interface LatencyChartProps {
   buckets: readonly UsageBucket[] | undefined;
   groups: readonly { group: string; name: string }[];
   window: UsageWindow;
   timeZone: string;
+  filter: string | undefined;
 }
 
 const GROUPS_MAX = COLORS.length - 1;
 
 /** Median latency of each group and the 95th percentile of all calls, as lines, because medians do not add up. */
-export function LatencyChart({ buckets, groups, window, timeZone }: LatencyChartProps) {
+export function LatencyChart({ buckets, groups, window, timeZone, filter }: LatencyChartProps) {
+  const links = useChartLinks({ window, timeZone, filterOf: (series) => groupFilter({ filter, groups, series }) });
   const { data: all, error } = useQuery(usageQuery({ ...asQuery(window.span, timeZone), interval: window.interval }));
   if (error) return <Failure error={error} />;
   if (!buckets || !all) return <Skeleton height={300} />;
@@ -33,7 +36,8 @@ export function LatencyChart({ buckets, groups, window, timeZone }: LatencyChart
   for (const bucket of buckets) put(bucket, keyOf.get(bucket.group ?? ""), bucket.latencyMsP50);
   for (const bucket of all.data) put(bucket, "slow", bucket.latencyMsP95);
   return (
-    <LazyChart
+    <TimeChart
+      {...links}
       kind="line"
       height={300}
       label={`Median latency per ${window.interval} in milliseconds, of ${own.length} groups`}

@@ -1,9 +1,10 @@
 import { Skeleton } from "@mantine/core";
 import type { UsageBucket } from "../../api/types.ts";
-import { LazyChart } from "../../components/lazy-chart.tsx";
+import { TimeChart } from "../../components/charts/time-chart.tsx";
+import { useChartLinks } from "../../components/charts/use-chart-links.ts";
 import { bucketKey } from "../../components/time-range.ts";
-import type { Metric } from "./metrics.ts";
-import type { UsageWindow } from "./usage-window.ts";
+import type { UsageWindow } from "../../components/usage-window.ts";
+import { METRICS, type Metric } from "./metrics.ts";
 
 export const COLORS = ["river.6", "orange.6", "violet.6", "green.7", "pink.6", "blue.6", "yellow.7"];
 const OTHERS = "others";
@@ -15,9 +16,17 @@ interface StackedChartProps {
   metric: Metric;
   window: UsageWindow;
   timeZone: string;
+  /** The log filter that takes a group; undefined if the logs have none. */
+  filter: string | undefined;
 }
 
-export function StackedChart({ buckets, groups, metric, window: { buckets: bars, interval }, timeZone }: StackedChartProps) {
+export function StackedChart({ buckets, groups, metric, window, timeZone, filter }: StackedChartProps) {
+  const { buckets: bars, interval } = window;
+  const filterOf = (series: string | undefined) => ({
+    ...groupFilter({ filter, groups, series }),
+    ...(metric === METRICS.errors ? { status: "error" } : {}),
+  });
+  const links = useChartLinks({ window, timeZone, filterOf });
   if (!buckets) return <Skeleton height={300} />;
   const own = groups.slice(0, COLORS.length);
   // Group names are user input, so chart keys are generated.
@@ -31,9 +40,9 @@ export function StackedChart({ buckets, groups, metric, window: { buckets: bars,
   const series = own.map(({ name }, index) => ({ name: `g${index}`, label: name, color: COLORS[index] ?? "gray.6" }));
   const rest = groups.length > own.length ? [{ name: OTHERS, label: `${groups.length - own.length} others`, color: "gray.6" }] : [];
   return (
-    <LazyChart
+    <TimeChart
+      {...links}
       kind="bar"
-      isStacked
       isCount={metric.unit !== "USD"}
       isMoney={metric.unit === "USD"}
       height={300}
@@ -43,4 +52,16 @@ export function StackedChart({ buckets, groups, metric, window: { buckets: bars,
       format={metric.format}
     />
   );
+}
+
+interface GroupFilter {
+  readonly filter: string | undefined;
+  readonly groups: readonly { group: string }[];
+  readonly series: string | undefined;
+}
+
+/** The group of a series `g<index>`; merged groups and the 95th percentile of all have none. */
+export function groupFilter({ filter, groups, series }: GroupFilter): Record<string, string> {
+  const group = series?.startsWith("g") ? groups[Number(series.slice(1))]?.group : undefined;
+  return filter && group ? { [filter]: group } : {};
 }

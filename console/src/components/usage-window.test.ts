@@ -1,4 +1,4 @@
-import { usageWindow } from "./usage-window.ts";
+import { spanOfBuckets, usageWindow } from "./usage-window.ts";
 
 const now = Date.parse("2026-03-31T22:30:00Z");
 
@@ -25,4 +25,22 @@ test("chosen dates override a named range; an invalid date is ignored", () => {
   });
   expect(usageWindow({ range: "24h", from: "2026-13-45", to: "2026-01-02" }, at).interval).toBe("hour");
   expect(usageWindow({ range: "24h", from: "1999-01-01", to: "2026-01-02" }, at).buckets).toHaveLength(366);
+});
+
+test("a zoom to one day shows its hours, 23 when the clocks go forward, and a zoom to hours shows only these", () => {
+  const at = { now, timeZone: "Europe/Berlin" };
+  const day = usageWindow({ range: "7d", from: "2026-03-29", to: "2026-03-29" }, at);
+  expect([day.interval, day.buckets.length, day.buckets[0]?.label, day.buckets.at(-1)?.label]).toEqual(["hour", 23, "00:00", "23:00"]);
+  const zoom = spanOfBuckets(day, 1, 2);
+  expect(zoom).toEqual({ from: "2026-03-29T00:00:00.000Z", to: "2026-03-29T02:00:00.000Z" });
+  expect(usageWindow({ range: "7d", ...zoom }, at)).toMatchObject({
+    span: { startDate: zoom.from, endDate: zoom.to },
+    previous: { startDate: "2026-03-28T22:00:00.000Z", endDate: zoom.from },
+    buckets: [{ label: "01:00" }, { label: "03:00" }],
+  });
+});
+
+test("the span of day bars is their first and last day, as the logs take it", () => {
+  const week = usageWindow({ range: "7d", from: undefined, to: undefined }, { now, timeZone: "UTC" });
+  expect(spanOfBuckets(week, 2, 4)).toEqual({ from: "2026-03-27", to: "2026-03-29" });
 });

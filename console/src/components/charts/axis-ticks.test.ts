@@ -1,4 +1,4 @@
-import { axisTicks, axisUsd } from "./axis-ticks.ts";
+import { axisTicks, axisUsd, rangeTicks } from "./axis-ticks.ts";
 
 test.each([
   [0.14, [0, 0.05, 0.1, 0.15], ["$0.00", "$0.05", "$0.10", "$0.15"]],
@@ -20,4 +20,13 @@ test("counts have whole ticks, and the last tick is never below the largest valu
       expect(ticks.length).toBeLessThanOrEqual(6);
     }
   }
+});
+
+test.each([
+  [0.94, 0.96, [0.94, 0.945, 0.95, 0.955, 0.96]],
+  [0.931, 0.967, [0.93, 0.94, 0.95, 0.96, 0.97]],
+  [3, 3, [3, 4]],
+  [-1.2, 0.4, [-1.5, -1, -0.5, 0, 0.5]],
+])("the axis of a curve from %f to %f contains both and shows the change between them", (min, max, ticks) => {
+  expect(rangeTicks(min, max)).toEqual(ticks);
 });

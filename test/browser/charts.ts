@@ -1,0 +1,59 @@
+import type { Page } from "playwright-core";
+import { chat, newTenant } from "../helpers/api.ts";
+import type { Stage } from "./stage.ts";
+
+/** The element over the chart that takes the pointer and the keyboard. */
+const cursorOf = (page: Page, name: RegExp) => page.getByRole("slider", { name });
+
+export function chartTests(stage: () => Stage): void {
+  describe("charts lead to the calls they are made of", () => {
+    test("a bar leads to the logs of its time and series, a dragged range zooms, and Reset zoom returns", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "charted" });
+      expect((await chat(system, tenant.key, "one bar")).status).toBe(200);
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/usage?range=24h&metric=requests");
+      const cursor = cursorOf(page, /^Requests per hour/);
+      await page.getByText("The chart has 1 call").waitFor();
+
+      const box = await cursor.boundingBox();
+      if (!box) throw new Error("the chart has no size");
+      const middle = box.y + box.height / 2;
+      await page.mouse.move(box.x + box.width * 0.52, middle);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.8, middle, { steps: 3 });
+      await page.mouse.move(box.x + box.width - 3, middle);
+      await page.mouse.up();
+      await page.waitForURL(/from=.*to=/);
+      await page.getByText("The chart has 1 call").waitFor();
+      await expect(cursor.getAttribute("aria-valuemax")).resolves.toBe("11");
+
+      // The last bar of the zoomed chart is the current hour, whose only call is of this model.
+      await cursor.click({ position: { x: box.width - 20, y: box.height - 12 } });
+      await page.waitForURL(/\/ui\/logs\?.*model=echo/);
+      await page.getByText("1 call,").waitFor();
+
+      await page.goBack();
+      await page.getByRole("button", { name: "Reset zoom" }).click();
+      await page.waitForURL((url) => !url.searchParams.has("from"));
+      expect(complaints).toEqual([]);
+    });
+
+    test("by keyboard a chart reads its values with the total, and Enter opens the calls of the hour", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "typist" });
+      expect((await chat(system, tenant.key, "one bar")).status).toBe(200);
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/");
+      await page.getByRole("img", { name: "Requests over time, 1 total" }).waitFor();
+      const cursor = cursorOf(page, /^Requests over time/);
+      await cursor.focus();
+      await page.keyboard.press("End");
+      await expect(cursor.getAttribute("aria-valuetext")).resolves.toMatch(/^\d\d:00: Succeeded 1, Errors 0, total 1$/);
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/\/ui\/logs\?from=/);
+      await page.getByText("1 call,").waitFor();
+      expect(complaints).toEqual([]);
+    });
+  });
+}
