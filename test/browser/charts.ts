@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
-import { chat, newTenant } from "../helpers/api.ts";
+import { call, chat, newTenant } from "../helpers/api.ts";
+import { lookAt } from "./look.ts";
 import type { Stage } from "./stage.ts";
 
 /** The element over the chart that takes the pointer and the keyboard. */
@@ -53,6 +54,21 @@ export function chartTests(stage: () => Stage): void {
       await page.keyboard.press("Enter");
       await page.waitForURL(/\/ui\/logs\?from=/);
       await page.getByText("1 call,").waitFor();
+      expect(complaints).toEqual([]);
+    });
+
+    test("a team with a budget shows what is left of it and when it ends", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "budgeted" });
+      const body = { maxBudget: 20_000, budgetPeriod: "monthly" };
+      expect((await call(system.url, "PATCH", `/api/gw/teams/${tenant.teamId}`, { token: tenant.token, body })).status).toBe(200);
+      expect((await chat(system, tenant.key, "hello river")).status).toBe(200);
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto(`/ui/teams/${tenant.teamId}?tab=usage`);
+      await page.getByText("$0.000006 of $0.000020 spent").waitFor();
+      await page.getByText(/^At this rate /).waitFor();
+      await page.getByRole("img", { name: /^Budget left per day/ }).waitFor();
+      expect(await lookAt(page, "team-budget")).toEqual([]);
       expect(complaints).toEqual([]);
     });
   });

@@ -64,7 +64,11 @@ function isTime(text: string): boolean {
 }
 
 /** The span of some bars, as the address of a usage screen or of the logs has it. */
-export function spanOfBuckets({ interval, buckets }: UsageWindow, first: number, last: number): { from: string; to: string } {
+export function spanOfBuckets(
+  { interval, buckets }: Pick<UsageWindow, "interval" | "buckets">,
+  first: number,
+  last: number,
+): { from: string; to: string } {
   const [from = "", to = ""] = [buckets[first]?.key, buckets[last]?.key];
   if (interval === "day") return { from, to };
   return { from: hourTime(Number(from)), to: hourTime(Number(to) + 1) };

@@ -1,11 +1,22 @@
 import { ActionIcon, Button, Group, Menu, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { IconDots, IconKey, IconListDetails, IconPencil, IconPlus, IconRefresh, IconSearch, IconTrash } from "@tabler/icons-react";
+import {
+  IconChartLine,
+  IconDots,
+  IconKey,
+  IconListDetails,
+  IconPencil,
+  IconPlus,
+  IconRefresh,
+  IconSearch,
+  IconTrash,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { keysQuery } from "../api/queries.ts";
 import type { ApiKey } from "../api/types.ts";
+import { hasBudget } from "../components/budget/burn-down-card.tsx";
 import { Card } from "../components/card.tsx";
 import { type Column, DataTable, Pages } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
@@ -17,12 +28,13 @@ import { searchOf, useAddress } from "../components/use-address.ts";
 import { useHasScreen } from "../components/use-has-screen.ts";
 import { ago } from "../format/text.ts";
 import { formatLimits } from "./keys/format-limits.ts";
+import { KeyBudget } from "./keys/key-budget.tsx";
 import { KeyForm } from "./keys/key-form.tsx";
 import { RemoveKey } from "./keys/remove-key.tsx";
 import { RotateKey } from "./keys/rotate-key.tsx";
 
 const PAGE_SIZE = 20;
-type KeyAction = { kind: "edit" | "rotate" | "remove"; apiKey: ApiKey } | { kind: "new" };
+type KeyAction = { kind: "edit" | "rotate" | "remove" | "budget"; apiKey: ApiKey } | { kind: "new" };
 
 export function Screen() {
   const [address, setAddress] = useAddress();
@@ -74,6 +86,7 @@ export function Screen() {
       {(action?.kind === "new" || action?.kind === "edit") && (
         <KeyForm apiKey={action.kind === "edit" ? action.apiKey : undefined} onClose={close} />
       )}
+      {action?.kind === "budget" && <KeyBudget apiKey={action.apiKey} onClose={close} />}
       {action?.kind === "rotate" && <RotateKey apiKey={action.apiKey} onClose={close} />}
       {action?.kind === "remove" && <RemoveKey apiKey={action.apiKey} onClose={close} />}
     </Page>
@@ -123,6 +136,11 @@ function KeyMenu({ apiKey, onAction }: { apiKey: ApiKey; onAction: (action: KeyA
               leftSection={<IconListDetails size={16} aria-hidden />}
             >
               View logs
+            </Menu.Item>
+          )}
+          {hasBudget(apiKey) && (
+            <Menu.Item leftSection={<IconChartLine size={16} aria-hidden />} onClick={() => onAction({ kind: "budget", apiKey })}>
+              Budget
             </Menu.Item>
           )}
           <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={() => onAction({ kind: "edit", apiKey })}>

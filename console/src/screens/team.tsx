@@ -69,7 +69,7 @@ export function Screen() {
             <TeamLimits team={team} />
           </Tabs.Panel>
           <Tabs.Panel value="usage">
-            <TeamUsage teamId={team.id} />
+            <TeamUsage team={team} />
           </Tabs.Panel>
         </Tabs>
       </Card>

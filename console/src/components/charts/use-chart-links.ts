@@ -4,7 +4,7 @@ import { searchOf, useAddress } from "../use-address.ts";
 import type { ChartActions } from "./time-chart.tsx";
 
 interface ChartLinks {
-  readonly window: UsageWindow;
+  readonly window: Pick<UsageWindow, "interval" | "buckets">;
   readonly timeZone: string;
   /** The log filter that selects the calls of a series, or of the whole chart. */
   readonly filterOf?: (series: string | undefined) => Readonly<Record<string, string>>;

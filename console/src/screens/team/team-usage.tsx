@@ -1,6 +1,8 @@
 import { Group, SimpleGrid, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { meQuery, usageQuery } from "../../api/queries.ts";
+import type { TeamDetail } from "../../api/types.ts";
+import { BurnDown, hasBudget } from "../../components/budget/burn-down-card.tsx";
 import { ResetZoom } from "../../components/charts/reset-zoom.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { Stat } from "../../components/stat.tsx";
@@ -10,7 +12,8 @@ import { useAddress } from "../../components/use-address.ts";
 import { count } from "../../format/text.ts";
 import { SpendChart } from "../overview/overview-charts.tsx";
 
-export function TeamUsage({ teamId }: { teamId: string }) {
+export function TeamUsage({ team }: { team: TeamDetail }) {
+  const teamId = team.id;
   const { data: me } = useQuery(meQuery);
   const timeZone = me?.organization?.timezone ?? "UTC";
   const [address] = useAddress();
@@ -27,6 +30,14 @@ export function TeamUsage({ teamId }: { teamId: string }) {
         <Stat name="Requests" value={totals && count(totals.requests, "call")} note={span} />
         <Stat name="Tokens" value={totals && count(totals.tokens, "token")} note={span} />
       </SimpleGrid>
+      {hasBudget(team) && (
+        <>
+          <Title order={2} size="h5">
+            Budget
+          </Title>
+          <BurnDown record={team} filter={{ usage: { team_id: teamId }, logs: { team: teamId } }} />
+        </>
+      )}
       <Group justify="space-between">
         <Title order={2} size="h5">
           Spend, USD per {window.interval}
