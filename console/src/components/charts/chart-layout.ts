@@ -10,6 +10,13 @@ export interface Series {
   readonly color: string;
 }
 
+export interface ChartActions {
+  /** Opens the calls of one point in time, of one series if the pointer is on it. */
+  onPick?: ((index: number, series: string | undefined) => void) | undefined;
+  /** Shows only the points from `first` to `last`. */
+  onZoom?: ((first: number, last: number) => void) | undefined;
+}
+
 /** The area of the marks within the picture, in pixels. */
 export interface Plot {
   readonly left: number;

@@ -1,17 +1,10 @@
 import { Group, Text } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { axisUsd } from "./axis-ticks.ts";
-import { type ChartPoint, cssColor, plotOf, type Series, ticksOf, xOf } from "./chart-layout.ts";
+import { type ChartActions, type ChartPoint, cssColor, plotOf, type Series, ticksOf, xOf } from "./chart-layout.ts";
 import { Axes, Bars, Lines } from "./chart-marks.tsx";
 import { ChartTooltip, pointText } from "./chart-tooltip.tsx";
 import { useChartCursor } from "./use-chart-cursor.ts";
-
-export interface ChartActions {
-  /** Opens the calls of one point in time, of one series if the pointer is on it. */
-  onPick?: ((index: number, series: string | undefined) => void) | undefined;
-  /** Shows only the points from `first` to `last`. */
-  onZoom?: ((first: number, last: number) => void) | undefined;
-}
 
 interface TimeChartProps extends ChartActions {
   /** Text alternative of the chart. */
@@ -86,7 +79,7 @@ export function TimeChart(props: TimeChartProps) {
         )}
       </div>
       {series.length > 1 && (
-        <Group gap="md" rowGap={4} justify="center" mt={4}>
+        <Group gap="xs" justify="center" mt={4}>
           {series.map(({ name, label: title, color }) => (
             <Group key={name} gap={6} wrap="nowrap" miw={0}>
               <span className="chart-key" style={{ background: cssColor(color) }} />

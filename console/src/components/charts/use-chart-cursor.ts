@@ -1,6 +1,5 @@
 import { type KeyboardEvent, type PointerEvent, useState } from "react";
-import { type ChartPoint, indexAt, type Plot, type Series, seriesAt } from "./chart-layout.ts";
-import type { ChartActions } from "./time-chart.tsx";
+import { type ChartActions, type ChartPoint, indexAt, type Plot, type Series, seriesAt } from "./chart-layout.ts";
 
 interface CursorInput extends ChartActions {
   kind: "bar" | "line";

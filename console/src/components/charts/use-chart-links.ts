@@ -1,7 +1,7 @@
 import { useNavigate } from "@tanstack/react-router";
 import { spanOfBuckets, type UsageWindow } from "../usage-window.ts";
 import { searchOf, useAddress } from "../use-address.ts";
-import type { ChartActions } from "./time-chart.tsx";
+import type { ChartActions } from "./chart-layout.ts";
 
 interface ChartLinks {
   readonly window: Pick<UsageWindow, "interval" | "buckets">;
