@@ -53,6 +53,10 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
   /** What is left of the last parts of a stream that ends before its upstream does. */
   #endings: Iterator<Part> | undefined;
   #isCutShort = false;
+  /** The reader may stop in the middle of a read, because its client is slow. */
+  #isWithinRead = false;
+  /** What `ready` met, for `next` to throw. */
+  #met: { readonly error: unknown } | undefined;
   #isOver = false;
 
   constructor({ clock, credit }: { readonly clock: Clock; readonly credit: Credit }, parts: DeliveryParts) {
@@ -70,6 +74,8 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
     if (this.#isOver) return END;
     const { call } = this.#parts;
     try {
+      if (this.#met) throw this.#met.error;
+      if (this.#isWithinRead) this.#noteProgress(false);
       const part = await this.#nextPart();
       if (part) {
         this.#handedOver();
@@ -87,20 +93,15 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
   }
 
   ready(): Part | undefined {
-    const { open, bounds } = this.#parts;
-    while (!this.#isOver && !this.#endings && !this.#held && !this.#hasFirst) {
-      const part = open.ready();
-      if (part === undefined) break;
-      const covered = bounds.covers(part);
-      if (covered !== true) {
-        this.#held = { part, covered };
-        // Awaited by `next`, which may be asked for later.
-        if (covered instanceof Promise) void ignore(covered, "its error is thrown by next");
-      } else if (this.#meters(part)) {
-        return part;
-      }
+    try {
+      const part = this.#nextReady();
+      this.#isWithinRead = part !== undefined;
+      this.#noteProgress(this.#isWithinRead);
+      if (part) return part;
+    } catch (error) {
+      this.#met = { error };
     }
-    this.#handedOver();
+    this.#sinceMs = this.#clock.monotonicMs();
     return undefined;
   }
 
@@ -130,6 +131,23 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
     return ending.done ? undefined : ending.value;
   }
 
+  #nextReady(): Part | undefined {
+    const { open, bounds } = this.#parts;
+    while (!this.#isOver && !this.#endings && !this.#held && !this.#hasFirst) {
+      const part = open.ready();
+      if (part === undefined) return undefined;
+      const covered = bounds.covers(part);
+      if (covered !== true) {
+        this.#held = { part, covered };
+        // It may be rejected before `next` is called.
+        if (covered instanceof Promise) void ignore(covered, "its error is thrown by next");
+      } else if (this.#meters(part)) {
+        return part;
+      }
+    }
+    return undefined;
+  }
+
   async #pulled(): Promise<Pulled | undefined> {
     const { open, bounds, call } = this.#parts;
     const isFirst = this.#hasFirst;
@@ -150,10 +168,14 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
     return part.type !== "usage";
   }
 
-  /** The parts that were taken since are about to be shown: what they cost is recorded first. */
+  /** A part is about to be shown: what it costs is recorded first. */
   #handedOver(): void {
-    const progress = this.#parts.call.meter.progress();
-    if (progress) this.#credit.progress(progress);
+    this.#noteProgress(false);
     this.#sinceMs = this.#clock.monotonicMs();
+  }
+
+  #noteProgress(hasMore: boolean): void {
+    const progress = this.#parts.call.meter.progress(hasMore);
+    if (progress) this.#credit.progress(progress);
   }
 }

@@ -38,8 +38,8 @@ export interface Meter {
   reported(usage: ReportedUsage): void;
   /** A whole answer: its texts, by choice, and the usage that the provider reports. */
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void;
-  /** The totals delivered so far, when the next progress record is due. */
-  progress(): Progress | undefined;
+  /** The totals delivered so far, when the next progress record is due: by number of deltas, and by time unless more has arrived already. */
+  progress(hasMore?: boolean): Progress | undefined;
   /**
    * What the call costs if it ends now: by the provider's report, or by the gateway's count of what was delivered, without the share that
    * never left the gateway.
@@ -143,11 +143,13 @@ class CallMeter implements Meter {
     return servedRecordOf(this.#call, served, this.#attempts);
   }
 
-  progress(): Progress | undefined {
+  progress(hasMore = false): Progress | undefined {
     // A job with its own estimate is measured at its end.
     if (this.#call.job.estimate) return undefined;
-    const elapsedMs = this.elapsedMs();
     const fresh = this.#deltas - this.#noted.deltas;
+    // Within a read the clock is not asked.
+    if (hasMore && fresh < PROGRESS_DELTAS) return undefined;
+    const elapsedMs = this.elapsedMs();
     if (fresh < PROGRESS_DELTAS && (fresh === 0 || elapsedMs - this.#noted.elapsedMs < PROGRESS_MS)) return undefined;
     this.#noted = { deltas: this.#deltas, elapsedMs };
     const usage = { ...NO_USAGE, input: this.#inputNow(), output: this.#text?.soFar() ?? 0, amounts: this.#fees };
