@@ -11,8 +11,9 @@ import { openApiDocument } from "../openapi.ts";
 import { fakeControlPlane } from "../platform/control-plane-fixture.ts";
 import { gatewayState } from "../platform/gateway-state-fixture.ts";
 import { codeSamples } from "./code-samples.ts";
+import { exampleId } from "./examples/ids.ts";
 import { javascriptLiteral, pythonLiteral, shellWord } from "./literals.ts";
-import { EXAMPLES, requestExample } from "./request-example.ts";
+import { EXAMPLES, mainPath, paramNames, requestExample } from "./request-example.ts";
 
 const deps = {
   config: readEdgeConfig({}),
@@ -32,6 +33,15 @@ test("every example is that of an operation, and every operation with a body has
   const names = new Set(named.map(([name]) => name));
   expect(Object.keys(EXAMPLES).filter((name) => !names.has(name))).toEqual([]);
   expect(named.filter(([, entry]) => entry.body && requestExample(entry).body === undefined).map(([name]) => name)).toEqual([]);
+});
+
+test("every path parameter has an example, and one without is its name in the document", () => {
+  const without = named.flatMap(([name, entry]) => {
+    const { params } = EXAMPLES[name] ?? EXAMPLES[`${entry.method} ${mainPath(entry.path)}`] ?? {};
+    return paramNames(entry.path).filter((param) => (params?.[param] ?? exampleId(entry.path, param)) === undefined);
+  });
+  expect(without).toEqual([]);
+  expect(requestExample({ method: "get", path: "/api/gw/unknown/:thing" }).params).toEqual({ thing: "thing" });
 });
 
 test("every example is a valid request of its operation", () => {

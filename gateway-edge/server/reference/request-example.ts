@@ -16,10 +16,17 @@ export function mainPath(path: string): string {
   return path.replace(PATH_OF_MODEL, "/").replace(/^\/(openai\/v1\/)?/, "/v1/");
 }
 
+/** The names of the parameters in a path. */
+export function paramNames(path: string): string[] {
+  return [...path.matchAll(/[:*]([A-Za-z]\w*)/g)].map(([, name = ""]) => name);
+}
+
 export function requestExample(entry: Pick<OperationDescription, "method" | "path">): RequestExample {
   const example = EXAMPLES[`${entry.method} ${entry.path}`] ?? EXAMPLES[`${entry.method} ${mainPath(entry.path)}`] ?? {};
-  const names = [...entry.path.matchAll(/[:*]([A-Za-z]\w*)/g)].map(([, name = ""]) => name);
-  const params = Object.fromEntries(names.map((name) => [name, example.params?.[name] ?? exampleId(entry.path, name)]));
+  // A parameter without an example has its name, so that a missing example is no error of the whole document.
+  const params = Object.fromEntries(
+    paramNames(entry.path).map((name) => [name, example.params?.[name] ?? exampleId(entry.path, name) ?? name]),
+  );
   const { model: _inPath, ...body } = example.body ?? {};
   return { ...example, params, ...(PATH_OF_MODEL.test(entry.path) ? { body } : {}) };
 }

@@ -38,6 +38,8 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "get /api/gw/logs": { query: { pageSize: "5" } },
   "get /api/gw/usage": { query: { groupBy: "model" } },
   "post /api/gw/webhooks": { body: { url: "https://example.org/hook", events: ["balance.low", "key.created"] } },
+  "post /api/gw/alerts": { body: { name: "errors", errorRatePercent: 5, windowMinutes: 30, model: "echo" } },
+  "patch /api/gw/alerts/:id": { body: { errorRatePercent: 2 } },
   "post /api/gw/mcp-servers": { body: { name: "weather", url: "https://mcp.example.org/mcp", pricePerCall: 2_000_000 } },
   "post /api/gw/messages": { body: { ...key, model: "echo", messages: [{ role: "user", content: "hello" }] } },
   "get /api/models": { query: { type: "chat" } },
