@@ -34,7 +34,7 @@ const CLIENT_LEFT_STATUS = 499;
 
 /** The intent record of a call. */
 export function intentOf(call: Metered, at: { createdAtMs: number; worstCase: bigint }): Intent {
-  return { ...callIdentity(call), createdAtMs: at.createdAtMs, worstCase: at.worstCase, tags: call.job.tags };
+  return { ...callIdentity(call), createdAtMs: at.createdAtMs, worstCase: at.worstCase, tags: rowTags(call.job) };
 }
 
 /** The journal record of the deployment that answers. */
@@ -97,10 +97,15 @@ export function rowOf(
     latencyMs: Math.round(timing.latencyMs),
     firstTokenMs: rounded(timing.firstTokenMs),
     overheadUs: Math.round(timing.overheadMs * 1000),
-    tags: [...call.job.tags],
+    tags: rowTags(call.job),
     attemptsDetail,
     reserved,
   };
+}
+
+/** All tags of a call, as its row has them. */
+export function rowTags({ tags, logTags }: Pick<Job<unknown>, "tags" | "logTags">): string[] {
+  return logTags ? [...logTags, ...tags] : [...tags];
 }
 
 type IdentifiedCall = Pick<Metered, "callId" | "onceFor" | "endpoint" | "caller" | "job">;

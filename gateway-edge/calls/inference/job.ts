@@ -32,7 +32,10 @@ export interface Job<Answer> {
   /** The request field that holds this limit; absent: the caller did not set it. */
   readonly maxOutputParam?: string | undefined;
   readonly endUser: string | undefined;
+  /** The caller's tags: deployments may be selected by them. */
   readonly tags: readonly string[];
+  /** Tags that only the log has. */
+  readonly logTags?: readonly string[] | undefined;
   countInput(counter: TokenCounter): number;
   /** The most it can use in other units than tokens; it can be priced only by these units. */
   readonly most?: Amounts;

@@ -7,7 +7,7 @@ import type { Usage } from "../../credit/pricing/usage.ts";
 import { toWireUsage } from "../../credit/pricing/usage.ts";
 import type { StreamPart } from "../../upstream/providers/provider.ts";
 import type { Bill } from "../inference/bill.ts";
-import { identityOf } from "../inference/call-row.ts";
+import { identityOf, rowTags } from "../inference/call-row.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
 import type { LayeredCall } from "../inference/run-call.ts";
@@ -133,7 +133,7 @@ class Hit<Answer> {
       latencyMs: Math.round(elapsedMs),
       firstTokenMs: undefined,
       overheadUs: Math.round(elapsedMs * 1000),
-      tags: [...job.tags],
+      tags: rowTags(job),
       ledgerSeq: undefined,
       attemptsDetail: [],
     };

@@ -53,8 +53,8 @@ async function runChecked<Answer>(
     if (!(error instanceof AppError) || error.code !== "JSON_SCHEMA_VALIDATION" || call.signal.aborted) throw error;
   }
   const first = spent;
-  const tags = [...call.job.tags, `retry-of:${call.callId}`];
-  const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, tags } });
+  const logTags = [...(call.job.logTags ?? []), `retry-of:${call.callId}`];
+  const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, logTags } });
   return again.type === "answer" && first ? { ...again, bill: { ...again.bill, cost: nanoUsd(first.cost + again.bill.cost) } } : again;
 }
 

@@ -11,8 +11,7 @@ export const dateFilters = {
   tz: timeZone.default("UTC"),
 };
 
-/** The tag of a session, `session:` and the id, has at most 64 characters. */
-const SESSION_LENGTH_MAX = 56;
+const SESSION_LENGTH_MAX = 256;
 
 /** Filters of logs and usage. */
 const filters = {

@@ -3,7 +3,7 @@ import type { Inference } from "../../calls/create.ts";
 import { proxiedBody } from "../../calls/dialects/responses/proxied.ts";
 import { inputItems, toChatRequest, toPlainChat } from "../../calls/dialects/responses/request.ts";
 import type { Job } from "../../calls/inference/job.ts";
-import { tagsOf } from "../../calls/inference/jobs/gateway-fields.ts";
+import { logTagsOf, tagsOf } from "../../calls/inference/jobs/gateway-fields.ts";
 import { isSpokenByAny, type ProxiedAnswer } from "../../calls/inference/jobs/proxied.ts";
 import { responsesJob, responsesSpeaker } from "../../calls/inference/jobs/responses.ts";
 import { translatedChatJob } from "../../calls/inference/jobs/translated-chat.ts";
@@ -75,6 +75,7 @@ export function responseJob(inference: Pick<Inference, "routing" | "providers">,
     maxOutputTokens: asked.max_output_tokens,
     endUser: asked.user,
     tags: tagsOf(asked),
+    logTags: logTagsOf(asked),
     request: asked,
     bodyFor: (given) => proxiedBody(asked, items, given),
     asChat,
@@ -88,6 +89,7 @@ export function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Jo
     // Many clients send these default values.
     optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
     tags: tagsOf(asked),
+    logTags: logTagsOf(asked),
     maxOutputParam: "max_output_tokens",
   });
 }

@@ -4,7 +4,7 @@ import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
-import { defaultsOf, providerFields, tagsOf } from "./gateway-fields.ts";
+import { defaultsOf, logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 import { billedParts, billedUsage, chatFeesOf } from "./tool-fees.ts";
 
@@ -23,6 +23,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     maxOutputParam: request.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     fees,
     countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
     isOfferedBy: (provider) => provider.chat !== undefined,

@@ -6,7 +6,7 @@ import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { completionsTraits } from "../traits/completions.ts";
 import { chatJob } from "./chat.ts";
-import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 
 /** Legacy text completion: by the provider's own endpoint, or, where it has none, as a chat with one user turn. */
@@ -21,6 +21,7 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     maxOutputParam: "max_tokens",
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     countInput: (counter) => countPrompt(request, counter),
     isOfferedBy: (provider) => provider.completions !== undefined || provider.chat !== undefined,
     request: (attempt) => {

@@ -6,7 +6,7 @@ import type { Job, JobAnswer } from "../job.ts";
 import { joinedUsage } from "../joined-usage.ts";
 import { keepSupported } from "../params.ts";
 import { embeddingsTraits } from "../traits/embeddings.ts";
-import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 
 export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
   return {
@@ -17,6 +17,7 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
     maxOutputTokens: 0,
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     countInput: (counter) =>
       input.reduce<number>((sum, entry) => sum + (typeof entry === "string" ? counter.countText(entry) : entry.length), 0),
     isOfferedBy: (provider) => provider.embeddings !== undefined,

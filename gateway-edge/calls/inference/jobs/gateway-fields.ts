@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
 /** Fields for the gateway: a provider would refuse them, or learn what it should not know. */
@@ -50,15 +51,29 @@ export function defaultsOf(params: Fields): Fields {
   return found;
 }
 
-/** The tag of the calls of a session. */
-export const sessionTag = (id: string): string => `session:${id}`;
+const TAG_LENGTH_MAX = 64;
+const TAGS_MAX = 16;
+const [SESSION, SESSION_HASH_LENGTH] = ["session:", 16];
 
-/** LiteLLM's labels of calls: metadata.tags, and metadata.session_id as a tag of its own. */
+/** The tag of the calls of a session. A longer one ends with a hash of the whole ID, so that IDs with the same beginning stay apart. */
+export function sessionTag(id: string): string {
+  const tag = SESSION + id;
+  if (tag.length <= TAG_LENGTH_MAX) return tag;
+  const hash = createHash("sha256").update(id).digest("hex").slice(0, SESSION_HASH_LENGTH);
+  return `${tag.slice(0, TAG_LENGTH_MAX - SESSION_HASH_LENGTH - 1)}~${hash}`;
+}
+
+/** LiteLLM's labels of calls: metadata.tags. */
 export function tagsOf(request: Fields): string[] {
   const metadata = request["metadata"] as Fields | undefined;
   const tags = metadata?.["tags"];
   const texts = Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  return texts.slice(0, TAGS_MAX).map((tag) => tag.slice(0, TAG_LENGTH_MAX));
+}
+
+/** The tag of metadata.session_id. It is not among the tags that select deployments: no deployment has it. */
+export function logTagsOf(request: Fields): readonly string[] | undefined {
+  const metadata = request["metadata"] as Fields | undefined;
   const session = metadata?.["session_id"];
-  if (typeof session === "string" && session !== "") texts.unshift(sessionTag(session));
-  return texts.slice(0, 16).map((tag) => tag.slice(0, 64));
+  return typeof session === "string" && session !== "" ? [sessionTag(session)] : undefined;
 }

@@ -7,7 +7,7 @@ import type { Job, JobAnswer } from "../job.ts";
 import { sumOfTokens } from "../joined-usage.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
-import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
 
 /** An image in tokens, for models that are priced by tokens: the largest size at the best quality, generated or read. */
@@ -23,6 +23,7 @@ export function imagesJob(request: ImagesRequest): Job<Fields> {
     operation: "images",
     stream,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     ...countsOf({
       model: request.model,
       prompt: request.prompt,

@@ -8,6 +8,7 @@ export interface MessagesJobInput {
   readonly maxOutputTokens: number;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
+  readonly logTags: readonly string[] | undefined;
   /** The request as it arrived. */
   readonly request: Fields;
   readonly betas: readonly string[];

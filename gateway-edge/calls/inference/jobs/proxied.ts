@@ -32,6 +32,7 @@ export interface ProxiedJobInput<Adapter extends ProxiedAdapter> {
   readonly maxOutputParam: string;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
+  readonly logTags: readonly string[] | undefined;
   /** The request as it arrived. */
   readonly request: Fields;
   readonly betas?: readonly string[];
@@ -50,7 +51,7 @@ export interface ProxiedJobInput<Adapter extends ProxiedAdapter> {
 
 /** A request in another dialect than Chat Completions: unchanged where the deployment's server has that API, otherwise as a chat. */
 export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput<Adapter>): Job<ProxiedAnswer> {
-  const { operation, dialect, model, stream, maxOutputTokens, maxOutputParam, endUser, tags, speaker, cacheable } = call;
+  const { operation, dialect, model, stream, maxOutputTokens, maxOutputParam, endUser, tags, logTags, speaker, cacheable } = call;
   const chat = translationOf(call);
   const fees = toolFeesOf(call.request);
   return {
@@ -62,6 +63,7 @@ export function proxiedJob<Adapter extends ProxiedAdapter>(call: ProxiedJobInput
     maxOutputParam,
     endUser,
     tags,
+    logTags,
     fees,
     countInput: (counter) => ("job" in chat() ? chatIn(chat()).countInput(counter) : countBody(call, counter)),
     get offer() {

@@ -2,7 +2,7 @@ import { documentText, type RerankRequest } from "../../../schemas/calls/rerank.
 import type { Provider, RerankAdapter, RerankAnswer } from "../../../upstream/providers/provider.ts";
 import type { Job } from "../job.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
-import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 
 /** A search unit is one query with a hundred documents; a document of more than 500 tokens counts once for every 500. */
 const DOCUMENTS_PER_SEARCH = 100;
@@ -20,6 +20,7 @@ export function rerankJob(request: RerankRequest): Job<RerankAnswer> {
     maxOutputTokens: 0,
     endUser: undefined,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     // The model reads the query with every document.
     countInput: (counter) => documents.reduce((sum, text) => sum + counter.countText(text), counter.countText(query) * documents.length),
     most: { search: { input: Math.ceil(pieces / DOCUMENTS_PER_SEARCH), output: 0 } },

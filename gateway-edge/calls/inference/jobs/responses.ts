@@ -8,6 +8,7 @@ export interface ResponsesJobInput {
   readonly maxOutputTokens: number | undefined;
   readonly endUser: string | undefined;
   readonly tags: readonly string[];
+  readonly logTags: readonly string[] | undefined;
   /** The request as it arrived. */
   readonly request: Fields;
   /** The body for a server that has the Responses API. */

@@ -3,7 +3,7 @@ import type { BytesPart, Provider, SpeechAdapter } from "../../../upstream/provi
 import { spokenMilliseconds } from "../../tokens/audio-duration.ts";
 import type { Job } from "../job.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
-import { providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
 import { passEvents } from "./pass-events.ts";
 
 /** Audio tokens, where a model is priced by tokens and does not report them: about twenty per second. */
@@ -25,6 +25,7 @@ export function speechJob(request: SpeechRequest): Job<never> {
     maxOutputTokens: Math.ceil((characters.input * MOST_TOKENS_PER_CHARACTER + 100) * slowness),
     endUser: undefined,
     tags: tagsOf(request),
+    logTags: logTagsOf(request),
     countInput: (counter) => counter.countText(textIn(request)),
     most: { character: characters },
     estimate: ({ bytes, inputTokens }) => {

@@ -15,6 +15,7 @@ export interface TranslatedChat {
   /** Anthropic betas that the caller enabled. */
   readonly betas?: readonly string[];
   readonly tags?: readonly string[];
+  readonly logTags?: readonly string[] | undefined;
   /** The caller's name of the output limit; absent: as in chat. */
   readonly maxOutputParam?: string;
 }
@@ -25,6 +26,7 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
   return {
     ...job,
     tags: chat.tags ?? job.tags,
+    logTags: chat.logTags ?? job.logTags,
     maxOutputParam: chat.maxOutputParam ?? job.maxOutputParam,
     traits: () => traitsOf(chat),
     request: (attempt) => {

@@ -74,6 +74,16 @@ test("a whole answer is OpenAI's, and its cost headers are its priced usage, whi
   expect(control.reserved[0]).toMatchObject({ worstCase: priced(5, 4096) });
 });
 
+test("a session is a tag of the log and not of routing: with tag filtering the call is served, and no tag of the caller is dropped", async () => {
+  const control = new FakeControl();
+  control.settings = JSON.stringify({ router_settings: { enable_tag_filtering: true } });
+  const { edge, auth } = await open(control);
+  expect((await edge.post(PATH, chat("x", { metadata: { session_id: "s-1" } }), auth)).status).toBe(200);
+  expect([...control.settled.values()].map(({ tags }) => tags)).toEqual([["session:s-1"]]);
+  const unknown = await edge.post(PATH, chat("x", { metadata: { tags: ["a"], session_id: "s-1" } }), auth);
+  expect([unknown.status, await unknown.text()]).toEqual([400, expect.stringContaining("has the tags of this request")]);
+});
+
 test("a stream is well-formed, with the usage chunk only when asked for, and its usage is what was settled", async () => {
   const { edge, control, auth } = await open();
   const plain = await edge.post(PATH, chat("One two.", { stream: true, n: 2 }), auth);

@@ -18,7 +18,7 @@ import { asksForThinking, callerBetas, toChatRequest, toCountedChat, translatedB
 import { plainMessages } from "../../../calls/dialects/plain-messages.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import type { Job } from "../../../calls/inference/job.ts";
-import { providerFields, tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
 import { messagesJob, messagesSpeaker } from "../../../calls/inference/jobs/messages.ts";
 import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
@@ -99,6 +99,7 @@ function jobOf({ inference: { routing, providers } }: MessagesDeps, { asked, cal
     maxOutputTokens: asked.max_tokens,
     endUser: asked.metadata?.user_id ?? undefined,
     tags: tagsOf(asked),
+    logTags: logTagsOf(asked),
     request: asked,
     betas,
     asChat,
@@ -122,6 +123,7 @@ function chatJobOf(withBlocks: ChatRequest, { asked, betas }: Pick<JobInput, "as
     optional: OPTIONAL,
     betas: translatedBetas(betas),
     tags: tagsOf(asked),
+    logTags: logTagsOf(asked),
   });
 }
 
