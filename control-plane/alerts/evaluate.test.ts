@@ -20,7 +20,7 @@ afterEach(() => platform.close());
 
 const MINUTE = 60_000;
 const now = () => platform.deps.clock.now();
-const judge = () => evaluator.run(now());
+const judge = () => evaluator.run();
 const create = async (settings: AlertSettings) =>
   (await alertsHandlers(platform.deps).createAlert({ settings: { name: "watched", ...settings } }, platform.as("owner"))).alert?.id ?? "";
 const alert = (id: string) => platform.deps.store.get("alerts", id);
@@ -127,10 +127,70 @@ test("a control plane that does not own the organization's slot judges nothing",
   await call(1, { cost: 5n });
   const { store } = platform.deps;
   const other = new Proxy(store, { get: (target, name) => (name === "owns" ? () => false : Reflect.get(target, name, target)) });
-  await new AlertEvaluator({ ...platform.deps, store: other }).run(now());
+  await new AlertEvaluator({ ...platform.deps, store: other }).run();
   expect([(await alert(id))?.state, await messages()]).toEqual(["ok", {}]);
-  await Promise.all([evaluator.run(now()), new AlertEvaluator(platform.deps).run(now())]);
+  await Promise.all([evaluator.run(), new AlertEvaluator(platform.deps).run()]);
   expect([(await alert(id))?.state, await messages()]).toEqual(["firing", { "alert.firing": 2 }]);
+});
+
+/** A store whose scans of roll-ups are counted, and that calls `onRollup` before each roll-up. */
+function watchedStore(onRollup: () => void) {
+  const { store } = platform.deps;
+  const froms: unknown[] = [];
+  const scan: typeof store.scan = (collection, range) => {
+    if (collection !== "rollups") return store.scan(collection, range);
+    froms.push(range?.from);
+    const records = store.scan(collection, range);
+    return (async function* () {
+      for await (const record of records) {
+        onRollup();
+        yield record;
+      }
+    })();
+  };
+  const watched = new Proxy(store, { get: (target, name) => (name === "scan" ? scan : Reflect.get(target, name, target)) });
+  return { watched, froms };
+}
+
+test("a sweep scans the roll-ups of an organization once for all its alerts, and closed quarters once an hour", async () => {
+  await create({ threshold: { spend: 1_000n }, period: "month" });
+  await create({ threshold: { errorRate: 2_000n } });
+  await create({ threshold: { latencyP95Ms: 2_000n }, windowMinutes: 60 });
+  await platform.advance(5 * 60 * MINUTE);
+  const { watched, froms } = watchedStore(() => undefined);
+  const counted = new AlertEvaluator({ ...platform.deps, store: watched });
+  await counted.run();
+  await counted.run();
+  expect(froms).toEqual([Date.UTC(new Date(NOW).getUTCFullYear(), new Date(NOW).getUTCMonth()), now() - 120 * MINUTE]);
+});
+
+test("a sweep ends when the control plane stops, within an organization", async () => {
+  const id = await create({ threshold: { spend: 1n } });
+  await call(1, { cost: 5n });
+  const stop = new AbortController();
+  const { watched } = watchedStore(() => stop.abort());
+  const stopped = new AlertEvaluator({ ...platform.deps, store: watched });
+  await stopped.run(stop.signal);
+  expect([(await alert(id))?.state, await messages()]).toEqual(["ok", {}]);
+  await stopped.run();
+  expect((await alert(id))?.state).toBe("firing");
+});
+
+test("a scan that takes too long ends, and the next sweep continues after the quarters that it read", async () => {
+  const id = await create({ threshold: { spend: 300n }, period: "month" });
+  for (let index = 0; index < 300; index++) await call(1, { cost: 1n, createdAt: NOW + index * 15 * MINUTE });
+  await platform.advance(90 * 60 * MINUTE);
+  let millis = 0;
+  const { watched, froms } = watchedStore(() => {
+    millis += 25;
+  });
+  const clock = { ...platform.deps.clock, now, monotonicMs: () => millis };
+  const slow = new AlertEvaluator({ ...platform.deps, clock, store: watched });
+  await slow.run();
+  expect((await alert(id))?.checkedAt).toBeUndefined();
+  await slow.run();
+  expect(await alert(id)).toMatchObject({ state: "firing", value: 300n });
+  expect(Number(froms[1])).toBeGreaterThan(NOW + 60 * 60 * MINUTE);
 });
 
 test("messages reach mail and Slack, and a name cannot become markup there", async () => {

@@ -2,7 +2,6 @@ import { slotOf } from "../../common/slots.ts";
 import { type AlertRecord, isNews, judged } from "../domain/alerts.ts";
 import { NotOwner } from "../domain/not-owner.ts";
 import type { ControlDeps } from "../services/deps.ts";
-import { collect } from "../stores/page.ts";
 import { organizationScope } from "../stores/scopes.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "../writes/audit.ts";
@@ -11,6 +10,12 @@ import { AlertValues } from "./measure.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random" | "logger">;
 
+interface Judging {
+  readonly measured: (alert: AlertRecord) => bigint | undefined;
+  readonly now: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Judges the alerts of the organizations whose slots this control plane owns, so that with several planes each alert fires once. */
 export class AlertEvaluator {
   readonly #deps: Deps;
@@ -18,27 +23,58 @@ export class AlertEvaluator {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#values = new AlertValues(deps.store);
+    this.#values = new AlertValues(deps.store, deps.clock);
   }
 
-  /** One after the other, so that at most one scan of roll-ups runs beside settlements. */
-  async run(now: number): Promise<void> {
-    const { store, logger } = this.#deps;
-    const own = (await collect(store.scan("alerts"))).filter(({ organizationId }) => store.owns(slotOf(organizationId, store.slots)));
-    this.#values.keepOnly(new Set(own.map(({ id }) => id)));
-    for (const alert of own) {
+  /** One organization after the other, so that at most one scan of roll-ups runs beside settlements; ends early if the signal aborts. */
+  async run(signal?: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#deps;
+    const own = await this.#ownAlerts();
+    for (const [organizationId, alerts] of own) {
+      if (signal?.aborted) return;
+      // A sweep may take long: each organization has its own time.
+      const now = clock.now();
       try {
-        await this.#evaluate(alert, now);
+        const measured = await this.#values.valuesOf(organizationId, alerts, { now, signal });
+        if (measured) await this.#judgeAll(alerts, { measured, now, signal });
+        else if (!signal?.aborted) logger.warn({ organizationId }, "reading the roll-ups for alerts takes long; the next sweep continues");
       } catch (error) {
-        // Another plane took the slot and judges it. Any other failure must not hold up other alerts.
-        if (!(error instanceof NotOwner))
-          logger.warn({ alertId: alert.id, error: String(error) }, "an alert was not judged; it is tried again");
+        logger.warn({ organizationId, error: String(error) }, "the alerts of an organization were not judged; they are tried again");
       }
     }
   }
 
-  async #evaluate(alert: AlertRecord, now: number): Promise<void> {
-    const value = await this.#values.valueOf(alert, now);
+  /** By organization. */
+  async #ownAlerts(): Promise<Map<string, AlertRecord[]>> {
+    const { store } = this.#deps;
+    const own = new Map<string, AlertRecord[]>();
+    const ids = new Set<string>();
+    for await (const alert of store.scan("alerts")) {
+      const { id, organizationId } = alert;
+      if (!store.owns(slotOf(organizationId, store.slots))) continue;
+      ids.add(id);
+      const known = own.get(organizationId);
+      if (known) known.push(alert);
+      else own.set(organizationId, [alert]);
+    }
+    this.#values.keepOnly(ids);
+    return own;
+  }
+
+  async #judgeAll(alerts: readonly AlertRecord[], { measured, now, signal }: Judging): Promise<void> {
+    for (const alert of alerts) {
+      if (signal?.aborted) return;
+      try {
+        await this.#judge(alert, measured(alert), now);
+      } catch (error) {
+        // Another plane took the slot and judges it. Any other failure must not hold up other alerts.
+        if (!(error instanceof NotOwner))
+          this.#deps.logger.warn({ alertId: alert.id, error: String(error) }, "an alert was not judged; it is tried again");
+      }
+    }
+  }
+
+  async #judge(alert: AlertRecord, value: bigint | undefined, now: number): Promise<void> {
     if (!isNews(alert, judged(alert, value, now), now)) return;
     const { store } = this.#deps;
     await store.transaction(["audit", organizationScope(store, alert.organizationId)], async (tx) => {

@@ -96,7 +96,7 @@ export function startJobs(deps: Deps, rotation: Pick<RootSecretRotation, "step" 
       deps,
       stop.signal,
     ),
-    every(30_000, judgeAlerts(deps), deps, stop.signal),
+    every(30_000, judgeAlerts(deps, stop.signal), deps, stop.signal),
     every(
       1000,
       async function deliver() {
@@ -126,10 +126,10 @@ async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSign
   }
 }
 
-function judgeAlerts(deps: Deps): Job {
+function judgeAlerts(deps: Deps, signal: AbortSignal): Job {
   const alerts = new AlertEvaluator(deps);
-  return async function judgeAlerts(now) {
-    await alerts.run(now);
+  return async function judgeAlerts() {
+    await alerts.run(signal);
   };
 }
 
