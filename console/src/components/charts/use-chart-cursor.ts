@@ -1,5 +1,6 @@
-import { type KeyboardEvent, type PointerEvent, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 import { type ChartActions, type ChartPoint, indexAt, type Plot, type Series, seriesAt } from "./chart-layout.ts";
+import { PrimaryPress } from "./primary-press.ts";
 
 interface CursorInput extends ChartActions {
   kind: "bar" | "line";
@@ -18,6 +19,7 @@ interface Place {
 /** The point under the pointer or chosen by arrow keys, and the range that is being selected. */
 export function useChartCursor({ kind, data, series, ticks, plot, onPick, onZoom }: CursorInput) {
   const [place, setPlace] = useState<Place | undefined>();
+  const { current: press } = useRef(new PrimaryPress());
   const count = data.length;
   // Live data may have fewer points than when the pointer came.
   const index = place && Math.min(place.index, count - 1);
@@ -58,7 +60,7 @@ export function useChartCursor({ kind, data, series, ticks, plot, onPick, onZoom
       onKeyDown,
       onBlur: () => setPlace(undefined),
       onPointerDown: (event: PointerEvent<HTMLElement>) => {
-        if (event.button !== 0 || count === 0) return;
+        if (count === 0 || !press.begin(event)) return;
         event.currentTarget.setPointerCapture(event.pointerId);
         const at = pointed(event).index;
         setPlace({ index: at, anchor: onZoom ? at : undefined });
@@ -69,6 +71,7 @@ export function useChartCursor({ kind, data, series, ticks, plot, onPick, onZoom
         setPlace((before) => ({ index: at, anchor: event.buttons === 0 ? undefined : before?.anchor }));
       },
       onPointerUp: (event: PointerEvent<HTMLElement>) => {
+        if (!press.end(event)) return;
         const { index: at, y } = pointed(event);
         if (place?.anchor !== undefined && place.anchor !== at) {
           zoom();
@@ -81,7 +84,10 @@ export function useChartCursor({ kind, data, series, ticks, plot, onPick, onZoom
       onPointerLeave: (event: PointerEvent<HTMLElement>) => {
         if (event.buttons === 0) setPlace(undefined);
       },
-      onPointerCancel: () => setPlace(undefined),
+      onPointerCancel: () => {
+        press.cancel();
+        setPlace(undefined);
+      },
     },
   };
 }
