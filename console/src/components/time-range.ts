@@ -1,4 +1,5 @@
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 export const RANGES = {
@@ -15,7 +16,7 @@ export function readRange(value: unknown): RangeName {
 /** The start of a range that ends now, at a full hour or at midnight in the time zone, so that the first bar is complete. */
 export function rangeStart(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): string {
   const { spanMs, interval } = RANGES[name];
-  if (interval === "hour") return new Date(Math.floor(now / HOUR_MS) * HOUR_MS - spanMs + HOUR_MS).toISOString();
+  if (interval === "hour") return new Date(hourStart(now, timeZone) - spanMs + HOUR_MS).toISOString();
   return dayName(now - spanMs + DAY_MS, timeZone);
 }
 
@@ -23,16 +24,25 @@ export function rangeStart(name: RangeName, { now, timeZone }: { now: number; ti
 export function bucketsOf(name: RangeName, { now, timeZone }: { now: number; timeZone: string }): { key: string; label: string }[] {
   const { spanMs, interval } = RANGES[name];
   const step = interval === "hour" ? HOUR_MS : DAY_MS;
-  const last = interval === "hour" ? Math.floor(now / HOUR_MS) * HOUR_MS : now;
+  const last = interval === "hour" ? hourStart(now, timeZone) : now;
   return Array.from({ length: spanMs / step }, (_, index) => {
     const at = last - spanMs + (index + 1) * step;
     return { key: bucketKey(interval, at, timeZone), label: bucketLabel(interval, at, timeZone) };
   });
 }
 
-/** The key that matches a bucket of the API with one of `bucketsOf`. */
+/** The key that matches a bucket of the API with one of `bucketsOf`: the time at which an hour begins, or the date. */
 export function bucketKey(interval: "hour" | "day", at: number, timeZone: string): string {
-  return interval === "hour" ? String(Math.floor(at / HOUR_MS)) : dayName(at, timeZone);
+  return interval === "hour" ? new Date(hourStart(at, timeZone)).toISOString() : dayName(at, timeZone);
+}
+
+const minutes = new Map<string, Intl.DateTimeFormat>();
+
+/** When the hour of the time zone began: not at a whole hour of UTC where the offset has minutes, such as +05:30. */
+export function hourStart(at: number, timeZone: string): number {
+  const format = minutes.get(timeZone) ?? new Intl.DateTimeFormat("en-GB", { minute: "numeric", timeZone });
+  minutes.set(timeZone, format);
+  return Math.floor(at / MINUTE_MS) * MINUTE_MS - Number(format.format(at)) * MINUTE_MS;
 }
 
 export function bucketLabel(interval: "hour" | "day", at: number, timeZone: string): string {

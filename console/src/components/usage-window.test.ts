@@ -1,3 +1,4 @@
+import { bucketKey } from "./time-range.ts";
 import { spanOfBuckets, usageWindow } from "./usage-window.ts";
 
 const now = Date.parse("2026-03-31T22:30:00Z");
@@ -43,4 +44,22 @@ test("a zoom to one day shows its hours, 23 when the clocks go forward, and a zo
 test("the span of day bars is their first and last day, as the logs take it", () => {
   const week = usageWindow({ range: "7d", from: undefined, to: undefined }, { now, timeZone: "UTC" });
   expect(spanOfBuckets(week, 2, 4)).toEqual({ from: "2026-03-27", to: "2026-03-29" });
+});
+
+test.each([
+  ["Asia/Kolkata", "2026-03-29T18:30:00.000Z"],
+  ["Asia/Kathmandu", "2026-03-29T18:15:00.000Z"],
+])("hours begin at the hours of %s, as the buckets of the API do", (timeZone, midnight) => {
+  const at = { now, timeZone };
+  const day = usageWindow({ range: "7d", from: "2026-03-30", to: "2026-03-30" }, at);
+  expect([day.buckets.length, day.buckets[0], day.buckets.at(-1)?.label]).toEqual([24, { key: midnight, label: "00:00" }, "23:00"]);
+  expect(bucketKey("hour", Date.parse(midnight), timeZone)).toBe(midnight);
+  const zoom = spanOfBuckets(day, 0, 1);
+  expect(zoom).toEqual({ from: midnight, to: new Date(Date.parse(midnight) + 7_200_000).toISOString() });
+  expect(usageWindow({ range: "7d", ...zoom }, at)).toMatchObject({
+    span: { startDate: zoom.from, endDate: zoom.to },
+    buckets: [{ key: midnight, label: "00:00" }, { label: "01:00" }],
+  });
+  const { span, buckets } = usageWindow({ range: "24h", from: undefined, to: undefined }, at);
+  expect(buckets[0]).toMatchObject({ key: span.startDate, label: expect.stringMatching(/:00$/) });
 });

@@ -1,5 +1,5 @@
 import type { Query } from "../api/client.ts";
-import { bucketKey, bucketLabel, bucketsOf, type RangeName, rangeStart } from "./time-range.ts";
+import { bucketKey, bucketLabel, bucketsOf, hourStart, type RangeName, rangeStart } from "./time-range.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -58,9 +58,9 @@ export function isDay(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
-/** Both whole hours, as `spanOfBuckets` writes them. */
+/** The beginning of an hour in some time zone, as `spanOfBuckets` writes it. */
 function isTime(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}T\d{2}:00:00\.000Z$/.test(text) && !Number.isNaN(Date.parse(text));
+  return /^\d{4}-\d{2}-\d{2}T\d{2}:(00|15|30|45):00\.000Z$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 /** The span of some bars, as the address of a usage screen or of the logs has it. */
@@ -71,10 +71,10 @@ export function spanOfBuckets(
 ): { from: string; to: string } {
   const [from = "", to = ""] = [buckets[first]?.key, buckets[last]?.key];
   if (interval === "day") return { from, to };
-  return { from: hourTime(Number(from)), to: hourTime(Number(to) + 1) };
+  return { from, to: timeAt(Date.parse(to) + HOUR_MS) };
 }
 
-const hourTime = (hour: number): string => new Date(hour * HOUR_MS).toISOString();
+const timeAt = (at: number): string => new Date(at).toISOString();
 
 /** The chosen span in words. */
 export function spanText({ buckets, interval }: UsageWindow): string {
@@ -83,20 +83,20 @@ export function spanText({ buckets, interval }: UsageWindow): string {
 }
 
 function ofTimes(from: string, to: string, timeZone: string): UsageWindow {
-  const last = Math.ceil(Date.parse(to) / HOUR_MS);
-  const first = Math.max(Math.floor(Date.parse(from) / HOUR_MS), last - HOURS_MAX);
+  const end = hourStart(Date.parse(to) - 1, timeZone) + HOUR_MS;
+  const start = Math.max(hourStart(Date.parse(from), timeZone), end - HOURS_MAX * HOUR_MS);
   return {
-    span: { startDate: hourTime(first), endDate: hourTime(last) },
-    previous: { startDate: hourTime(2 * first - last), endDate: hourTime(first) },
+    span: { startDate: timeAt(start), endDate: timeAt(end) },
+    previous: { startDate: timeAt(2 * start - end), endDate: timeAt(start) },
     interval: "hour",
-    buckets: Array.from({ length: last - first }, (_, index) => hourBucket((first + index) * HOUR_MS, timeZone)),
+    buckets: Array.from({ length: (end - start) / HOUR_MS }, (_, index) => hourBucket(start + index * HOUR_MS, timeZone)),
   };
 }
 
 /** Every hour that belongs to one of the days in the time zone: 23, 24 or 25 a day. */
 function hoursOfDays(first: string, last: string, timeZone: string): UsageWindow["buckets"] {
   const hours = Math.round((Date.parse(last) - Date.parse(first)) / HOUR_MS) + 3 * 24;
-  return Array.from({ length: hours }, (_, index) => Date.parse(first) - DAY_MS + index * HOUR_MS)
+  return Array.from({ length: hours }, (_, index) => hourStart(Date.parse(first) - DAY_MS, timeZone) + index * HOUR_MS)
     .filter((at) => {
       const day = bucketKey("day", at, timeZone);
       return first <= day && day <= last;
