@@ -1,9 +1,9 @@
-import { Button, Group, Select, TextInput } from "@mantine/core";
-import { useDebouncedCallback } from "@mantine/hooks";
+import { Button, Group, Select } from "@mantine/core";
 import { IconSearch, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { keysQuery, modelsQuery, teamsQuery, usageQuery } from "../../api/queries.ts";
 import { RANGES } from "../../components/time-range.ts";
+import { DelayedInput } from "./delayed-input.tsx";
 import { LOG_STATES, type LogFilter } from "./log-filter.ts";
 import { FILTER_NAMES } from "./saved-views.ts";
 
@@ -14,19 +14,18 @@ export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: 
   const { data: models } = useQuery(modelsQuery());
   const { data: keys } = useQuery(keysQuery());
   const { data: teams } = useQuery(teamsQuery());
-  const find = useDebouncedCallback((text: string) => onChange({ search: text || undefined }), 300);
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   const range = filter.from || filter.to ? "exact" : (filter.range ?? null);
   const ranges = Object.entries(RANGES).map(([value, { label }]) => ({ value, label: `Last ${label}` }));
   return (
     <Group gap="xs" mb="sm">
-      <TextInput
+      <DelayedInput
         aria-label="Search calls"
         placeholder="Search calls"
         leftSection={<IconSearch size={16} aria-hidden />}
-        key={filter.search ?? ""}
-        defaultValue={filter.search ?? ""}
-        onChange={(event) => find(event.currentTarget.value)}
+        value={filter.search}
+        delayMs={300}
+        onChange={(search) => onChange({ search })}
         w={220}
       />
       <Choice
@@ -88,14 +87,13 @@ function ProviderChoice({ value, onChange }: { value: string | undefined; onChan
 }
 
 function Exact({ label, value, onChange }: { label: string; value: string | undefined; onChange: (value: string | undefined) => void }) {
-  const change = useDebouncedCallback((text: string) => onChange(text || undefined), 500);
   return (
-    <TextInput
+    <DelayedInput
       aria-label={`${label}, exactly`}
       placeholder={`Any ${label.toLowerCase()}`}
-      key={value ?? ""}
-      defaultValue={value ?? ""}
-      onChange={(event) => change(event.currentTarget.value)}
+      value={value}
+      delayMs={500}
+      onChange={onChange}
       w={138}
     />
   );
