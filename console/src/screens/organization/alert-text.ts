@@ -1,12 +1,16 @@
 import type { Alert } from "../../api/types.ts";
 import { formatUsd, usdOf } from "../../format/money.ts";
+import { count } from "../../format/text.ts";
 
-type Rule = Pick<Alert, "metric" | "errorRatePercent" | "latencyP95Ms" | "spend" | "windowMinutes" | "period" | "model">;
+type Rule = Pick<
+  Alert,
+  "metric" | "errorRatePercent" | "latencyP95Ms" | "spend" | "windowMinutes" | "minRequests" | "period" | "model" | "team_id"
+>;
 
-/** The rule of an alert as a phrase. */
-export function ruleText(rule: Rule): string {
-  const of = rule.model === null ? "" : ` of ${rule.model}`;
-  const window = `in ${rule.windowMinutes} minutes`;
+/** The rule of an alert as a phrase, with the name of its team if it is known. */
+export function ruleText(rule: Rule, teamName?: string): string {
+  const of = `${rule.model === null ? "" : ` of ${rule.model}`}${rule.team_id === null ? "" : ` of team ${teamName ?? rule.team_id}`}`;
+  const window = `in ${rule.windowMinutes} minutes with ${count(rule.minRequests, "call")} or more`;
   switch (rule.metric) {
     case "error_rate":
       return `Error rate${of} ${window} at least ${rule.errorRatePercent} %`;

@@ -3,6 +3,7 @@ import { IconBellRinging } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, get, post } from "../../api/client.ts";
+import { teamsQuery } from "../../api/queries.ts";
 import type { Alert, AlertDelivery, List } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
 import { Confirm } from "../../components/confirm.tsx";
@@ -51,6 +52,8 @@ function AlertRow({ alert, onEdit }: { alert: Alert; onEdit: () => void }) {
   const { id, name, state, since } = alert;
   const queryClient = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
+  const { data: teams } = useQuery({ ...teamsQuery(), enabled: alert.team_id !== null });
+  const teamName = teams?.data.find((team) => team.id === alert.team_id)?.name;
   const refresh = () => queryClient.invalidateQueries({ queryKey: ["alerts"] });
   const { data: deliveries } = useQuery({
     queryKey: ["alerts", id, "deliveries"],
@@ -81,7 +84,7 @@ function AlertRow({ alert, onEdit }: { alert: Alert; onEdit: () => void }) {
             </Text>
           </Group>
           <Text size="sm" c="dimmed">
-            {ruleText(alert)}. {valueText(alert)}, {state} since {ago(since)}.
+            {ruleText(alert, teamName)}. {valueText(alert)}, {state} since {ago(since)}.
           </Text>
         </div>
         <Group gap="xs">
