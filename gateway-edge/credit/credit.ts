@@ -14,6 +14,8 @@ export interface ReserveInput {
   readonly tokens: number;
   /** The caller or the model has a limit or a budget: the control plane reserves for this call alone. */
   readonly isLimited: boolean;
+  /** No rate limit counts it: it is part of a call that is counted. Credit and budgets apply. */
+  readonly isUncounted?: true | undefined;
 }
 
 /** Credit that is reserved for one call, and the state of its rate limits. */

@@ -83,7 +83,7 @@ export class LeasedCredit implements Credit {
       throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
     }
     if (!input.isLimited) return this.#reserveLeased(input, undefined);
-    const permitted = this.#permits.take(input);
+    const permitted = input.isUncounted ? undefined : this.#permits.take(input);
     if (permitted) return this.#reservePermitted(input, permitted);
     return this.#byCall.reserve(input).then((reservation) => this.#begin(input, reservation));
   }

@@ -22,6 +22,7 @@ export interface ByCallDeps {
 const RESERVE_MS = 3000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
+const NONE_AHEAD = { requests: 0, tokens: 0 };
 
 /** Reserves at the control plane for one call: a call with a budget or a limit of a few calls cannot be reserved in advance. */
 export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }: ByCallDeps) {
@@ -29,11 +30,11 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
 
   /** Also brings a permit for later calls, where there are many. */
   async function reserve(input: ReserveInput): Promise<Reservation> {
-    const ahead = permits.ahead(input);
+    const ahead = input.isUncounted ? NONE_AHEAD : permits.ahead(input);
     const askedAtMs = clock.monotonicMs();
     let answer: ReserveResponse | undefined;
     try {
-      answer = await ask(requestOf(input, { ahead }), { deadlineMs: RESERVE_MS });
+      answer = await ask(requestOf(input, input.isUncounted ? { more: input.intent.worstCase } : { ahead }), { deadlineMs: RESERVE_MS });
       return { reserved: answer.reserved, rate: answer.rate };
     } catch (thrown) {
       const error = asAppError(thrown);

@@ -47,6 +47,23 @@ test("with an unchanged LiteLLM configuration a similar question is answered fro
   expect(text).toMatch(/tributary_semantic_cache_hits_total\{edge="\d"\} 1\b/);
 });
 
+test("a key with one request a minute makes one compared call; what is refused then pays for no vector", async () => {
+  const { token, teamId } = await newTenant(system, { creditNano: 1_000_000_000 });
+  const made = await call(system.url, "POST", "/api/gw/api-keys", { token, body: { name: "slow", team_id: teamId, rpm: 1 } });
+  const statuses: number[] = [];
+  for (const text of ["alpha beta gamma", "delta epsilon zeta", "delta epsilon zeta"])
+    statuses.push((await chat(system, made.body.key, text)).status);
+  expect(statuses).toEqual([200, 429, 429]);
+  const { body: logs } = await call(system.url, "GET", "/api/gw/logs?pageSize=100", { token });
+  const rows = logs.data as { endpoint: string; cost: number }[];
+  expect(
+    rows
+      .filter(({ cost }) => cost > 0)
+      .map(({ endpoint }) => endpoint)
+      .sort(),
+  ).toEqual(["/v1/chat/completions", "/v1/embeddings"]);
+});
+
 test("an organization turns it off for its calls, within a second, and its answer shows the setting", async () => {
   const tenant = await newTenant(system, { creditNano: 1_000_000_000 });
   await chat(system, tenant.key, "one two three four five six seven");

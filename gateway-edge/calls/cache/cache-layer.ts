@@ -5,6 +5,7 @@ import { createMemoryCache } from "./memory-cache.ts";
 import { openRedisCache } from "./redis-cache.ts";
 import type { ResponseCache } from "./response-cache.ts";
 import { createMemoryIndex, type IndexLimits } from "./semantic/memory-index.ts";
+import { RecentVectors } from "./semantic/recent-vectors.ts";
 import type { VectorIndex } from "./semantic/vector-index.ts";
 import { tolerant } from "./tolerant-cache.ts";
 
@@ -25,7 +26,7 @@ export interface CacheLayer {
   readonly bytesMax: number;
   readonly figures: CacheFigures;
   /** Vectors of cached requests; they are in this process, also with Redis. */
-  readonly semantic: { readonly index: VectorIndex; readonly figures: CacheFigures };
+  readonly semantic: { readonly index: VectorIndex; readonly recent: RecentVectors; readonly figures: CacheFigures };
   close(): Promise<void>;
 }
 
@@ -43,6 +44,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
   const figures = { hits: 0, misses: 0, failures: 0 };
   const semantic = {
     index: createMemoryIndex({ clock: options.clock, limits: options.vectors }),
+    recent: new RecentVectors(options.clock),
     figures: { hits: 0, misses: 0, failures: 0 },
   };
   const opened = new Map<CacheSettings["type"], ResponseCache>();
@@ -71,6 +73,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
     current: () => settings && { settings, cache: cacheFor(settings.type) },
     clear: async () => {
       semantic.index.clear();
+      semantic.recent.clear();
       await Promise.all([...opened.values()].map((cache) => cache.clear()));
     },
     bytesMax: options.bytesMax,

@@ -6,19 +6,20 @@ import type { Meter } from "./meter.ts";
 import type { CallPlan } from "./plan-call.ts";
 
 interface PlannedCall {
-  readonly call: { readonly job: Job<unknown>; readonly caller: Caller };
+  readonly call: { readonly job: Job<unknown>; readonly caller: Caller; readonly isUncounted?: true | undefined };
   readonly plan: CallPlan;
   readonly meter: Meter;
 }
 
 /** What a planned call asks credit for. */
 export function reserveInput({ routing }: { readonly routing: Router }, { call, plan, meter }: PlannedCall): ReserveInput {
-  const { job, caller } = call;
+  const { job, caller, isUncounted } = call;
   const model = routing.groupOf(job.model, caller)?.configuredName ?? job.model;
   return {
     intent: meter.intent(plan.reserve),
     model,
     tokens: plan.inputTokens,
     isLimited: caller.isLimited || plan.isLimited,
+    isUncounted,
   };
 }

@@ -53,7 +53,14 @@ export interface InferenceCall<Answer> {
   readonly errorStatus: (error: AppError) => number;
   /** Reads a whole answer before it is settled, and may change it. What it throws is the call's error; what was used is billed all the same. */
   readonly review?: ((answer: Answer, bill: Bill) => Promise<Answer>) | undefined;
+  /** Looks for an answer that needs no provider, once the call has all of its reservation. */
+  readonly findAnswer?: (() => Promise<FoundAnswer<Answer> | undefined>) | undefined;
+  /** No rate limit counts it: it is part of a call that is counted. */
+  readonly isUncounted?: true | undefined;
 }
+
+/** Answers a call that has a reservation, and settles it, also when it throws. */
+export type FoundAnswer<Answer> = (rate: RateState | undefined) => Promise<InferenceResult<Answer>>;
 
 /** What is known of a call before its first byte. */
 export interface CallHead {
@@ -98,11 +105,15 @@ export async function runInference<Answer>(deps: InferenceDeps, call: InferenceC
   const { reserved, rate } = reservation instanceof Promise ? await meter.outside(reservation) : reservation;
   const running = new RunningCall(deps, { call, plan, meter, rate, input, reserved });
   // From here on credit is reserved: every way out goes through exactly one settlement.
+  let found: FoundAnswer<Answer> | undefined;
   try {
-    return await running.run();
+    // Where credit is short, nothing else is paid from it.
+    if (call.findAnswer && reserved >= plan.reserve) found = await meter.outside(call.findAnswer());
+    if (!found) return await running.run();
   } catch (thrown) {
     throw await running.fail(thrown);
   }
+  return found(rate);
 }
 
 interface RunningParts<Answer> {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
-import { type AppError, asAppError } from "../../../common/errors.ts";
+import { type AppError, asAppError, type RateState } from "../../../common/errors.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Credit } from "../../credit/credit.ts";
@@ -44,16 +44,25 @@ const CLIENT_LEFT_STATUS = 499;
 export async function answerFromCache<Answer>(
   deps: HitDeps,
   call: LayeredCall<Answer>,
-  { key, entry, similarity }: CachedAnswer<Answer>,
+  found: CachedAnswer<Answer>,
 ): Promise<InferenceResult<Answer>> {
-  const startedMs = deps.clock.monotonicMs();
   const { caller, job, routing } = call;
   planCall(deps, { caller, job, alternatives: alternativesOf(routing), routing });
+  return answerReserved(deps, call, found);
+}
+
+/** A call that has a reservation, answered from the cache: its settlement releases the credit. */
+export async function answerReserved<Answer>(
+  deps: HitDeps,
+  call: LayeredCall<Answer>,
+  { key, entry, similarity, rate }: CachedAnswer<Answer> & { readonly rate?: RateState | undefined },
+): Promise<InferenceResult<Answer>> {
+  const startedMs = deps.clock.monotonicMs();
   const hit = new Hit(deps, call, entry);
   const overheadMs = () => deps.clock.monotonicMs() - startedMs;
   const { deploymentId } = entry;
   const cached = { cacheKey: key, ...(similarity === undefined ? {} : { similarity }) };
-  const head: CallHead = { model: call.job.model, deploymentId, rate: undefined, retries: 0, fallbacks: 0, overheadMs, ...cached };
+  const head: CallHead = { model: call.job.model, deploymentId, rate, retries: 0, fallbacks: 0, overheadMs, ...cached };
   if (!call.job.stream) return { type: "answer", head, ...(await hit.whole()) };
   return { type: "stream", head, contentType: undefined, parts: hit.parts() };
 }

@@ -3,10 +3,10 @@ import type { StreamPart } from "../../upstream/providers/provider.ts";
 import { ENTRY_BYTES_MAX } from "../cache/response-cache.ts";
 import type { LayeredCall, RunCall, Screen } from "../inference/run-call.ts";
 import type { CallHead, DeliveredParts, InferenceResult } from "../inference/run-inference.ts";
-import { answerFromCache } from "./cache-hit.ts";
+import { answerFromCache, answerReserved } from "./cache-hit.ts";
 import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";
-import { similarCallOf } from "./similar-call.ts";
+import { type SimilarCall, similarCallOf } from "./similar-call.ts";
 
 /** The layer that answers a repeated request from the cache, and a similar one where that is enabled. It stores what the upstream answered, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: RunCall): RunCall {
@@ -26,9 +26,18 @@ async function findOrRun<Answer>(
   const entry = await cached.find(key);
   if (entry) return answerFromCache(deps, call, { key, entry });
   const similar = similarCallOf(deps, call, cached);
-  const found = await similar?.find();
-  if (found) return answerFromCache(deps, call, found);
-  return cached.controls.write ? runAndStore(run, call, { key, cached, stored: () => similar?.stored(key) }) : run(call);
+  const missed = similar ? { ...call, findAnswer: findOnce(deps, call, similar) } : call;
+  return cached.controls.write ? runAndStore(run, missed, { key, cached, stored: () => similar?.stored(key) }) : run(missed);
+}
+
+/** A call that is made again, because its answer does not match its schema, gets no answer of a similar one. */
+function findOnce<Answer>(deps: CachedRunDeps, call: LayeredCall<Answer>, similar: SimilarCall<Answer>): LayeredCall<Answer>["findAnswer"] {
+  let isFirst = true;
+  return async () => {
+    const found = isFirst ? await similar.find() : undefined;
+    isFirst = false;
+    return found && ((rate) => answerReserved(deps, call, { ...found, rate }));
+  };
 }
 
 async function runAndStore<Answer>(
@@ -53,6 +62,8 @@ async function runAndStore<Answer>(
     },
     screen: (parts) => (call.screen ?? asTheyAre)(received.listen(parts)),
   });
+  // The answer to a similar text is stored already, under the key of that text.
+  if (result.head.cacheKey !== undefined) return result;
   if (result.type === "answer") {
     store(answered, result.bill.usage, result.head);
     return result;

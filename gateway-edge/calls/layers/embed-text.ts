@@ -21,20 +21,18 @@ interface EmbedTextDeps {
   readonly timeoutMs: number;
 }
 
-/** After its deadline a call has this time to be settled: a caller with a limit of one parallel request could not go on otherwise. */
-const SETTLED_MS = 50;
-
 /**
  * A separate call with its own row, billed to the caller. The operator or the organization chose the model, so the key's model list does not apply.
+ * It is part of a call that has its reservation, so no rate limit counts it.
  * Another model's vectors cannot be compared, so there are no fallbacks.
  */
 export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
   const { clock, logger, timeoutMs } = deps;
   return async ({ model, text }, { callId, caller, signal }) => {
     const deadline = new AbortController();
-    const cancels = [clock.after(timeoutMs, () => deadline.abort(new Error(`no vector within ${timeoutMs} ms`)))];
+    const cancel = clock.after(timeoutMs, () => deadline.abort(new Error(`no vector within ${timeoutMs} ms`)));
     const over = new Promise<never>((_, reject) => {
-      cancels.push(clock.after(timeoutMs + SETTLED_MS, () => reject(deadline.signal.reason)));
+      deadline.signal.addEventListener("abort", () => reject(deadline.signal.reason));
     });
     try {
       const call = run({
@@ -45,6 +43,7 @@ export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
         routing: { ...NO_ROUTING, disableFallbacks: true },
         signal: AbortSignal.any([signal, deadline.signal]),
         errorStatus: gatewayErrorStatus,
+        isUncounted: true,
       });
       const result = await Promise.race([call, over]);
       const [vector] = result.type === "answer" && result.head.fallbacks === 0 ? result.answer.vectors : [];
@@ -53,7 +52,7 @@ export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
       logger.debug({ error: String(error), callId, model }, "the semantic cache has no vector; the call goes on without it");
       return undefined;
     } finally {
-      for (const cancel of cancels) cancel();
+      cancel();
     }
   };
 }

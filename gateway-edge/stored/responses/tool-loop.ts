@@ -29,7 +29,7 @@ export interface LoopedAnswer {
   readonly finishReason: string;
 }
 
-type LoopCall = Omit<InferenceCall<unknown>, "job" | "review">;
+type LoopCall = Omit<InferenceCall<unknown>, "job" | "review" | "findAnswer">;
 type CallPiece = Extract<Piece, { type: "call" }>;
 type Part = Exclude<DeliveredPart, { type: "settled" }>;
 interface ReadRound {

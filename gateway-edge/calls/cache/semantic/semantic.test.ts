@@ -4,6 +4,7 @@ import { unit } from "../../../../common/vectors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { comparedText } from "./compared-text.ts";
 import { createMemoryIndex, type IndexLimits } from "./memory-index.ts";
+import { RecentVectors } from "./recent-vectors.ts";
 import { compileSemanticSettings, semanticRuleOf } from "./semantic-settings.ts";
 
 const LIMITS: IndexLimits = { entriesMax: 100, organizationBytesMax: 1_000_000, bytesMax: 1_000_000 };
@@ -64,6 +65,29 @@ describe("the index", () => {
     expect(["org_1", "org_2", "org_3"].map((id) => index.nearest(place(id), unit([1, 0]))?.key)).toEqual([undefined, "a", "a"]);
     index.clear();
     expect([index.held(), index.nearest(place("org_3"), unit([1, 0]))]).toEqual([{ entries: 0, bytes: 0 }, undefined]);
+  });
+});
+
+describe("recent vectors", () => {
+  const of = (text: string, organizationId = "org_1", model = "m") => ({ organizationId, model, text });
+  const vector = unit([1, 0]);
+
+  test("are of one organization, model and text, for ten minutes", () => {
+    let nowMs = 0;
+    const recent = new RecentVectors({ monotonicMs: () => nowMs });
+    recent.set(of("a"), vector);
+    const found = () => [of("a"), of("b"), of("a", "org_2"), of("a", "org_1", "n")].map((each) => recent.get(each) === vector);
+    expect(found()).toEqual([true, false, false, false]);
+    nowMs = 600_000;
+    expect(found()).toEqual([false, false, false, false]);
+  });
+
+  test("are the newest within the limit of bytes, and none is larger than it", () => {
+    const recent = new RecentVectors({ monotonicMs: () => 0 }, 2 * 208);
+    for (const text of ["a", "b", "b", "c"]) recent.set(of(text), vector);
+    expect(["a", "b", "c"].map((text) => recent.get(of(text)) !== undefined)).toEqual([false, true, true]);
+    recent.set(of("d"), unit(Array.from({ length: 100 }, () => 1)));
+    expect(["b", "c", "d"].map((text) => recent.get(of(text)))).toEqual([undefined, undefined, undefined]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { AppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { deployment } from "./edge-fixture.ts";
 import { completion, frames, type LayeredEdge, type Reply, SILENCE, startLayered, user } from "./layered-edge-fixture.ts";
@@ -135,6 +136,59 @@ test("a key that may not use the model is refused before a vector is made", asyn
   const { key, embedded } = await open();
   expect((await key({ ...ON, models: { names: ["other"] } })(CHAT, ask("what is a river"))).status).toBe(403);
   expect(embedded()).toBe(0);
+});
+
+test.each([
+  ["a rate limit", { refuseReserve: new AppError("RATE_LIMIT_EXCEEDED", "Slow down.") }],
+  ["its credit", { balance: 0n }],
+])("a call that is refused by %s pays for no vector", async (_name, state) => {
+  const { key, embedded, control, logs } = await open();
+  Object.assign(control, state);
+  const post = key({ ...ON, isLimited: true });
+  for (let attempt = 0; attempt < 3; attempt++) expect((await post(CHAT, ask("what is a river"))).status).toBe(429);
+  expect([embedded(), logs().filter(({ cost }) => cost > 0n)]).toEqual([0, []]);
+});
+
+test("a call that takes all of the credit makes no vector", async () => {
+  const { key, embedded, asked, control } = await open();
+  control.balance = 100n;
+  expect((await key({ ...ON, isLimited: true })(CHAT, ask("what is a river"))).status).toBe(200);
+  expect([embedded(), asked()]).toEqual([0, 1]);
+});
+
+test("rate limits count the call and not its vector, and a hit settles the call's own reservation", async () => {
+  const { key, control } = await open();
+  const post = key({ ...ON, isLimited: true });
+  await post(CHAT, ask("what is a river"));
+  expect(similarityOf(await post(CHAT, ask("what are rivers")))).toBe("0.9952");
+  const reserved = control.reserved.map(({ callId, model, isGrowth }) => [model, isGrowth, control.settled.get(callId)?.cacheHit]);
+  expect(reserved).toEqual([
+    ["gpt", false, false],
+    ["vectors", true, false],
+    ["gpt", false, true],
+    ["vectors", true, false],
+  ]);
+});
+
+test("a hit returns the lease's credit", async () => {
+  const { key, edge } = await open();
+  const post = key(ON);
+  for (const text of ["what is a river", "what are rivers"]) await (await post(CHAT, ask(text, { stream: true }))).text();
+  expect(edge.inference.figures().semanticCache.hits).toBe(1);
+  expect(edge.inference.figures().leases.held).toBe(0n);
+});
+
+test("a call that is made again after a failure pays for no second vector", async () => {
+  let isFailing = true;
+  const reply: Reply = (body, request) => (isFailing && !("input" in body) ? { error: { message: "no" } } : scripted(body, request));
+  const { key, embedded, edge } = await open({ reply });
+  const post = key(ON);
+  for (let attempt = 0; attempt < 2; attempt++) expect((await post(CHAT, ask("what is a river"))).status).toBeGreaterThanOrEqual(400);
+  isFailing = false;
+  expect((await post(CHAT, ask("what is a river"))).status).toBe(200);
+  expect(similarityOf(await post(CHAT, ask("what are rivers")))).toBe("0.9952");
+  expect(embedded()).toBe(2);
+  expect(edge.inference.figures().semanticCache.failures).toBe(0);
 });
 
 test("clearing the cache removes the vectors, and a guardrail reads a similar answer as any other", async () => {
