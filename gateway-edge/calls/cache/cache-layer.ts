@@ -7,7 +7,7 @@ import type { ResponseCache } from "./response-cache.ts";
 import { createMemoryIndex, type IndexLimits } from "./semantic/memory-index.ts";
 import { RecentVectors } from "./semantic/recent-vectors.ts";
 import type { VectorIndex } from "./semantic/vector-index.ts";
-import { tolerant } from "./tolerant-cache.ts";
+import { type TolerantCache, tolerant } from "./tolerant-cache.ts";
 
 /** Since the start of this edge. */
 export interface CacheFigures {
@@ -20,7 +20,7 @@ export interface CacheFigures {
 export interface CacheLayer {
   update(settingsJson: string): void;
   /** Undefined: answers are not cached. */
-  current(): { readonly settings: CacheSettings; readonly cache: ResponseCache } | undefined;
+  current(): { readonly settings: CacheSettings; readonly cache: TolerantCache } | undefined;
   /** Deletes every cached answer, in this process or in the shared Redis, and every vector. */
   clear(): Promise<void>;
   readonly bytesMax: number;
@@ -47,7 +47,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
     recent: new RecentVectors(options.clock),
     figures: { hits: 0, misses: 0, failures: 0 },
   };
-  const opened = new Map<CacheSettings["type"], ResponseCache>();
+  const opened = new Map<CacheSettings["type"], TolerantCache>();
   let settings: CacheSettings | undefined;
 
   function open(type: CacheSettings["type"]): ResponseCache {
@@ -57,7 +57,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
     return createMemoryCache({ clock, bytesMax });
   }
 
-  function cacheFor(type: CacheSettings["type"]): ResponseCache {
+  function cacheFor(type: CacheSettings["type"]): TolerantCache {
     const known = opened.get(type);
     if (known) return known;
     const cache = tolerant(open(type), { logger: options.logger, failed: () => void figures.failures++ });

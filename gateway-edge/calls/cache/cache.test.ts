@@ -1,9 +1,11 @@
 import { systemClock } from "../../../common/clock.ts";
+import { silentLogger } from "../../../common/logger.ts";
 import { cacheContract } from "./cache-contract.ts";
 import { readCacheControls } from "./cache-controls.ts";
 import { cacheKey } from "./cache-key.ts";
 import { compileCacheSettings } from "./cache-settings.ts";
 import { createMemoryCache } from "./memory-cache.ts";
+import { tolerant } from "./tolerant-cache.ts";
 
 cacheContract("memory", () => createMemoryCache({ clock: systemClock, bytesMax: 1024 * 1024 }));
 
@@ -24,6 +26,14 @@ describe("memory", () => {
     expect(await cache.get("e")).toBeUndefined();
     expect(await cache.get("d")).toBe(value);
   });
+});
+
+test("a read that fails is a miss, and not the same as an answer that is not there", async () => {
+  const memory = createMemoryCache({ clock: systemClock, bytesMax: 300 });
+  const get = () => Promise.reject(new Error("gone"));
+  const [working, failing] = [memory, { ...memory, get }].map((cache) => tolerant(cache, { logger: silentLogger, failed: () => {} }));
+  expect(await working?.read("a")).toEqual({ value: undefined, isFailed: false });
+  expect([await failing?.read("a"), await failing?.get("a")]).toEqual([{ value: undefined, isFailed: true }, undefined]);
 });
 
 describe("the key", () => {

@@ -2,8 +2,8 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 import { type CacheControls, readCacheControls } from "../cache/cache-controls.ts";
 import { cacheKey } from "../cache/cache-key.ts";
 import type { CacheLayer } from "../cache/cache-layer.ts";
-import type { ResponseCache } from "../cache/response-cache.ts";
 import type { SemanticSettings } from "../cache/semantic/semantic-settings.ts";
+import type { TolerantCache } from "../cache/tolerant-cache.ts";
 import type { CacheableTraits, JobTraits } from "../inference/job.ts";
 import { providerFields } from "../inference/jobs/gateway-fields.ts";
 import type { LayeredCall } from "../inference/run-call.ts";
@@ -26,7 +26,7 @@ export interface CachedCall<Answer> {
   /** The stored answer that the request accepts; counted as a hit or a miss. */
   find(key: string): Promise<CacheEntry<Answer> | undefined>;
   /** The stored answer of any age; not counted. */
-  stored(key: string): Promise<StoredEntry<Answer> | undefined>;
+  stored(key: string): Promise<StoredRead<Answer>>;
   /** Whether the answer is not older than the request accepts. */
   isFresh(entry: StoredEntry<Answer>): boolean;
   store(key: string, entry: CacheEntry<Answer>): void;
@@ -34,6 +34,12 @@ export interface CachedCall<Answer> {
 
 interface StoredEntry<Answer> extends CacheEntry<Answer> {
   readonly storedAt: number;
+}
+
+interface StoredRead<Answer> {
+  readonly entry: StoredEntry<Answer> | undefined;
+  /** The cache could not be read: the answer may be there. */
+  readonly isFailed: boolean;
 }
 
 /** Undefined: the cache does not apply to the call. */
@@ -62,15 +68,18 @@ export function cachedCallOf<Answer>(deps: CachedRunDeps, call: LayeredCall<Answ
   };
 }
 
-function entryStore<Answer>(cache: ResponseCache, { clock, cache: { figures } }: CachedRunDeps, controls: CacheControls) {
-  const stored = async (key: string) => parsed<Answer>(await cache.get(key));
+function entryStore<Answer>(cache: TolerantCache, { clock, cache: { figures } }: CachedRunDeps, controls: CacheControls) {
+  const stored = async (key: string) => {
+    const { value, isFailed } = await cache.read(key);
+    return { entry: parsed<Answer>(value), isFailed };
+  };
   const isFresh = ({ storedAt }: StoredEntry<Answer>) => controls.ageMsMax === undefined || clock.now() - storedAt <= controls.ageMsMax;
   return {
     stored,
     isFresh,
     async find(key: string): Promise<CacheEntry<Answer> | undefined> {
       if (!controls.read) return undefined;
-      const entry = await stored(key);
+      const { entry } = await stored(key);
       const isHit = entry && isFresh(entry);
       if (isHit) figures.hits++;
       else figures.misses++;

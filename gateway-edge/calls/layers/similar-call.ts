@@ -66,8 +66,8 @@ export function similarCallOf<Answer>(
       const found = semantic.index.nearest(place, wanted);
       if (!found || found.similarity < threshold) return undefined;
       const { key, similarity } = found;
-      const entry = await cached.stored(key);
-      if (entry) return cached.isFresh(entry) ? { key, entry, similarity } : undefined;
+      const { entry, isFailed } = await cached.stored(key);
+      if (entry || isFailed) return entry && cached.isFresh(entry) ? { key, entry, similarity } : undefined;
       semantic.index.remove(place, key);
     }
     return undefined;
