@@ -26,7 +26,13 @@ export interface CacheLayer {
   readonly bytesMax: number;
   readonly figures: CacheFigures;
   /** Vectors of cached requests; they are in this process, also with Redis. */
-  readonly semantic: { readonly index: VectorIndex; readonly recent: RecentVectors; readonly figures: CacheFigures };
+  readonly semantic: {
+    readonly index: VectorIndex;
+    readonly recent: RecentVectors;
+    readonly figures: CacheFigures;
+    /** Embedding models that cannot be used, and why. */
+    readonly problems: Map<string, string>;
+  };
   close(): Promise<void>;
 }
 
@@ -45,6 +51,7 @@ export function createCacheLayer(options: CacheLayerOptions): CacheLayer {
   const semantic = {
     index: createMemoryIndex({ clock: options.clock, limits: options.vectors }),
     recent: new RecentVectors(options.clock),
+    problems: new Map<string, string>(),
     figures: { hits: 0, misses: 0, failures: 0 },
   };
   const opened = new Map<CacheSettings["type"], TolerantCache>();

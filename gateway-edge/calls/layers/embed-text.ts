@@ -1,4 +1,5 @@
 import type { Clock } from "../../../common/clock.ts";
+import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Random } from "../../../common/random.ts";
@@ -19,7 +20,12 @@ interface EmbedTextDeps {
   readonly random: Random;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  /** Embedding models that cannot be used, and why. */
+  readonly problems: Map<string, string>;
 }
+
+/** Organizations choose models too. */
+const PROBLEMS_MAX = 100;
 
 /**
  * A separate call with its own row, billed to the caller. The operator or the organization chose the model, so the key's model list does not apply.
@@ -47,12 +53,25 @@ export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
       });
       const result = await Promise.race([call, over]);
       const [vector] = result.type === "answer" && result.head.fallbacks === 0 ? result.answer.vectors : [];
+      deps.problems.delete(model);
       return vector && vector.length > 0 ? vector : undefined;
     } catch (error) {
+      noteUnusable(deps, { model, error });
       logger.debug({ error: String(error), callId, model }, "the semantic cache has no vector; the call goes on without it");
       return undefined;
     } finally {
       cancel();
     }
   };
+}
+
+/** A model that does not exist, has no price or makes no vectors: every call would fail until someone changes it. */
+function noteUnusable({ problems, logger }: EmbedTextDeps, { model, error }: { model: string; error: unknown }): void {
+  if (!(error instanceof AppError) || (error.code !== "MODEL_NOT_FOUND" && error.code !== "INVALID_REQUEST")) return;
+  if (problems.has(model) || problems.size >= PROBLEMS_MAX) return;
+  problems.set(model, error.message);
+  logger.warn(
+    { model, reason: error.message },
+    "the semantic cache cannot use its embedding model; it compares no texts until that is changed",
+  );
 }

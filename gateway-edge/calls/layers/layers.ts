@@ -55,7 +55,7 @@ export function createLayers(deps: LayersDeps): Layers {
   let checksAll = false;
   // An answer that fails the schema check is requested again as a call of its own, with its own content.
   const sent = recordedRun(contents, screenedRun(deps));
-  const embed = embedWith(sent, { clock, random, logger, timeoutMs: config.semanticCacheTimeoutMs });
+  const embed = embedWith(sent, { clock, random, logger, timeoutMs: config.semanticCacheTimeoutMs, problems: cache.semantic.problems });
   const answered = cachedRun({ ...deps, cache, embed }, checkedRun({ clock, random, checksAll: () => checksAll }, sent));
   const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
   return {

@@ -96,12 +96,13 @@ export const cacheAnswer = z.object({
   failures: z.int(),
   /** Null if the cache is not in this process. */
   held: z.object({ entries: z.int(), bytes: z.int(), bytesMax: z.int() }).nullable(),
-  /** Null if there is no semantic cache. `forAll`: it applies unless an organization disabled it. */
+  /** Null if there is no semantic cache. `forAll`: it applies unless an organization disabled it. `problem`: why the embedding model cannot be used. */
   semantic: z
     .object({
       forAll: z.boolean(),
       threshold: z.number(),
       embeddingModel: z.string(),
+      problem: z.string().nullable(),
       hits: z.int(),
       misses: z.int(),
       failures: z.int(),

@@ -100,8 +100,8 @@ export function presentCache({ current, figures, bytesMax, semantic }: Layers["c
 
 function presentSemantic(
   { forAll, threshold, embeddingModel }: SemanticSettings,
-  { index, figures }: Layers["cache"]["semantic"],
+  { index, figures, problems }: Layers["cache"]["semantic"],
 ): NonNullable<CacheAnswer["semantic"]> {
   const { entries: vectors, bytes } = index.held();
-  return { forAll, threshold, embeddingModel, ...figures, vectors, bytes };
+  return { forAll, threshold, embeddingModel, problem: problems.get(embeddingModel) ?? null, ...figures, vectors, bytes };
 }
