@@ -7,7 +7,6 @@ import type { BytesPart, StreamPart } from "../../upstream/providers/provider.ts
 import type { OpenAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import type { Meter } from "./meter.ts";
-import type { DeliveredPart } from "./run-inference.ts";
 import type { StreamBounds } from "./stream-bounds.ts";
 
 /** The call whose stream is delivered. */
@@ -26,6 +25,8 @@ interface DeliveryParts {
   readonly bounds: StreamBounds;
   readonly call: DeliveredCall;
 }
+
+export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };
 
 type Part = DeliveredPart | BytesPart;
 

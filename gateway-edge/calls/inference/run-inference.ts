@@ -4,14 +4,14 @@ import type { Logger } from "../../../common/logger.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit, ReserveInput } from "../../credit/credit.ts";
 import { totalTokens } from "../../credit/pricing/usage.ts";
-import type { BytesPart, Send, StreamPart } from "../../upstream/providers/provider.ts";
+import type { BytesPart, Send } from "../../upstream/providers/provider.ts";
 import type { RouteRun, Router } from "../../upstream/routing/route.ts";
 import { endedBy, ShutdownError } from "../open-calls.ts";
 import type { CallTrace } from "../tracing/call-trace.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type OpenAttempt, openAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
-import { type DeliveredCall, Delivery } from "./delivery.ts";
+import { type DeliveredCall, type DeliveredPart, Delivery } from "./delivery.ts";
 import { exhausted } from "./exhausted.ts";
 import type { Job, JobAnswer } from "./job.ts";
 import { createMeter, type Meter } from "./meter.ts";
@@ -22,6 +22,7 @@ import { alternativesOf, type CallRouting, routeRequest } from "./route-request.
 import { isGrowingStream, isInTokens, ShortCredit } from "./short-credit.ts";
 import { StreamBounds } from "./stream-bounds.ts";
 
+export type { DeliveredPart } from "./delivery.ts";
 export type { CallRouting } from "./route-request.ts";
 
 export interface InferenceDeps extends PlanDeps {
@@ -77,8 +78,6 @@ export interface CallHead {
   /** Set when that answer was made for a similar text. */
   readonly similarity?: number;
 }
-
-export type DeliveredPart = Exclude<StreamPart, { type: "usage" }> | { readonly type: "settled"; readonly bill: Bill };
 
 export type InferenceResult<Answer> =
   | { readonly type: "answer"; readonly head: CallHead; readonly answer: Answer; readonly bill: Bill }

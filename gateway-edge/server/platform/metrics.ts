@@ -78,11 +78,11 @@ export interface CallFigures {
   readonly guardrails: Readonly<Record<string, { readonly blocked: number; readonly masked: number }>>;
 }
 
+type AddFigure = (name: string, help: string, value: (figures: CallFigures) => number) => void;
+
 export function addCallFigures({ registry }: Metrics, read: () => CallFigures, clock: Clock): void {
-  const counter = (name: string, help: string, value: (figures: CallFigures) => number) =>
-    addCounter(registry, { name, help, read: () => value(read()) });
-  const gauge = (name: string, help: string, value: (figures: CallFigures) => number) =>
-    addGauge(registry, { name, help, read: () => value(read()) });
+  const counter: AddFigure = (name, help, value) => addCounter(registry, { name, help, read: () => value(read()) });
+  const gauge: AddFigure = (name, help, value) => addGauge(registry, { name, help, read: () => value(read()) });
   addCallMetrics(registry, () => read().calls);
   gauge("tributary_calls_open", "Calls that run now.", ({ journal }) => journal.openCalls);
   gauge("tributary_settlements_pending", "Settlements that the ledger has not confirmed yet.", ({ journal }) => journal.unacknowledged);
@@ -127,6 +127,22 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
     (figures) => figures.overload.refused,
   );
   gauge("tributary_overloaded", "1 while the edge refuses calls above its capacity.", (figures) => Number(figures.overload.isOverloaded));
+  addCacheFigures(counter);
+  addCounter(registry, {
+    name: "tributary_call_contents_total",
+    help: "Prompts and answers of calls with logContent: stored, refused because it was switched off, dropped for lack of room or a control plane.",
+    labelNames: ["outcome"],
+    read: () => Object.entries(read().contents).map(([outcome, value]) => ({ labels: { outcome }, value })),
+  });
+  addCounter(registry, {
+    name: "tributary_guardrail_findings_total",
+    help: "Texts that a guardrail blocked or masked.",
+    labelNames: ["guardrail", "action"],
+    read: () => Object.entries(read().guardrails).flatMap(([guardrail, { blocked, masked }]) => findings(guardrail, { blocked, masked })),
+  });
+}
+
+function addCacheFigures(counter: AddFigure): void {
   counter("tributary_cache_hits_total", "Answers given from the response cache.", ({ cache }) => cache.hits);
   counter("tributary_cache_misses_total", "Calls that the response cache had no answer for.", ({ cache }) => cache.misses);
   counter("tributary_cache_failures_total", "Failed commands of the response cache.", ({ cache }) => cache.failures);
@@ -141,18 +157,6 @@ export function addCallFigures({ registry }: Metrics, read: () => CallFigures, c
     "Calls whose vector failed or took longer than SEMANTIC_CACHE_TIMEOUT_MS.",
     ({ semanticCache }) => semanticCache.failures,
   );
-  addCounter(registry, {
-    name: "tributary_call_contents_total",
-    help: "Prompts and answers of calls with logContent: stored, refused because it was switched off, dropped for lack of room or a control plane.",
-    labelNames: ["outcome"],
-    read: () => Object.entries(read().contents).map(([outcome, value]) => ({ labels: { outcome }, value })),
-  });
-  addCounter(registry, {
-    name: "tributary_guardrail_findings_total",
-    help: "Texts that a guardrail blocked or masked.",
-    labelNames: ["guardrail", "action"],
-    read: () => Object.entries(read().guardrails).flatMap(([guardrail, { blocked, masked }]) => findings(guardrail, { blocked, masked })),
-  });
 }
 
 const findings = (guardrail: string, counts: { blocked: number; masked: number }): Sample[] =>

@@ -75,7 +75,7 @@ export function evaluationFailures(rounds: readonly MeasuredRound[]): Evaluation
 }
 
 /** Whether a metric is a share, which is shown in percent. */
-export const isShare = (metric: string): boolean => /(^|\.)accuracy$/.test(metric);
+const isShare = (metric: string): boolean => /(^|\.)accuracy$/.test(metric);
 
 /** A value with the decimals that its size needs, or with given ones. */
 export function formatMetric(metric: string, value: number, decimals?: number): string {
