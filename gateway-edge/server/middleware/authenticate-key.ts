@@ -21,6 +21,12 @@ export interface KeyDirectory {
 }
 
 type CredentialHeader = (typeof CREDENTIAL_HEADERS)[number];
+
+/** The credential headers of a request. */
+interface CredentialHeaders {
+  get(name: CredentialHeader): string | undefined;
+}
+
 const CREDENTIAL_HEADER_LENGTHS: ReadonlySet<number> = new Set(CREDENTIAL_HEADERS.map(({ length }) => length));
 
 const MASTER_KEY_LENGTH_MIN = 16;
@@ -113,7 +119,7 @@ export function readKey(
     given.set(name, rawHeaders[index + 1] ?? "");
   }
   const own = ownKey(given, profile);
-  const secret = own ?? (profile === "gateway" ? firstOther(given) : undefined);
+  const secret = own ?? otherKey(given, profile);
   if (secret === undefined || !isKey(secret)) return { type: "refused" };
   // A single header needs no comparison.
   const agrees =
@@ -121,7 +127,13 @@ export function readKey(
   return agrees ? { type: "key", secret } : { type: "refused" };
 }
 
-function firstOther(given: ReadonlyMap<CredentialHeader, string>): string | undefined {
+/** The text by which a request is authenticated, if it is a key and no other header contradicts it; the same for both profiles if both accept it. */
+export function decidingCredential(given: CredentialHeaders): string | undefined {
+  return ownKey(given, "gateway") ?? otherKey(given, "gateway");
+}
+
+function otherKey(given: CredentialHeaders, profile: AuthProfile): string | undefined {
+  if (profile !== "gateway") return undefined;
   const authorization = given.get("authorization");
   return authorization === undefined ? (given.get("x-api-key") ?? given.get("api-key")) : bearerToken(authorization);
 }
@@ -138,7 +150,7 @@ function agreesWith(
 }
 
 /** The key in a header that is only for keys. LiteLLM's clients send theirs with or without a scheme. */
-function ownKey(given: ReadonlyMap<CredentialHeader, string>, profile: AuthProfile): string | undefined {
+function ownKey(given: CredentialHeaders, profile: AuthProfile): string | undefined {
   const own = given.get("x-gw-api-key");
   if (own !== undefined || profile !== "gateway") return own;
   const value = given.get("x-litellm-api-key");

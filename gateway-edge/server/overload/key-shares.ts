@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 import type { Random } from "../../../common/random.ts";
+import { decidingCredential } from "../middleware/authenticate-key.ts";
 
 /** A request whose sender is distinguished by its credential. */
 export interface Arrival {
@@ -11,6 +11,10 @@ const SLOTS = 1024;
 const WINDOW_MS = 1000;
 /** Characters of a credential that distinguish it. */
 const HASHED_CHARACTERS = 16;
+/** Calls of light keys that are accepted beyond the budget of a turn, for each call that was accepted within it in the last second. */
+const LIGHT_SHARE = 0.5;
+/** For so long the right to such calls accumulates, so that no turn accepts those of a whole second. */
+const LIGHT_CREDIT_MS = 100;
 
 /**
  * Accepted calls of the current second by key, without authentication: a credential counts in one of 1,024 slots. The hash has a random seed,
@@ -25,6 +29,11 @@ export class KeyShares {
   /** Half of the average of the last second. A slot is light while it has not more than that, in proportion to the time of this second. */
   #lightBelow = 0;
   #windowEndsMs = 0;
+  /** Calls of this second that were accepted within the budget of their turn. */
+  #withinBudget = 0;
+  #lightPerMs = 0;
+  #lightCredit = 0;
+  #creditAtMs = 0;
 
   constructor({ random }: { readonly random: Random }) {
     this.#seed = random.bytes(4).readUInt32LE(0);
@@ -33,24 +42,36 @@ export class KeyShares {
   clear(nowMs: number): void {
     this.#roll(nowMs);
     this.#lightBelow = 0;
+    this.#lightPerMs = 0;
+    this.#lightCredit = 0;
   }
 
-  /** Whether the key of a request had less than half of its fair share in this second. */
-  isLight(request: Arrival, nowMs: number): boolean {
+  /** Counts the key of a request as present; returns its slot. */
+  arrived(request: Arrival, nowMs: number): number {
     if (nowMs >= this.#windowEndsMs) this.#roll(nowMs);
     const slot = this.#slotOf(request);
     if (this.#isPresent[slot] === 0) {
       this.#isPresent[slot] = 1;
       this.#present++;
     }
-    const elapsedShare = 1 - (this.#windowEndsMs - nowMs) / WINDOW_MS;
-    return this.#lightBelow > 0 && (this.#accepted[slot] ?? 0) <= this.#lightBelow * elapsedShare;
+    return slot;
   }
 
-  accepted(request: Arrival): void {
-    const slot = this.#slotOf(request);
+  /** Whether a key had less than half of its fair share in this second, and light keys together not too many calls beyond the budget. */
+  isLight(slot: number, nowMs: number): boolean {
+    const elapsedShare = 1 - (this.#windowEndsMs - nowMs) / WINDOW_MS;
+    if (this.#lightBelow === 0 || (this.#accepted[slot] ?? 0) > this.#lightBelow * elapsedShare) return false;
+    const creditMax = Math.max(1, this.#lightPerMs * LIGHT_CREDIT_MS);
+    this.#lightCredit = Math.min(creditMax, this.#lightCredit + (nowMs - this.#creditAtMs) * this.#lightPerMs);
+    this.#creditAtMs = nowMs;
+    return this.#lightCredit >= 1;
+  }
+
+  accepted(slot: number, { isWithinBudget }: { isWithinBudget: boolean }): void {
     this.#accepted[slot] = (this.#accepted[slot] ?? 0) + 1;
     this.#total++;
+    if (isWithinBudget) this.#withinBudget++;
+    else this.#lightCredit--;
   }
 
   #roll(nowMs: number): void {
@@ -60,15 +81,13 @@ export class KeyShares {
     this.#isPresent.fill(0);
     this.#present = 0;
     this.#total = 0;
+    this.#lightPerMs = (this.#withinBudget * LIGHT_SHARE) / WINDOW_MS;
+    this.#withinBudget = 0;
     this.#windowEndsMs = nowMs + WINDOW_MS;
   }
 
   #slotOf({ headers }: Arrival): number {
-    let text = "";
-    for (const name of CREDENTIAL_HEADERS) {
-      const value = headers[name];
-      if (typeof value === "string") text = value;
-    }
+    const text = decidingCredential({ get: (name) => textOf(headers[name]) }) ?? "";
     // FNV-1a.
     let hash = this.#seed;
     for (let index = Math.max(0, text.length - HASHED_CHARACTERS); index < text.length; index++) {
@@ -76,4 +95,8 @@ export class KeyShares {
     }
     return (hash ^ (hash >>> 16)) & (SLOTS - 1);
   }
+}
+
+function textOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
 }

@@ -22,14 +22,17 @@ function fixture({ turnMsMax = TURN_MS_MAX } = {}) {
     unsettled: () => state.unsettled,
     afterTurn: (wake) => void ends.push(wake),
   });
-  const isRefused = (key = "one") => gate.refuses({ headers: { authorization: `Bearer ${key}` } });
+  const isRefused = (key = "one", other: Readonly<Record<string, string>> = {}) =>
+    gate.refuses({ headers: { authorization: `Bearer ${key}`, ...other } });
   const endTurn = () => {
     for (const end of ends.splice(0)) end();
   };
-  /** A sample is due, and its turn takes so long. */
+  /** A sample is due, and its turn takes so long; calls arrive before and in it. */
   const turn = async (turnMs: number) => {
     isRefused();
+    endTurn();
     await clock.advance(SAMPLE_MS);
+    isRefused();
     await clock.advance(turnMs);
     endTurn();
   };
@@ -63,15 +66,56 @@ test("in overload each turn accepts calls in its first milliseconds, and refuses
   expect(isRefused()).toBe(false);
 });
 
-test("the overload is over after a second without a refusal", async () => {
-  const { clock, gate, isRefused, turn, overload } = fixture();
+test("the overload is over after a second of short turns, also if calls were refused in them", async () => {
+  const { clock, gate, isRefused, endTurn, overload } = fixture();
   await overload();
-  isRefused();
-  await clock.advance(11);
-  expect(isRefused()).toBe(true);
-  while (gate.figures().isOverloaded && clock.monotonicMs() < 10_000) await turn(5);
-  await clock.advance(100);
-  expect([gate.figures().isOverloaded, isRefused()]).toEqual([false, false]);
+  const beganMs = clock.monotonicMs();
+  let refused = 0;
+  while (gate.figures().isOverloaded && clock.monotonicMs() < beganMs + 10_000) {
+    await clock.advance(SAMPLE_MS);
+    isRefused();
+    await clock.advance(TURN_MS_MAX * 0.6);
+    if (isRefused()) refused++;
+    endTurn();
+  }
+  expect([gate.figures().isOverloaded, refused > 0, clock.monotonicMs() - beganMs < 2000]).toEqual([false, true, true]);
+});
+
+/** More calls than a turn can serve; each takes a millisecond if it is accepted. Returns how many were accepted in each turn. */
+async function flood({ clock, gate, isRefused, endTurn }: ReturnType<typeof fixture>, keyOf: (call: number) => string): Promise<number[]> {
+  const accepted: number[] = [];
+  for (let turns = 0; turns < 80; turns++) {
+    await clock.advance(SAMPLE_MS);
+    let served = 0;
+    for (let call = 0; call < 300; call++) {
+      if (isRefused(keyOf(call))) continue;
+      served++;
+      await clock.advance(1);
+    }
+    accepted.push(served);
+    endTurn();
+    expect(gate.figures().isOverloaded).toBe(true);
+  }
+  return accepted;
+}
+
+test("a flood stays refused, and its turns accept calls for little longer than the longest turn", async () => {
+  const edge = fixture();
+  await edge.overload();
+  const accepted = await flood(edge, () => "one");
+  expect(Math.max(...accepted)).toBeLessThanOrEqual(TURN_MS_MAX * 1.1);
+});
+
+test("two slow turns with idle time between them are not an overload", async () => {
+  const { clock, gate, isRefused, endTurn } = fixture();
+  for (let slow = 0; slow < 2; slow++) {
+    isRefused();
+    await clock.advance(SAMPLE_MS);
+    await clock.advance(TURN_MS_MAX + 100);
+    endTurn();
+    await clock.advance(300_000);
+  }
+  expect(gate.figures()).toEqual({ refused: 0, isOverloaded: false });
 });
 
 test("a key with few calls is accepted where one that floods is refused", async () => {
@@ -79,11 +123,12 @@ test("a key with few calls is accepted where one that floods is refused", async 
   await overload();
   const second = async () => {
     const refused = { flood: 0, quiet: 0 };
-    for (let turns = 0; turns < 50; turns++) {
+    for (let turns = 0; turns < 9; turns++) {
+      await clock.advance(SAMPLE_MS);
       for (let calls = 0; calls < 100; calls++) isRefused("flood");
       await clock.advance(15);
       for (const key of ["flood", "quiet"] as const) if (isRefused(key)) refused[key]++;
-      await clock.advance(5);
+      await clock.advance(TURN_MS_MAX);
       endTurn();
     }
     return refused;
@@ -92,7 +137,40 @@ test("a key with few calls is accepted where one that floods is refused", async 
   await second();
   const { flood, quiet } = await second();
   // A second begins without a count, so that one call of the flood may pass.
-  expect([flood >= 49, quiet]).toEqual([true, 0]);
+  expect([flood >= 8, quiet]).toEqual([true, 0]);
+});
+
+test("calls of a thousand keys are refused like those of one, beside half as many calls of light keys", async () => {
+  const edge = fixture();
+  await edge.overload();
+  let key = 0;
+  // Each call has another of a thousand keys.
+  const accepted = await flood(edge, () => `key number ${key++ % 1000}`);
+  expect(Math.max(...accepted)).toBeLessThanOrEqual(TURN_MS_MAX * 1.1);
+  const other = fixture();
+  await other.overload();
+  other.state.unsettled = 45_000;
+  await flood(other, () => `key number ${key++ % 1000}`);
+  expect(other.isRefused("a new key")).toBe(true);
+});
+
+test("a caller that sends another Bearer token with each call beside its key has one share", async () => {
+  const { clock, isRefused, endTurn, overload } = fixture();
+  await overload();
+  let calls = 0;
+  const isFloodRefused = () => isRefused(`no key ${calls++}`, { "x-gw-api-key": "sk-the-same-key-each-time" });
+  let accepted = 0;
+  for (let turns = 0; turns < 18; turns++) {
+    await clock.advance(SAMPLE_MS);
+    for (let call = 0; call < 100; call++) isFloodRefused();
+    isRefused("quiet");
+    await clock.advance(15);
+    // The first second shows who calls how often.
+    if (turns >= 9) for (let call = 0; call < 10; call++) if (!isFloodRefused()) accepted++;
+    await clock.advance(TURN_MS_MAX);
+    endTurn();
+  }
+  expect(accepted).toBeLessThanOrEqual(1);
 });
 
 test("calls are refused in proportion when settlement falls behind, and all of them at its limit", async () => {

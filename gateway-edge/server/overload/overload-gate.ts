@@ -31,10 +31,13 @@ export interface OverloadFigures {
 const SAMPLE_MS = 50;
 /** A burst that is over within this time is served and not refused. */
 const TOLERATED_MS = 500;
-/** After this time without a refusal the overload is over. */
-const CALM_MS = 1000;
-/** In overload a turn accepts calls for this part of the longest turn, so that refusals are answered soon. */
+/** In overload a turn accepts calls for this part of the longest turn, and for the second part more after each turn that was short. */
 const BUDGET_SHARE = 0.2;
+const BUDGET_GROWTH = 0.05;
+/** After so many short turns the overload is over. The last of them accepted calls for more than the longest turn, which a flood uses up. */
+const CALM_SAMPLES = 20;
+/** What a turn that is too long takes back of them. */
+const STRAINED_SAMPLES = 5;
 /** From this number of unsettled calls on a growing part of the calls is refused, at the second number all. */
 const UNSETTLED_SOFT = 20_000;
 const UNSETTLED_MAX = 45_000;
@@ -42,18 +45,18 @@ const UNSETTLED_MAX = 45_000;
 /**
  * Refuses calls that the edge has no capacity for, before anything of them is read but their headers. The edge is overloaded when every turn
  * of its event loop took longer than `turnMsMax` for half a second, or when settlement falls behind. Then each turn accepts calls only in its
- * first milliseconds; keys that have made few calls are accepted longer, so that the flood of one key is mostly refused to that key. While
- * there is no overload a call costs two comparisons.
+ * first milliseconds, which become more while turns are short: so the overload ends at a load that the edge can serve. Keys that have made few
+ * calls are accepted longer, so that the flood of one key is mostly refused to that key. While there is no overload a call costs two comparisons.
  */
 export class OverloadGate {
   readonly #deps: OverloadDeps;
   readonly #shares: KeyShares;
-  readonly #budgetMs: number;
   #isSampling = false;
   #hasArrival = false;
   #isOverloaded = false;
   #strainedSinceMs: number | undefined;
-  #lastRefusedMs = 0;
+  /** Short turns of this overload, less what long ones took back. */
+  #calmSamples = 0;
   #turnBeganMs: number | undefined;
   /** The part of calls that may pass, by the number of unsettled calls. */
   #passShare = 1;
@@ -63,7 +66,6 @@ export class OverloadGate {
   constructor(deps: OverloadDeps) {
     this.#deps = deps;
     this.#shares = new KeyShares(deps);
-    this.#budgetMs = deps.turnMsMax * BUDGET_SHARE;
   }
 
   /** Whether a call must be refused. */
@@ -73,34 +75,42 @@ export class OverloadGate {
     if (!this.#isSampling) this.#sampleLater();
     if (!this.#isOverloaded) return false;
     const nowMs = this.#deps.clock.monotonicMs();
-    const isRefused = !this.#hasRoom(this.#shares.isLight(arrival, nowMs), nowMs);
-    if (isRefused) {
-      this.#refused++;
-      this.#lastRefusedMs = nowMs;
-    } else {
-      this.#shares.accepted(arrival);
+    const slot = this.#shares.arrived(arrival, nowMs);
+    const elapsedMs = this.#elapsedOfTurn(nowMs);
+    const isWithinBudget = elapsedMs < this.#budgetMs();
+    const hasRoom = isWithinBudget || (elapsedMs < this.#deps.turnMsMax && this.#shares.isLight(slot, nowMs));
+    if (hasRoom && this.#passes()) {
+      this.#shares.accepted(slot, { isWithinBudget });
+      return false;
     }
-    return isRefused;
+    this.#refused++;
+    return true;
   }
 
   figures(): OverloadFigures {
     return { refused: this.#refused, isOverloaded: this.#isOverloaded };
   }
 
-  #hasRoom(isLight: boolean, nowMs: number): boolean {
+  #elapsedOfTurn(nowMs: number): number {
     if (this.#turnBeganMs === undefined) {
       this.#turnBeganMs = nowMs;
       this.#deps.afterTurn(() => {
         this.#turnBeganMs = undefined;
       });
     }
-    const elapsedMs = nowMs - this.#turnBeganMs;
-    if (isLight) return elapsedMs < this.#deps.turnMsMax && this.#passShare > 0;
-    if (elapsedMs >= this.#budgetMs) return false;
+    return nowMs - this.#turnBeganMs;
+  }
+
+  /** True for `#passShare` of its calls. */
+  #passes(): boolean {
     this.#passed += this.#passShare;
     if (this.#passed < 1) return false;
     this.#passed -= 1;
     return true;
+  }
+
+  #budgetMs(): number {
+    return this.#deps.turnMsMax * (BUDGET_SHARE + BUDGET_GROWTH * this.#calmSamples);
   }
 
   /** Only while calls arrive: an idle edge has no timer for this. */
@@ -119,18 +129,25 @@ export class OverloadGate {
     const turnMs = nowMs - beganMs;
     if (turnMs > this.#deps.turnMsMax || unsettled > UNSETTLED_SOFT) {
       this.#strainedSinceMs ??= nowMs;
+      this.#calmSamples = Math.max(0, this.#calmSamples - STRAINED_SAMPLES);
       if (!this.#isOverloaded && nowMs - this.#strainedSinceMs >= TOLERATED_MS) this.#begin(nowMs, { turnMs, unsettled });
     } else {
       this.#strainedSinceMs = undefined;
-      if (this.#isOverloaded && nowMs - this.#lastRefusedMs >= CALM_MS) this.#end();
+      if (this.#isOverloaded && ++this.#calmSamples >= CALM_SAMPLES) this.#end();
     }
     if (this.#hasArrival || this.#isOverloaded) this.#sampleLater();
-    else this.#isSampling = false;
+    else this.#stopSampling();
+  }
+
+  /** What comes after a time without samples is another strain. */
+  #stopSampling(): void {
+    this.#isSampling = false;
+    this.#strainedSinceMs = undefined;
   }
 
   #begin(nowMs: number, { turnMs, unsettled }: { turnMs: number; unsettled: number }): void {
     this.#isOverloaded = true;
-    this.#lastRefusedMs = nowMs;
+    this.#calmSamples = 0;
     this.#shares.clear(nowMs);
     this.#deps.logger.warn({ turnMs: Math.round(turnMs), unsettled }, "overloaded: calls above the capacity of this edge are refused");
   }
