@@ -13,8 +13,8 @@ import { cpuSeconds } from "./bench/cpu.ts";
 import { limitedCustomer } from "./bench/limited-customer.ts";
 import { load, type Target } from "./bench/load.ts";
 
-/** The target ratio. CI sets a wider one, because its machine has other load. */
-const GUARD = Number(process.env["GUARD"] ?? 3.0);
+/** The target of 3.0 over the earlier bare (58 microseconds), over this one (`Pool.dispatch`, 41). CI sets a wider guard, because its machine has other load. */
+const GUARD = Number(process.env["GUARD"] ?? 4.2);
 const ROUNDS = Number(process.env["ROUNDS"] ?? 15);
 /** Warm-up calls, because JIT compilation takes thousands of calls and the benchmark measures the steady state. */
 const WARM_CALLS = Number(process.env["WARM"] ?? 20_000);
@@ -35,7 +35,8 @@ const upstream = await start("scripts/bench/upstream.ts");
 const bare = await start("scripts/bench/bare-proxy.ts", { UPSTREAM: upstream.url });
 const config = join(folder, "config.yaml");
 writeFileSync(config, benchConfig(upstream.url));
-const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" } });
+// The benchmark measures what calls cost, so none is refused.
+const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" }, edgeEnv: { OVERLOAD_TURN_MS: "0" } });
 try {
   const [edges, controlPlane] = [system.edges.map(({ pid }) => pid), system.controlPlane.pid];
   const floorTarget: Target = { url: bare.url, headers: {} };

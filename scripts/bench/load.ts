@@ -18,7 +18,7 @@ export interface Load {
   readonly rate?: number | undefined;
 }
 
-/** Makes the calls; resolves with the milliseconds of each. Throws if one is not answered 200. */
+/** Makes the calls; resolves with the milliseconds of each. If one is not answered 200, no other is begun, and it throws when all have ended. */
 export async function load({ url, headers }: Target, { stream, isPaced = false, connections, calls, rate }: Load): Promise<number[]> {
   const pool = new Pool(url, { connections });
   const content = `${isPaced ? "every 20 ms, " : ""}${"a question of some length, ".repeat(8)}`;
@@ -36,28 +36,35 @@ export async function load({ url, headers }: Target, { stream, isPaced = false, 
     if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
     times.push(performance.now() - beganMs);
   };
-  await (rate === undefined ? closedLoop(call, { connections, calls }) : openLoop(call, { calls, rate }));
-  await pool.close();
-  return times;
+  try {
+    await (rate === undefined ? closedLoop(call, { connections, calls }) : openLoop(call, { calls, rate }));
+    return times;
+  } finally {
+    await pool.close();
+  }
 }
 
 async function closedLoop(call: () => Promise<void>, { connections, calls }: { connections: number; calls: number }): Promise<void> {
+  const failures: unknown[] = [];
   let left = calls;
   const worker = async () => {
-    while (left-- > 0) await call();
+    while (left-- > 0 && failures.length === 0) await call().catch((error: unknown) => failures.push(error));
   };
   await Promise.all(Array.from({ length: connections }, worker));
+  if (failures.length > 0) throw failures[0];
 }
 
 async function openLoop(call: () => Promise<void>, { calls, rate }: { calls: number; rate: number }): Promise<void> {
   const beganMs = performance.now();
-  const running: Promise<void>[] = [];
-  while (running.length < calls) {
+  const failures: unknown[] = [];
+  const running: Promise<unknown>[] = [];
+  while (running.length < calls && failures.length === 0) {
     const due = Math.min(calls, Math.floor(((performance.now() - beganMs) / 1000) * rate));
-    while (running.length < due) running.push(call());
+    while (running.length < due) running.push(call().catch((error: unknown) => failures.push(error)));
     await sleep(1);
   }
   await Promise.all(running);
+  if (failures.length > 0) throw failures[0];
 }
 
 export function percentile(values: readonly number[], share: number): number {
