@@ -326,7 +326,7 @@ export interface UsageRow {
   firstTokenMs?: number;
   overheadUs: number;
   tags: readonly string[];
-  /** The background work that the call belongs to. Only one of the calls of a work item is charged. */
+  /** The background work that the call belongs to. Together, the calls of a work item are charged what the dearest of them cost. */
   onceFor?: string;
   /** The provider's own name of the model that answered. */
   providerModel?: string;
@@ -340,7 +340,9 @@ export interface UsageRow {
   refused?: number;
   /** The ledger entry that charges it; absent for calls without cost. */
   ledgerSeq?: number;
-  /** Hash of all fields above but ledgerSeq. A second report with another hash is refused and audited. */
+  /** What the edge reported, if less was charged because another call of the same work was charged before. */
+  reportedCost?: bigint;
+  /** Hash of the fields above as they were reported, without ledgerSeq and reportedCost. A second report with another hash is refused and audited. */
   contentHash: string;
 }
 
@@ -350,7 +352,7 @@ export const USAGE_ROW_FIELDS = [
   "id", "createdAt", "completedAt", "organizationId", "teamId", "teamName", "apiKeyId", "apiKeyName", "maskedKey", "userId", "endUser",
   "endpoint", "model", "deploymentId", "provider", "type", "stream", "status", "httpStatus", "errorCode", "usage", "priceVersion",
   "cacheHit", "attempts", "fallbackFrom", "latencyMs", "firstTokenMs", "overheadUs", "tags", "onceFor", "cost", "contentHash",
-  "ledgerSeq", "providerModel", "attemptsDetail", "reserved", "reason", "refused",
+  "ledgerSeq", "providerModel", "attemptsDetail", "reserved", "reason", "refused", "reportedCost",
 ] as const satisfies readonly (keyof UsageRow)[];
 
 /** Sums of usage rows of a quarter of an hour, the largest bucket that divides the hours and days of every time zone. */
@@ -487,11 +489,14 @@ export interface StorageUse {
   fileBytes: number;
 }
 
-/** Background work that was charged. Repeating it after a crash costs nothing. */
+/** Background work that was charged. Repeating it after a crash costs only what exceeds the amount. */
 export interface PaidWork {
   id: string;
   /** Absent in records of older releases. */
   organizationId?: string;
+  /** The call that was charged first. */
   callId: string;
+  /** What all calls of the work were charged together. Absent in records of older releases: then no later call is charged. */
+  amount?: bigint;
   expiresAt: number;
 }

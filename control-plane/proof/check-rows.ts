@@ -23,10 +23,12 @@ function compareEntry(row: UsageRow, entry: LedgerEntry | undefined): LedgerFaul
 }
 
 function checkContent(row: UsageRow): LedgerFault | undefined {
-  const { contentHash, ledgerSeq: _, ...content } = row;
-  // Repeated background work is settled at no cost, but has the hash of the cost that its edge reported.
-  if (row.onceFor !== undefined && row.cost === 0n) return undefined;
-  return usageContentHash(content) === contentHash ? undefined : badRow(row, "content", "the row differs from the edge's report");
+  const { contentHash, ledgerSeq: _, reportedCost, ...content } = row;
+  // Older releases settled repeated background work at no cost, and did not store the cost that its edge reported.
+  if (row.onceFor !== undefined && row.cost === 0n && reportedCost === undefined) return undefined;
+  return usageContentHash({ ...content, cost: reportedCost ?? row.cost }) === contentHash
+    ? undefined
+    : badRow(row, "content", "the row differs from the edge's report");
 }
 
 function badRow({ id, ledgerSeq }: UsageRow, kind: FaultKind, reason: string): LedgerFault {

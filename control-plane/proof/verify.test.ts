@@ -179,11 +179,14 @@ test("a call changed with its hash and its roll-up is found by the ledger still"
     expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "usage", seq: BigInt(ledgerSeq ?? 0) });
   }));
 
-test("work that was paid before is settled for nothing, and its row still passes", () =>
+test("work that was paid before is settled for what is left, and its row still passes, unless it was changed", () =>
   withLedger(async (store) => {
     const onceFor = "batch_1/1";
     await settle(store, [reportedCall("call_6", 7n, { onceFor }), reportedCall("call_7", 7n, { onceFor })]);
-    expect(await checkLedger(store, signal)).toMatchObject({ ok: true, usageRows: 7n });
+    await settle(store, [reportedCall("call_8", 9n, { onceFor })]);
+    expect(await checkLedger(store, signal)).toMatchObject({ ok: true, usageRows: 8n });
+    await plant(store, "usage", "call_7", { reportedCost: 8n });
+    expect((await checkLedger(store, signal)).firstBad).toMatchObject({ kind: "content", record: "call call_7" });
   }));
 
 test("a roll-up from before latencies were stored verifies, also when calls are added to it later; it never has a part of them", () =>

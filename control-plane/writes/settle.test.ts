@@ -126,7 +126,7 @@ test("verify names the first bad entry: a changed amount, a missing row, a chang
     expect(await verify()).toMatchObject({ reason: expect.stringContaining("holds 1") });
   }));
 
-test("of all calls for one piece of background work one is paid, in one batch or in many; a free attempt before it does not count", () =>
+test("all calls for one piece of background work are charged what the dearest of them cost, in one batch or in many", () =>
   withStore(async (store) => {
     const work = { onceFor: "batch_1/7" };
     await settle(store, [row("call_1", 0n, { ...work, status: "cancelled" })]);
@@ -135,8 +135,22 @@ test("of all calls for one piece of background work one is paid, in one batch or
     await settle(store, [again]);
     // What is repeated is what was reported, not what it was settled for.
     expect(await settle(store, [again])).toMatchObject({ settled: 0, repeated: 1, refused: [] });
-    expect(await balance(store)).toBe(-35n);
-    const costs = await Promise.all(["call_2", "call_3", "call_5"].map(async (id) => (await store.get("usage", id))?.cost));
-    expect(costs).toEqual([30n, 0n, 0n]);
+    await settle(store, [row("call_6", 20n, work), row("call_7", 50n, work)]);
+    expect(await balance(store)).toBe(-55n);
+    const ids = ["call_1", "call_2", "call_3", "call_5", "call_6", "call_7"];
+    const costs = await Promise.all(ids.map(async (id) => (await store.get("usage", id))?.cost));
+    expect(costs).toEqual([0n, 30n, 10n, 10n, 0n, 0n]);
+    expect(await checkLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
+  }));
+
+test("an attempt that was cut short does not pay for the whole answer; work that an older release charged is not charged again", () =>
+  withStore(async (store) => {
+    await settle(store, [row("call_1", 3n, { onceFor: "resp_1/0", status: "cancelled" })]);
+    await settle(store, [row("call_2", 900n, { onceFor: "resp_1/0" })]);
+    expect(await balance(store)).toBe(-900n);
+    expect(await store.get("usage", "call_2")).toMatchObject({ cost: 897n, reportedCost: 900n });
+    await store.transaction("every", (tx) => tx.insert("paidWork", { id: "resp_2/0", callId: "call_0", expiresAt: 1e15 }));
+    await settle(store, [row("call_3", 40n, { onceFor: "resp_2/0" })]);
+    expect(await balance(store)).toBe(-900n);
     expect(await checkLedger(store, signal)).toMatchObject({ ok: true, sum: 0n });
   }));

@@ -93,23 +93,31 @@ async function isArchivedCharge(tx: Transaction, { id, organizationId, cost }: U
 }
 
 /**
- * Background work of an edge that died is repeated by another edge, under another call id. The first call with a cost is charged, the
- * others are free. Their rows stay, with their usage.
+ * Background work of an edge that died is repeated by another edge, under another call id. A call is charged what exceeds the charges
+ * before it, so that the work costs what its dearest call costs: an attempt that was cut short does not pay for the whole answer, and no
+ * answer is paid twice. The rows stay, with their usage.
  */
 async function payWorkOnce(tx: Transaction, rows: readonly UsageRow[], now: number): Promise<UsageRow[]> {
-  const asked = rows.flatMap(({ onceFor, cost }) => (onceFor !== undefined && cost > 0n ? [onceFor] : []));
+  const asked = [...new Set(rows.flatMap(({ onceFor, cost }) => (onceFor !== undefined && cost > 0n ? [onceFor] : [])))];
   if (asked.length === 0) return [...rows];
-  const known = await tx.getMany("paidWork", asked);
-  const paid = new Set(known.flatMap((work) => (work ? [work.id] : [])));
-  const payers: PaidWork[] = [];
+  const known = new Map((await tx.getMany("paidWork", asked)).flatMap((work) => (work ? [[work.id, work]] : [])));
+  const charged = new Map<string, PaidWork>();
   const settled = rows.map((row) => {
     if (row.onceFor === undefined || row.cost === 0n) return row;
-    if (paid.has(row.onceFor)) return { ...row, cost: 0n };
-    paid.add(row.onceFor);
-    payers.push({ id: row.onceFor, organizationId: row.organizationId, callId: row.id, expiresAt: now + PAID_WORK_MS });
-    return row;
+    const { id: callId, organizationId, cost: reportedCost } = row;
+    const before = charged.get(row.onceFor) ?? known.get(row.onceFor);
+    const paid = before ? (before.amount ?? reportedCost) : 0n;
+    if (reportedCost <= paid) return { ...row, cost: 0n, reportedCost };
+    const first = before ?? { id: row.onceFor, organizationId, callId };
+    charged.set(row.onceFor, { ...first, amount: reportedCost, expiresAt: now + PAID_WORK_MS });
+    return before ? { ...row, cost: reportedCost - paid, reportedCost } : row;
   });
-  tx.insertNew("paidWork", payers);
+  const writes = [...charged.values()];
+  tx.insertNew(
+    "paidWork",
+    writes.filter(({ id }) => !known.has(id)),
+  );
+  for (const work of writes) if (known.has(work.id)) await tx.put("paidWork", work);
   return settled;
 }
 

@@ -7,7 +7,8 @@ import { reportedHash } from "../../domain/settlement.ts";
 import { date } from "../messages.ts";
 
 export function usageMessage(row: UsageRow): UsageLog {
-  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, reserved, refused, attemptsDetail, contentHash: _, ...same } = row;
+  const { contentHash: _hash, reportedCost: _reported, ...shown } = row;
+  const { id, createdAt, completedAt, userId, usage, tags, ledgerSeq, reserved, refused, attemptsDetail, ...same } = shown;
   return {
     ...same,
     attemptsDetail: [...(attemptsDetail ?? [])],

@@ -96,6 +96,11 @@ function withCluster(): void {
       const ending = { edgeId: "edge_1", generations: new Map<string, number>(), returns: [], endedEdges: ["edge_1"] };
       expect(await settler.settle(rows, ending)).toMatchObject({ settled: rows.length, refused: [] });
       expect(await settler.settle(rows)).toMatchObject({ settled: 0, repeated: rows.length });
+      const dearer = rows.map(({ id, organizationId, apiKeyId, onceFor = "" }) =>
+        reportedCall(`${id}_again`, 9n, { organizationId, apiKeyId, onceFor }),
+      );
+      await settler.settle(dearer);
+      expect(await Promise.all(dearer.map(async ({ id }) => (await store.get("usage", id))?.cost))).toEqual(dearer.map(() => 2n));
       await removeExpired(systemClock.now() + 3_600_000, { store });
       expect(await store.count("leases")).toBe(0);
       expect(await checkLedger(store, AbortSignal.timeout(10_000))).toMatchObject({ ok: true });
