@@ -41,6 +41,10 @@ export function requireRevision(record: TeamRecord, expected: number | undefined
   });
 }
 
+export function requireHolder(record: TeamRecord, claim: string): void {
+  if (record.claim !== claim) throw lostClaim();
+}
+
 /** The record with a claim that expires after `leaseMs`. */
 export function claimRecord(record: TeamRecord, lease: { claim: string; leaseMs: number }, now: number): TeamRecord {
   return { ...record, claim: lease.claim, dueAt: now + lease.leaseMs };

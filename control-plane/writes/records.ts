@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { TeamRecord } from "../domain/records.ts";
-import { changeRecord, claimRecord, type RecordChange, requireRevision, scopeOf } from "../domain/team-records.ts";
+import { changeRecord, claimRecord, type RecordChange, requireHolder, requireRevision, scopeOf } from "../domain/team-records.ts";
 import { collect } from "../stores/page.ts";
 import { type Scope, storageScope, teamRecordsScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
@@ -17,7 +17,8 @@ export type TeamWrite =
       readonly id: string;
       readonly expectedRevision?: number | undefined;
       readonly withChildren: boolean;
-    };
+    }
+  | { readonly type: "held"; readonly kind: string; readonly id: string; readonly claim: string };
 
 /** Applies all writes or, by throwing, none. Returns the written records and everything that was removed. */
 export async function commitRecords(
@@ -35,6 +36,9 @@ export async function commitRecords(
         const changed = changeRecord(record, write.change, now);
         await tx.put("records", changed);
         records.push(changed);
+      } else if (write.type === "held") {
+        requireHolder(record, write.claim);
+        records.push(record);
       } else {
         requireRevision(record, write.expectedRevision);
         removed.push(...(await removeRecord(tx, record, { withChildren: write.withChildren })));

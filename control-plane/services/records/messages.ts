@@ -27,8 +27,10 @@ export function teamWrite({ write }: RecordWrite): TeamWrite {
       const { kind, id, expectedRevision, withChildren } = write.value;
       return { type: "remove", kind, id, expectedRevision: optionalNumber(expectedRevision), withChildren };
     }
+    case "held":
+      return { type: "held", ...write.value };
     default:
-      throw new AppError("VALIDATION_ERROR", "Each write must be one of create, put and remove.");
+      throw new AppError("VALIDATION_ERROR", "Each write must be one of create, put, remove and held.");
   }
 }
 

@@ -54,8 +54,11 @@ class MemoryRecords implements RecordStore {
       else if (write.type === "put") answers.push(parsed(this.#put(draft, owner, write)));
       else {
         const record = required(draft, owner.teamId, write);
-        requireRevision(record, write.expectedRevision);
-        removed.push(...removeFrom(draft, record, write.withChildren ?? false));
+        if (write.type === "held") sameClaim(record, write);
+        else {
+          requireRevision(record, write.expectedRevision);
+          removed.push(...removeFrom(draft, record, write.withChildren ?? false));
+        }
         answers.push({ ...parsed(record), body: undefined });
       }
     }
@@ -125,7 +128,7 @@ class MemoryRecords implements RecordStore {
 
 type ClaimFields = Pick<StoredRecord, "dueAtMs" | "claim" | "expiresAtMs">;
 
-function sameClaim(record: StoredRecord, { claim }: Put): ClaimFields {
+function sameClaim(record: StoredRecord, { claim }: Pick<Put, "claim">): ClaimFields {
   if (claim !== undefined && claim !== record.claim) throw lost();
   return { dueAtMs: record.dueAtMs, claim: record.claim, expiresAtMs: record.expiresAtMs };
 }

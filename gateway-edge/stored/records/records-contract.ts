@@ -198,6 +198,24 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       await expect(records.commit(OWNER, [put("run_1", { claim: "a" })])).rejects.toMatchObject({ code: "RECORD_CHANGED" });
     });
 
+    test("a record below claimed work is created only while the claim is held and the work exists", async () => {
+      await records.commit(OWNER, [create("run_1", { dueAtMs: subject.clock.now() })]);
+      await claim("a");
+      const step = (id: string, token: string) =>
+        records.commit(OWNER, [
+          { type: "held", kind: "run", id: "run_1", claim: token },
+          create(id, { kind: "run_step", parentId: "run_1" }),
+        ]);
+      const [held, created] = await step("step_1", "a");
+      expect([held, created]).toMatchObject([{ id: "run_1", revision: 1n, claim: "a" }, { id: "step_1" }]);
+      await subject.clock.advance(1000);
+      await claim("b");
+      await expect(step("step_2", "a")).rejects.toMatchObject({ code: "RECORD_CHANGED" });
+      await records.commit(OWNER, [{ type: "remove", kind: "run", id: "run_1", withChildren: true }]);
+      await expect(step("step_2", "b")).rejects.toMatchObject({ code: "NOT_FOUND" });
+      expect(await records.get("team_1", "run_step", "step_2")).toBeUndefined();
+    });
+
     test("a write under a claim keeps the work with a later due time, releases it with a past one, and ends it without one", async () => {
       const now = subject.clock.now();
       await records.commit(OWNER, [create("run_1", { dueAtMs: now + 1000, claim: "a" })]);

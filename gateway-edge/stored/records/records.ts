@@ -80,7 +80,9 @@ export type RecordWrite =
       readonly expectedRevision?: bigint | undefined;
       /** Also removes all descendants: a thread's messages, runs and their steps. */
       readonly withChildren?: boolean | undefined;
-    };
+    }
+  /** Changes nothing: the commit is refused if the claim on the record is lost. For records below claimed work. */
+  | { readonly type: "held"; readonly kind: RecordKind; readonly id: string; readonly claim: string };
 
 /** A record that was claimed or renewed. */
 export interface Claimed<Body = unknown> {

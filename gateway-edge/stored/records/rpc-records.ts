@@ -88,6 +88,7 @@ function writeMessage({ teamId, organizationId, keyId }: Owner, write: RecordWri
     const { kind, id, expectedRevision, withChildren = false } = write;
     return { write: { $case: "remove", value: { kind, id, expectedRevision, withChildren } } };
   }
+  if (write.type === "held") return { write: { $case: "held", value: { kind: write.kind, id: write.id, claim: write.claim } } };
   const { kind, id, claim } = write;
   const times = { dueAtMs: optionalBigint(write.dueAtMs), expiresAtMs: optionalBigint(write.expiresAtMs) };
   const body = JSON.stringify(write.body);
@@ -100,7 +101,7 @@ function writeMessage({ teamId, organizationId, keyId }: Owner, write: RecordWri
 }
 
 function bodyOf(write: RecordWrite | undefined): unknown {
-  return write && write.type !== "remove" ? (JSON.parse(JSON.stringify(write.body)) as unknown) : undefined;
+  return write && "body" in write ? (JSON.parse(JSON.stringify(write.body)) as unknown) : undefined;
 }
 
 const REST = { teamId: "", id: "", bytes: 0n, isTemporary: false };
