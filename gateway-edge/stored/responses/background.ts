@@ -15,7 +15,7 @@ import type { WorkHandler, WorkLease } from "../records/work.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
 import { conversationIdOf } from "./conversations.ts";
 import { isLooped, responseCall } from "./response-call.ts";
-import { type EndedEvents, type EventLog, openEventLog } from "./response-events.ts";
+import { type EndedEvents, type EventLog, openEventLog, PASSING } from "./response-events.ts";
 import type { ResponseFeed } from "./response-feed.ts";
 import { itemsBefore } from "./response-turn.ts";
 import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
@@ -28,8 +28,6 @@ export interface BackgroundDeps extends StoredResponsesDeps {
   readonly feed: ResponseFeed;
 }
 
-/** Codes of a control plane that is unavailable or overloaded: the call or the write is made again. */
-const PASSING: ReadonlySet<string> = new Set(["UNAVAILABLE", "DB_TIMEOUT"]);
 const PAUSE_MS = 500;
 /** A response that ends every edge that begins it, or that cannot be stored, is not begun forever. */
 const ATTEMPTS_MAX = 3;
@@ -44,7 +42,7 @@ export function backgroundHandler(deps: BackgroundDeps): WorkHandler {
     const stop = stopSignal(work);
     const started = await startedResponse(deps, held, work);
     if (!started || stop.aborted) return await endWork(deps, held, { work, response: undefined });
-    const log = started.work.asked.stream === true ? await openEventLog(deps, held, work.signal) : undefined;
+    const log = started.work.asked.stream === true ? await openEventLog(deps, held, work) : undefined;
     log?.begin(held.body.response);
     const response = await answered(deps, { ...started, record: held, lease: work, stop, log });
     const events = await log?.end();
@@ -148,7 +146,8 @@ async function calledOnce(
   identity: ResponseIdentity,
 ): Promise<Fields> {
   const { input } = record.body;
-  const asked = { ...given, stream: log !== undefined && !log.isResumed };
+  const { stream_options: _options, ...whole } = given;
+  const asked = log && !log.isResumed ? { ...given, stream: true } : { ...whole, stream: false };
   const before = await itemsBefore(deps, { asked, caller, added: input });
   const items = [...messages, ...before, ...input];
   const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
@@ -157,6 +156,7 @@ async function calledOnce(
   const result = await run({ ...call, errorStatus: gatewayErrorStatus });
   if (result.type === "stream" && log) return await streamedAnswer(deps, { parts: result.parts, identity, log, stop });
   if (result.type !== "answer") throw new Error("a background response is answered whole");
+  log?.setCost(result.bill.cost);
   const context = { bill: result.bill, nowMs: deps.clock.now() };
   return responseOf(result.answer, { ...identity, model: result.head.model }, context);
 }
@@ -204,7 +204,7 @@ async function writeEnd(
   const added = canceled ? [] : await turnWrites({ records, clock }, owner, { ...body, conversationId });
   const put = { type: "put", kind: "response", id, body, expectedRevision: latest.revision, claim: work.claim } as const;
   await records.commit(owner, [{ ...put, expiresAtMs: latest.createdAtMs + RETENTION_MS }, ...added]);
-  feed.changed(id);
+  feed.changed(id, "state");
 }
 
 /** A response that the store refuses, such as one that is too large, ends as failed. */

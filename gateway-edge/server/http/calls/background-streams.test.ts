@@ -29,6 +29,7 @@ const FRAMES: Record<string, readonly [before: string, after: string]> = {
       event({ type: "response.completed", response: { ...NATIVE, usage: { input_tokens: 5, output_tokens: 2 } }, sequence_number: 3 }),
   ],
   broken: [said("Good "), said("d")],
+  lines: [said("Good\u2028"), [said("\u2029day"), ...END].join("")],
 };
 
 async function open(control = new FakeControl()) {
@@ -53,7 +54,7 @@ async function open(control = new FakeControl()) {
     })();
     return { status: 200, headers: { "content-type": stream ? "text/event-stream" : "application/json" }, body };
   };
-  control.deployments = ["gpt", "broken", "native"].map((name) =>
+  control.deployments = ["gpt", "broken", "native", "lines"].map((name) =>
     deployment({
       ...{ modelName: name, ...upstream, inferenceModelId: name },
       baseUrl: name === "native" ? "https://api.openai.com/v1" : "http://upstream/v1",
@@ -111,13 +112,40 @@ test.each(["gpt", "native"])("a background stream goes on without its client, an
 
 test("a stream whose edge stopped is ended by another edge with the whole response, under the next numbers", async () => {
   const first = await open();
-  const seen = await untilText(await create(first.client, "gpt"));
+  const asked = { model: "gpt", input: "Hello", background: true, stream: true, stream_options: { include_obfuscation: false } } as const;
+  const seen = await untilText(await first.client.responses.create(asked));
   await edges.splice(edges.indexOf(first.edge), 1)[0]?.close();
   const second = await open(first.control);
   const after = seen.at(-1)?.sequence_number ?? -1;
   const rest = await allOf(await second.client.responses.retrieve(idOf(seen), { stream: true, starting_after: after }));
   expect(rest.at(-1)).toMatchObject({ type: "response.completed", response: { output: [{ content: [{ text: "Again" }] }] } });
   expect(numbersOf(rest)).toEqual(rest.map((_, index) => after + 1 + index));
+  // Both attempts are reported for the same work. The control plane charges what the dearer one cost, and the last event shows that.
+  const rows = [...first.control.settled.values()].filter(({ onceFor }) => onceFor === `${idOf(seen)}/0`);
+  expect(rows.map(({ status }) => status)).toEqual(["cancelled", "success"]);
+  const [cut = 0n, whole = 0n] = rows.map(({ cost }) => cost);
+  expect([cut > 0n, whole > 0n]).toEqual([true, true]);
+  expect(rest.at(-1)).toMatchObject({ response: { usage: { cost_nano: Number(whole) } } });
+});
+
+test("text and instructions with line separators of Unicode are streamed as they are", async () => {
+  const { client, release } = await open();
+  release();
+  const asked = { model: "lines", input: "Hello", instructions: "Be\u2028kind\u2029.", background: true, stream: true } as const;
+  const events = await allOf(await client.responses.create(asked));
+  expect([textOf(events), events.at(-1)?.type]).toEqual(["Good\u2028\u2029day", "response.completed"]);
+});
+
+test("a response that is deleted while it is streamed ends its stream and its call, and leaves no events", async () => {
+  const { client, control, aborted } = await open();
+  const seen: ResponseStreamEvent[] = [];
+  for await (const each of await create(client, "gpt")) {
+    seen.push(each);
+    if (each.type === "response.output_text.delta") await client.responses.delete(idOf(seen));
+  }
+  expect(seen.at(-1)?.type).toBe("response.output_text.delta");
+  expect(aborted).toEqual(["gpt"]);
+  expect((await control.records.list("team_1", "response_events", { parentId: idOf(seen), order: "asc", limit: 1 })).records).toEqual([]);
 });
 
 test("a background stream that breaks off fails with what was said; one that is canceled ends", async () => {

@@ -9,8 +9,9 @@ import type { OperationDescription } from "../../../schemas/operation-descriptio
 import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import { cancelResponse } from "../../../stored/responses/background.ts";
-import { requireEvents } from "../../../stored/responses/follow-response.ts";
+import { hasEvents, requireEvents } from "../../../stored/responses/follow-response.ts";
 import { responseCall } from "../../../stored/responses/response-call.ts";
+import { removeEvents } from "../../../stored/responses/response-events.ts";
 import { readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import { hasGatewayTools } from "../../../stored/responses/tools/open-tools.ts";
@@ -56,8 +57,11 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
       bodyBytesMax,
       handle: async ({ caller, param }) => {
         const id = param("response_id");
-        await requireResponse(deps, caller, id);
+        const stored = await requireResponse(deps, caller, id);
+        if (hasEvents(stored)) await removeEvents(deps, ownerOf(caller), id);
         await deps.records.commit(ownerOf(caller), [{ type: "remove", kind: "response", id, withChildren: true }]);
+        deps.worker.refresh(id);
+        deps.feed.changed(id, "state");
         return { id, object: "response", deleted: true };
       },
     }),
@@ -78,7 +82,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
         }
         const canceled = await cancelResponse(deps, caller, record);
         deps.worker.refresh(id);
-        deps.feed.changed(id);
+        deps.feed.changed(id, "state");
         return shownResponse(canceled, []);
       },
     }),
