@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Request, RequestHandler, Response } from "express";
+import type { Request, Response } from "express";
 import { gatewayErrorBody } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId } from "../middleware/request-id.ts";
 import { crossOrigin } from "../middleware/security-headers.ts";
 import { assignCallId, type Gate, type GatedRoute, logFailure, overloaded } from "./gate.ts";
 
-interface ExactRoute {
+interface ExactRoute extends Pick<GatedRoute, "handler" | "makesCall"> {
   readonly path: string;
-  readonly handler: RequestHandler;
 }
 
 /** Answers a request if it matches a route; returns whether it did. */
@@ -38,7 +37,7 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
     request.params = NO_PARAMS;
     try {
       allowOrigins?.(request, response, noNext);
-      if (gate.overload?.refuses(request)) {
+      if (route.makesCall && gate.overload?.refuses(request)) {
         refuseAtOnce(deps, request, response);
         return true;
       }
@@ -81,10 +80,10 @@ function answer({ path, handler }: ExactRoute, request: Request, response: Respo
 
 function tableOf(routes: readonly GatedRoute[]): ReadonlyMap<string, ReadonlyMap<string, ExactRoute>> {
   const byMethod = new Map<string, Map<string, ExactRoute>>();
-  for (const { method, paths, handler } of routes) {
+  for (const { method, paths, handler, makesCall } of routes) {
     const byPath = byMethod.get(method.toUpperCase()) ?? new Map<string, ExactRoute>();
     byMethod.set(method.toUpperCase(), byPath);
-    for (const path of paths) if (!/[:*]/.test(path)) byPath.set(path, { path, handler });
+    for (const path of paths) if (!/[:*]/.test(path)) byPath.set(path, { path, handler, makesCall });
   }
   return byMethod;
 }

@@ -12,6 +12,8 @@ export interface GatedRoute {
   readonly method: "get" | "post" | "put" | "patch" | "delete";
   readonly paths: readonly string[];
   readonly handler: RequestHandler;
+  /** Whether a request makes a call, which is refused in overload. What costs little or ends work, such as a cancellation, is not. */
+  readonly makesCall?: boolean | undefined;
 }
 
 /** Authentication and error format that routes share. */
@@ -20,7 +22,7 @@ export interface Gate {
   readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
   /** Sends a thrown error in the API's error format. */
   readonly onError: ErrorRequestHandler;
-  /** Refuses POST requests above the capacity of the edge, before they are authenticated; absent: none are. */
+  /** Refuses calls above the capacity of the edge, before they are authenticated; absent: none are. */
   readonly overload?: Pick<OverloadGate, "refuses"> | undefined;
   /** Is told of every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
   readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
@@ -39,11 +41,15 @@ export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate:
   });
   for (const [paths, methods] of methodsByPaths(routes)) router.all(paths, refuseOtherMethods(methods));
   const { overload } = gate;
+  const calls = routes.filter(({ makesCall }) => makesCall);
   if (overload) {
-    router.post(allPaths, (request, _response, next) => {
-      if (overload.refuses(request)) throw overloaded();
-      next();
-    });
+    for (const method of new Set(calls.map((route) => route.method))) {
+      const paths = calls.filter((route) => route.method === method).flatMap((route) => route.paths);
+      router[method](paths, (request, _response, next) => {
+        if (overload.refuses(request)) throw overloaded();
+        next();
+      });
+    }
   }
   router.all(allPaths, (request, response, next) => {
     const waits = gate.authenticate(request, response);

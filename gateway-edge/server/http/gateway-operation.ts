@@ -15,6 +15,8 @@ export interface GatewayOperation {
   readonly method: Method;
   readonly paths: readonly string[];
   readonly handler: RequestHandler;
+  /** As of a gated route. */
+  readonly makesCall?: boolean | undefined;
   readonly description: Omit<OperationDescription, "method" | "path" | "auth">;
 }
 

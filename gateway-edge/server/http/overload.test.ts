@@ -25,6 +25,11 @@ test("calls above the capacity are refused with 503 and retry-after before key a
     expect([anthropic.status, ((await anthropic.json()) as { type: string }).type]).toEqual([503, "error"]);
     expect(control.intents).toEqual([]);
     expect((await fetch(`${edge.url}/v1/models`, { headers })).status).toBe(200);
+    const text = { messages: chat.messages };
+    // What makes no call is answered: a running response can be canceled, which relieves the edge.
+    expect((await edge.post("/v1/responses/resp_none/cancel", undefined, headers)).status).toBe(404);
+    expect((await edge.post("/v1/messages/count_tokens", { model: "echo", ...text }, headers)).status).toBe(200);
+    expect((await edge.post("/openai/v1/files", "{}")).status).toBe(503);
     overload.isFull = false;
     expect((await edge.post("/v1/chat/completions", chat, headers)).status).toBe(200);
   } finally {

@@ -125,10 +125,10 @@ function hotDeps(deps: EdgeDeps, inference: Inference): CallDeps & PromptDeps {
 
 function hotRoutes(calls: CallDeps & PromptDeps): GatedRoute[] {
   return [
-    { method: "post", paths: CHAT_PATHS, handler: chatCompletionsHandler(calls) },
-    { method: "post", paths: COMPLETIONS_PATHS, handler: completionsHandler(calls) },
-    { method: "post", paths: EMBEDDINGS_PATHS, handler: embeddingsHandler(calls) },
-    { method: "post", paths: MODERATIONS_PATHS, handler: moderationsHandler(calls) },
+    { method: "post", paths: CHAT_PATHS, makesCall: true, handler: chatCompletionsHandler(calls) },
+    { method: "post", paths: COMPLETIONS_PATHS, makesCall: true, handler: completionsHandler(calls) },
+    { method: "post", paths: EMBEDDINGS_PATHS, makesCall: true, handler: embeddingsHandler(calls) },
+    { method: "post", paths: MODERATIONS_PATHS, makesCall: true, handler: moderationsHandler(calls) },
   ];
 }
 
@@ -159,12 +159,12 @@ function fileRoutes({ config, records, clock, random }: EdgeDeps, { worker, infe
 /** Audio, images and reranking. */
 function mediaRoutes(calls: CallDeps): GatedRoute[] {
   return [
-    { method: "post", paths: SPEECH_PATHS, handler: speechHandler(calls) },
-    { method: "post", paths: TRANSCRIPTIONS_PATHS, handler: audioFormHandler(calls, "transcriptions") },
-    { method: "post", paths: TRANSLATIONS_PATHS, handler: audioFormHandler(calls, "translations") },
-    { method: "post", paths: IMAGES_PATHS, handler: imagesHandler(calls) },
-    { method: "post", paths: IMAGE_EDITS_PATHS, handler: imageEditsHandler(calls) },
-    { method: "post", paths: RERANK_PATHS, handler: rerankHandler(calls) },
+    { method: "post", paths: SPEECH_PATHS, makesCall: true, handler: speechHandler(calls) },
+    { method: "post", paths: TRANSCRIPTIONS_PATHS, makesCall: true, handler: audioFormHandler(calls, "transcriptions") },
+    { method: "post", paths: TRANSLATIONS_PATHS, makesCall: true, handler: audioFormHandler(calls, "translations") },
+    { method: "post", paths: IMAGES_PATHS, makesCall: true, handler: imagesHandler(calls) },
+    { method: "post", paths: IMAGE_EDITS_PATHS, makesCall: true, handler: imageEditsHandler(calls) },
+    { method: "post", paths: RERANK_PATHS, makesCall: true, handler: rerankHandler(calls) },
   ];
 }
 

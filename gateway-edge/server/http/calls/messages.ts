@@ -49,7 +49,7 @@ export interface MessagesDeps extends CallDeps {
 /** Anthropic's Messages API for every chat model. Its errors have Anthropic's format, so it has its own gate. */
 export function messagesRoutes(deps: MessagesDeps): GatedRoute[] {
   return [
-    { method: "post", paths: MESSAGES_PATHS, handler: createMessageHandler(deps) },
+    { method: "post", paths: MESSAGES_PATHS, makesCall: true, handler: createMessageHandler(deps) },
     { method: "post", paths: COUNT_MESSAGES_PATHS, handler: countMessageTokensHandler(deps) },
   ];
 }

@@ -11,7 +11,13 @@ const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 /** `/{provider}/*`: the provider's own API. Paths under /openai/deployments always belong to the gateway. */
 export function passThroughRoutes(passThrough: PassThrough): GatedRoute[] {
   return UPSTREAM_ROWS.flatMap(({ kind }) =>
-    METHODS.map((method) => ({ method, paths: [`/${kind}/*path`], handler: passHandler(passThrough, kind) })),
+    METHODS.map((method) => ({
+      method,
+      paths: [`/${kind}/*path`],
+      // What other methods do to a provider's objects costs little.
+      makesCall: method === "post",
+      handler: passHandler(passThrough, kind),
+    })),
   );
 }
 

@@ -142,6 +142,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
   });
   return {
     ...described,
+    makesCall: true,
     handler: async (request, response) => {
       const { rawBody, body: given } = await readCall(deps, request);
       const callId = String(response.locals["callId"]);
