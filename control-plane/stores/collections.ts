@@ -7,6 +7,7 @@ import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from 
 import type { Anchor, Checkpoint, OutboxRow } from "../domain/ledger-records.ts";
 import type { McpServerRecord } from "../domain/mcp-servers.ts";
 import type { OwnStrategyRecord } from "../domain/own-strategies.ts";
+import type { PaidWork } from "../domain/paid-work.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
@@ -55,7 +56,7 @@ export interface Records {
   records: records.TeamRecord;
   contents: records.RecordContent;
   storage: records.StorageUse;
-  paidWork: records.PaidWork;
+  paidWork: PaidWork;
   payments: Payment;
   paymentEvents: PaymentEventRow;
   budgetUses: BudgetUse;

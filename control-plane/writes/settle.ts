@@ -1,6 +1,7 @@
 import { slotOf } from "../../common/slots.ts";
 import { accountInSlot, type LedgerState, organizationAccount, postTransfer } from "../domain/ledger.ts";
-import type { KeyUse, LedgerEntry, PaidWork, Rollup, UsageRow } from "../domain/records.ts";
+import type { PaidWork } from "../domain/paid-work.ts";
+import type { KeyUse, LedgerEntry, Rollup, UsageRow } from "../domain/records.ts";
 import { addCall, addRollups, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
 import type { Transaction } from "../stores/store.ts";
 import { writeAudit } from "./audit.ts";

@@ -11,12 +11,7 @@ import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRe
 import { inputReads } from "./job.ts";
 import { pricesOf } from "./plan-call.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
-import { measured, saysTokens, whyNotBelieved } from "./usage-bounds.ts";
-
-export interface Disbelieved {
-  readonly reason: string;
-  readonly reported: ReportedUsage;
-}
+import { type Disbelieved, measured, saysTokens, whyNotBelieved } from "./usage-bounds.ts";
 
 /** Measures one call: what was delivered, what it costs, where its time went. */
 export interface Meter {

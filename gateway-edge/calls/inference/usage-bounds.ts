@@ -25,6 +25,12 @@ const HIDDEN_TOKENS = 100_000;
 /** Several times the longest context there is: for requests whose size does not tell what a provider reads. */
 const READ_TOKENS_MAX = 10_000_000;
 
+/** A report of a provider that cannot be true. */
+export interface Disbelieved {
+  readonly reason: string;
+  readonly reported: ReportedUsage;
+}
+
 /** Why a provider's report cannot be true; undefined: it can be. */
 export function whyNotBelieved(reported: ReportedUsage, allowed: Allowed): string | undefined {
   const { promptTokens, completionTokens } = reported;
