@@ -148,7 +148,12 @@ function watchedStore(onRollup: () => void) {
       }
     })();
   };
-  const watched = new Proxy(store, { get: (target, name) => (name === "scan" ? scan : Reflect.get(target, name, target)) });
+  const watched = new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = name === "scan" ? scan : Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
   return { watched, froms };
 }
 

@@ -9,14 +9,17 @@ import { eachOf, expectError, fieldsOf, nameOf, operations, pathOf } from "./sup
 let system: System;
 let tenant: Tenant;
 let admin: string;
-/** For the one list that stands below another thing. */
+/** For the lists that stand below another thing. */
 let webhookId: string;
+let alertId: string;
 
 beforeAll(async () => {
   system = await startSystem();
   [tenant, admin] = [await newTenant(system), await adminToken(system)];
   const body = { url: "https://hooks.example.org/", events: ["balance.blocked"] };
   webhookId = (await call(system.url, "POST", "/api/gw/webhooks", { token: tenant.token, body })).body.webhook.id;
+  const alert = { name: "watched", errorRatePercent: 5 };
+  alertId = (await call(system.url, "POST", "/api/gw/alerts", { token: tenant.token, body: alert })).body.alert.id;
 });
 afterAll(() => system.stop());
 
@@ -127,7 +130,9 @@ test("every list of the contract is in the table with paging", () => {
 
 test.each(lists)("%s pages as the contract says", async (_name, entry) => {
   const list = (query: string) =>
-    call(system.url, "GET", `${pathOf(entry.path, { id: webhookId })}${query}`, { token: tokenFor(entry.auth) });
+    call(system.url, "GET", `${pathOf(entry.path, { id: entry.path.includes("/alerts/") ? alertId : webhookId })}${query}`, {
+      token: tokenFor(entry.auth),
+    });
   const first = await list("");
   expect(first.status).toBe(200);
   records.expectShape(records.listOf(records.time.or(records.usageLog).or(records.user.partial())), { ...first.body, data: [] });
