@@ -56,8 +56,10 @@ test("an edge that is killed while it runs assistants loses nothing: each thread
     expect(body.data[1].content[0].text.value).toBe(LONG_STREAM.join(""));
   }
   const { entries } = await expectConsistentLedger(system, tenant.token);
-  const paid = entries.filter(({ type }) => type === "usage");
-  expect(paid).toHaveLength(RUNS);
+  // An answer that the killed edge began is charged when its journal is read; the whole one then costs only the rest.
+  const paid = entries.filter(({ type }) => type === "usage").map(({ amount }) => Number(amount));
+  const whole = Math.min(...paid);
+  expect(paid.reduce((sum, amount) => sum + amount, 0)).toBe(RUNS * whole);
 });
 
 interface StartedRun {
