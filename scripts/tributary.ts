@@ -2,7 +2,7 @@
 /** `tributary`, the program of the package and the image: the whole platform, or one process of it, which then takes the place of this one. */
 import { resolve } from "node:path";
 import { programFile } from "../common/program-files.ts";
-import { VERSION } from "../common/version.ts";
+import { isNodeSince, NODE_MIN, VERSION } from "../common/version.ts";
 import { checkHealth } from "./supervisor/check-health.ts";
 import { PROGRAMS } from "./supervisor/programs.ts";
 
@@ -15,8 +15,14 @@ tributary --version
 Settings are environment variables: docs/settings.md of the package. The command-line client is gw.
 `;
 const EXIT_USAGE = 64;
+const EXIT_CONFIG = 78;
 
-await start(process.argv[2]);
+if (isNodeSince(process.versions.node, NODE_MIN)) {
+  await start(process.argv[2]);
+} else {
+  process.stderr.write(`tributary: this is Node ${process.versions.node}; Tributary needs Node ${NODE_MIN} or newer\n`);
+  process.exitCode = EXIT_CONFIG;
+}
 
 async function start(word: string | undefined): Promise<void> {
   if (word === undefined || word === "--config" || word.startsWith("--config=")) {
