@@ -334,7 +334,7 @@ export interface UsageRow {
   attemptsDetail?: readonly { deploymentId: string; provider: string; status?: number; errorText?: string; latencyMs: number }[];
   /** Nano-USD that were reserved before the provider was asked. */
   reserved?: number;
-  /** Why a call was refused, as its caller was told. */
+  /** Why a call was refused, as its caller sees it. */
   reason?: string;
   /** Refusals that this row stands for; absent: one, if it was refused. */
   refused?: number;

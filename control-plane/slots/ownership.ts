@@ -173,7 +173,7 @@ export class Ownership implements Slots {
     this.#seen.observe(planes, { beganMs, endedMs: clock.monotonicMs() });
   }
 
-  /** Nobody else has a row, so nobody can have taken a slot. */
+  /** No other plane has a row, so none can have taken a slot. */
   #isAlone(): boolean {
     const { self, count } = this.#options;
     return this.#held.size === count && this.#seen.all.every(({ id }) => id === self.id);

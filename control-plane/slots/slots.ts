@@ -18,7 +18,7 @@ export interface Slots {
   epochOf(slot: number): number | undefined;
   /** Whether this plane may answer from its memory for a slot: grant limits and credit, and read balances. */
   isOwned(slot: number): boolean;
-  /** Undefined: nobody that lives. */
+  /** Undefined: no living plane. */
   ownerOf(slot: number): SlotOwner | undefined;
   /** Planes that live, this one included. */
   planes(): readonly Plane[];

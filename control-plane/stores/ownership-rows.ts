@@ -11,9 +11,9 @@ export interface PlaneRow {
 /** Who owns a slot. */
 export interface SlotRow {
   readonly slot: number;
-  /** Rises with each change of the owner; 0 for a slot that nobody has owned yet. */
+  /** Rises with each change of the owner; 0 for a slot without an owner so far. */
   readonly epoch: number;
-  /** Id of a plane; undefined: nobody. */
+  /** Id of a plane; undefined: none. */
   readonly owner: string | undefined;
 }
 

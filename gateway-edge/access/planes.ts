@@ -30,7 +30,7 @@ export interface PlanesDeps {
 
 /** The control planes of an installation with several, and which of them an organization's calls go to. */
 export interface Planes {
-  /** A control plane told who owns what. */
+  /** Owners of slots as a control plane reports them. */
   take(owners: SlotOwners | undefined): void;
   /** Credit and settlements, at the owner of each organization. */
   readonly access: CreditAccess;
@@ -44,7 +44,7 @@ export interface Planes {
 }
 
 /**
- * While nobody owns a slot, because its owner was killed, another plane holds the call until somebody does. A call waits for that rather than
+ * While a slot has no owner, because its owner was killed, another plane holds the call until it has one. A call waits for that rather than
  * being refused.
  */
 const MOVING_MS = 8_000;

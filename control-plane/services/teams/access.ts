@@ -14,7 +14,7 @@ export async function requireTeam(reader: Reader, actor: Actor, teamId: string):
   return { team, role };
 }
 
-/** The scope of a team's organization. A team that does not exist has none; whoever writes it refuses that. */
+/** The scope of a team's organization. A team that does not exist has none; a write to it is refused. */
 export async function teamScopes(store: Store, teamId: string): Promise<readonly Scope[]> {
   const team = await store.get("teams", teamId);
   return team ? [organizationScope(store, team.organizationId)] : [];

@@ -22,7 +22,7 @@ interface SlotDocument {
 /** Shorter than a plane may own slots without a beat. */
 const OPERATION_MS = 2_500;
 
-/** The rows of ownership in MongoDB. Writes wait for the majority, so that a primary that is cut off gives nobody a slot. */
+/** The rows of ownership in MongoDB. Writes wait for the majority, so that a primary that is cut off gives no plane a slot. */
 export function mongoOwnershipRows(
   database: Db,
   { count, clock = systemClock, sharded = false }: { count: number; clock?: Clock; sharded?: boolean },

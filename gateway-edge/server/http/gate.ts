@@ -24,7 +24,7 @@ export interface Gate {
   readonly onError: ErrorRequestHandler;
   /** Refuses calls above the capacity of the edge, before they are authenticated; absent: none are. */
   readonly overload?: Pick<OverloadGate, "refuses"> | undefined;
-  /** Is told of every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
+  /** Called with every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
   readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
 }
 

@@ -162,7 +162,7 @@ class ToolLoop {
   /** Makes a round again after an error that may pass, so that the rounds and tools before it, which are billed, are not lost. */
   async #passing<Result>(round: number, ask: (attempt: number) => Promise<Result>): Promise<Result> {
     const { onceFor, signal } = this.#call;
-    // A caller that waits repeats a first round itself; for background work nobody waits.
+    // A caller that waits repeats a first round itself; for background work no caller waits.
     const attemptsMax = onceFor !== undefined ? BACKGROUND_ATTEMPTS : round === 0 ? 1 : ATTEMPTS;
     for (let attempt = 0; ; attempt++) {
       try {
