@@ -12,6 +12,7 @@ import { type System, startSystem } from "../../helpers/system.ts";
 import { expectConsistentLedger, printLine } from "../ledger-checks.ts";
 
 const RUNS = 8;
+const BATCHES = 3;
 /** A dead edge's lease, then the whole answer again: five seconds of it. */
 const PATIENCE_MS = 45_000;
 
@@ -38,18 +39,23 @@ const ask = (method: string, path: string, body?: object): Promise<Answer> =>
 
 test("an edge that is killed while it runs assistants loses nothing: each thread gets one answer, and each answer is paid once", async () => {
   const { body: assistant } = await ask("POST", "/v1/assistants", { model: "oai-drip", instructions: "Count." });
-  const started = await Promise.all(Array.from({ length: RUNS }, () => startRun(assistant.id)));
-  // In the middle of their answers: an answer drips for seconds.
-  while (fake.of("drip").length < RUNS) await sleep(20);
-  const killedAt = performance.now();
-  await system.killEdge(0);
-  const ended = await Promise.all(started.map((run) => untilEnded(run)));
-  printLine(
-    `kill -9 of an edge with runs: ${fake.of("drip").length - RUNS} of ${RUNS} runs taken over, all ended after ${Math.round(performance.now() - killedAt)} ms`,
-  );
-  expect(ended.map(({ status }) => status)).toEqual(Array(RUNS).fill("completed"));
-  // Otherwise the kill hit nothing and the test proved nothing.
-  expect(fake.of("drip").length).toBeGreaterThan(RUNS);
+  const started: StartedRun[] = [];
+  // The kernel spreads connections by chance: where all runs went to the other edge, the kill hit nothing and is repeated.
+  while (fake.of("drip").length === started.length && started.length < BATCHES * RUNS) {
+    const batch = await Promise.all(Array.from({ length: RUNS }, () => startRun(assistant.id)));
+    started.push(...batch);
+    // In the middle of their answers: an answer drips for seconds.
+    while (fake.of("drip").length < started.length) await sleep(20);
+    const killedAt = performance.now();
+    await system.killEdge(0);
+    const ended = await Promise.all(batch.map((run) => untilEnded(run)));
+    printLine(
+      `kill -9 of an edge with runs: ${fake.of("drip").length - started.length} of ${RUNS} runs taken over, all ended after ${Math.round(performance.now() - killedAt)} ms`,
+    );
+    expect(ended.map(({ status }) => status)).toEqual(Array(RUNS).fill("completed"));
+  }
+  // Otherwise the kills hit nothing and the test proved nothing.
+  expect(fake.of("drip").length).toBeGreaterThan(started.length);
   for (const { threadId } of started) {
     const { body } = await ask("GET", `/v1/threads/${threadId}/messages?order=asc`);
     expect(body.data.map((message: { role: string }) => message.role)).toEqual(["user", "assistant"]);
@@ -59,7 +65,7 @@ test("an edge that is killed while it runs assistants loses nothing: each thread
   // An answer that the killed edge began is charged when its journal is read; the whole one then costs only the rest.
   const paid = entries.filter(({ type }) => type === "usage").map(({ amount }) => Number(amount));
   const whole = Math.min(...paid);
-  expect(paid.reduce((sum, amount) => sum + amount, 0)).toBe(RUNS * whole);
+  expect(paid.reduce((sum, amount) => sum + amount, 0)).toBe(started.length * whole);
 });
 
 interface StartedRun {
