@@ -37,6 +37,8 @@ export interface User extends RateLimits, Budget {
   pendingGrant?: bigint;
   createdAt: number;
   lastLoginAt?: number;
+  /** Set by a platform admin: no log-in, and the user's keys are refused. */
+  disabledAt?: number;
 }
 
 /** A log-in of a user; session tokens name it. */
@@ -148,6 +150,8 @@ export interface ApiKey extends RateLimits, Budget, ContentSetting {
   expiresAt?: number;
   /** Set when its creator, who knows the secret, leaves the team. A rotation enables the key again. */
   disabledAt?: number;
+  /** Its creator is disabled. A separate field, so that enabling the user leaves a key disabled that was so before. A rotation removes it too. */
+  disabledWithUserAt?: number;
   createdBy: number;
   createdAt: number;
 }

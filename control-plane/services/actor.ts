@@ -33,9 +33,15 @@ export async function requireActor(
   const [session, user] = await Promise.all([deps.store.get("sessions", sessionId), deps.store.get("users", userId)]);
   const alive = session && session.userId === userId && isAlive(session, deps.clock.now());
   if (!alive || !user) throw new AppError("UNAUTHORIZED", "The session has ended. Log in again.");
+  requireEnabled(user);
   const isReused = isReplaced(session, generation) && !isInFlight(deps, context, session, generation) && !(await isRepeated());
   if (isReused) await endReusedSession(deps, context, session);
   return { user, session, ...(await activeOrganization(deps.store, user, session)) };
+}
+
+/** Refuses a user whom a platform admin disabled. */
+export function requireEnabled({ disabledAt }: User): void {
+  if (disabledAt !== undefined) throw new AppError("FORBIDDEN", "This account is disabled. Ask a platform administrator to enable it.");
 }
 
 /** The actor of a public operation that shows signed-in users more; an invalid token counts as none. */

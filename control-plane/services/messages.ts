@@ -9,12 +9,14 @@ import type { TeamMember as TeamMemberMessage, Team as TeamMessage } from "../..
 import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, periodEnd, spentOf } from "../domain/budgets.ts";
 import { DEFAULT_CONTENT_DAYS } from "../domain/call-contents.ts";
+import { isDisabled } from "../domain/key-state.ts";
 import { organizationAccount } from "../domain/ledger.ts";
 import { rateLimitsOf } from "../domain/rate-limits.ts";
 import type { ApiKey, Organization, Role, Team, User } from "../domain/records.ts";
 import { teamState } from "../domain/team-state.ts";
 import { collect, type PageNumber } from "../stores/page.ts";
 import type { Reader } from "../stores/store.ts";
+import { activeFactor } from "../writes/second-factor.ts";
 
 const SPEND_WINDOW_MS = 30 * 24 * 3_600_000;
 const PAGE_SIZE_MAX = 100;
@@ -59,11 +61,17 @@ export function userMessage(user: User): UserMessage {
     lastLoginAt: optionalDate(user.lastLoginAt),
     limits: rateLimitsOf(user),
     emailVerified: user.emailVerifiedAt !== undefined,
+    disabledAt: optionalDate(user.disabledAt),
+    totpEnabled: false,
   };
 }
 
 export async function userWithBudget(reader: Reader, user: User, now: number): Promise<UserMessage> {
-  return { ...userMessage(user), budget: await budgetMessage(reader, { kind: "user", id: user.id, record: user, now }) };
+  const [budget, factor] = await Promise.all([
+    budgetMessage(reader, { kind: "user", id: user.id, record: user, now }),
+    activeFactor(reader, user.id),
+  ]);
+  return { ...userMessage(user), budget, totpEnabled: factor !== undefined };
 }
 
 export async function organizationMessage(
@@ -149,7 +157,7 @@ export async function teamSpends(reader: Reader, organizationId: string, now: nu
 
 export function keyStatus(key: ApiKey, team: Team | undefined, now: number): "active" | "blocked" | "expired" {
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
-  return key.disabledAt !== undefined || (team && teamState(team).status === "blocked") ? "blocked" : "active";
+  return isDisabled(key) || (team && teamState(team).status === "blocked") ? "blocked" : "active";
 }
 
 export async function keyMessage(reader: Reader, key: ApiKey, now: number): Promise<ApiKeyMessage> {

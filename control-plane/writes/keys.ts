@@ -29,6 +29,21 @@ export async function disableKeysBy(
   return working.map(({ id }) => id);
 }
 
+/** Disables all keys that a user created, or lifts that, and notifies every edge. Returns the number of keys that changed. */
+export async function setKeysDisabledWithUser(
+  tx: Transaction,
+  { userId, disabledAt }: { userId: number; disabledAt: number | undefined },
+  now: number,
+): Promise<number> {
+  const made = await collect(tx.scan("keys", { index: "byCreator", equals: [userId] }));
+  const changing = made.filter((key) => key.disabledWithUserAt !== disabledAt);
+  for (const { disabledWithUserAt: _, ...key } of changing) {
+    await tx.put("keys", { ...key, ...(disabledAt === undefined ? {} : { disabledWithUserAt: disabledAt }) });
+    await appendChange(tx, { kind: "key", subject: key.id }, now);
+  }
+  return changing.length;
+}
+
 /** The fields of a key that webhooks receive. */
 export function keyFacts({ id, name, maskedKey, teamId, createdBy }: ApiKey) {
   return { id, name, maskedKey, teamId, createdBy };

@@ -28,6 +28,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   unverified: "The sign-in provider does not confirm your email. Verify it there, then try again.",
   unlinked:
     "An account with your email exists, but nobody has verified that email here. Log in with its password (or reset it) and verify the email, then try again.",
+  disabled: "This account is disabled. Ask a platform administrator to enable it.",
   limited: "Too many sign-ins from your network. Try again in an hour, or log in with your password.",
 };
 

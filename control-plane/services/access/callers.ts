@@ -1,6 +1,7 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Budget } from "../../domain/budget-records.ts";
 import { contentSettingOf } from "../../domain/call-contents.ts";
+import { isDisabled } from "../../domain/key-state.ts";
 import { MASTER_KEY_ID } from "../../domain/master-key.ts";
 import { higher } from "../../domain/permissions.ts";
 import { hasLimit } from "../../domain/rate-limits.ts";
@@ -60,7 +61,7 @@ function blockStatusOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
 }
 
 async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undefined): Promise<Caller | undefined> {
-  if (key.disabledAt !== undefined || (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now())) return undefined;
+  if (isDisabled(key) || (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now())) return undefined;
   const team = await deps.store.get("teams", key.teamId);
   return team && callerMessage(deps.store, { key, team, until });
 }

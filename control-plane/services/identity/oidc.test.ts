@@ -75,6 +75,17 @@ test("an account is linked only after its own user verified the address; nobody 
   expect((await meOf(await signIn())).user?.id).toBe(user?.id);
 });
 
+test("a disabled user gets no session from the issuer either, and one again when enabled", async () => {
+  await open();
+  claim();
+  const { user } = await meOf(await signIn());
+  const set = (disabled: boolean) => identity().setUserDisabled({ id: user?.id ?? 0n, disabled }, platform.as("operator"));
+  await set(true);
+  expect(await signIn()).toMatchObject({ token: "", refusal: "disabled" });
+  await set(false);
+  expect((await meOf(await signIn())).user?.id).toBe(user?.id);
+});
+
 test("subjects are apart: another subject or issuer with the same name is another person", async () => {
   await open();
   claim();

@@ -114,6 +114,7 @@ async function signIn(
     await tx.insert("finishedSignIns", finished);
     const found = await linkedUser(tx, id);
     const user = found ?? (await linkOrCreate({ deps, context, scope }, { id, claims, passwordHash, organizationId: newOrganization }));
+    if (user.disabledAt !== undefined) throw new SignInRefused("disabled");
     await tx.put("users", { ...user, lastLoginAt: now });
     const session = await openSession(tx, deps, user, clientOf(context));
     const { id: actorId, organizationId } = user;

@@ -9,11 +9,10 @@ import {
   SignUpResponse,
 } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { checkNewPassword } from "../../domain/password-rule.ts";
-import type { User } from "../../domain/records.ts";
 import type { Transaction } from "../../stores/store.ts";
 import { accountScopes, createAccount, endSessions, newOrganizationId, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, isMailedToken, requireInvitation } from "../../writes/invitations.ts";
-import { requireActor } from "../actor.ts";
+import { requireActor, requireEnabled } from "../actor.ts";
 import { clientOf, limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { organizationMessage, teamMessage, userMessage, userWithBudget } from "../messages.ts";
@@ -21,11 +20,12 @@ import { replayOf, write } from "../write.ts";
 import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
 import { emailVerificationHandlers, putVerification, sendVerificationMail, verifiesAddresses } from "./email-verification.ts";
 import { oidcHandlers } from "./oidc.ts";
+import { putReset, resetMail } from "./password-reset.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
 import { passSecondFactor, totpHandlers } from "./totp.ts";
+import { userAccessHandlers } from "./user-access.ts";
 import { usersHandlers } from "./users.ts";
 
-const RESET_LIFE_MS = 3_600_000;
 /** The same text for an unknown e-mail address, so that a client cannot learn which addresses have an account. */
 const LOG_IN_WRONG = "E-mail or password is wrong.";
 
@@ -38,6 +38,7 @@ type Handlers = ServiceHandlers<typeof IdentityServiceService>;
 export function identityHandlers(deps: ControlDeps): Handlers {
   return {
     ...usersHandlers(deps),
+    ...userAccessHandlers(deps),
     ...sessionHandlers(deps),
     ...totpHandlers(deps),
     ...emailVerificationHandlers(deps),
@@ -118,6 +119,8 @@ const createToken =
           const current = await tx.get("users", user.id);
           if (current?.passwordHash !== user.passwordHash) throw new AppError("UNAUTHORIZED", LOG_IN_WRONG);
           await passSecondFactor(deps, scope, { user, otp: request.otp });
+          // After both factors: only the user learns it, and an attempt is not counted as a wrong one.
+          requireEnabled(current);
           await tx.put("users", { ...current, lastLoginAt: now });
           const session = await openSession(tx, deps, user, clientOf(context));
           const { id: actorId, organizationId } = user;
@@ -171,21 +174,19 @@ const requestPasswordReset =
     const email = request.email.toLowerCase();
     const user = await deps.store.find("users", "byEmail", [email]);
     // The answer and its timing do not reveal whether the address is known; the mail is sent afterward.
-    const token = deps.random.bytes(32).toString("base64url");
-    let stored = false;
+    let link: string | undefined;
     const response = await write(
       deps,
       context,
       { actor: undefined, codec: RequestPasswordResetResponse, scopes: "identity" },
       async ({ tx, now, audit }) => {
-        if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt: now + RESET_LIFE_MS });
-        stored = true;
+        ({ link } = await putReset(deps, tx, user, now));
         await audit({ action: "user.password.reset-request", target: user ? String(user.id) : "unknown" });
         return {};
       },
     );
     // A replayed request stored no token, so its mail would contain a link that does not work.
-    if (user && stored) void sendResetMail(deps, user, token);
+    if (user && link !== undefined) void deps.mailer.send(resetMail(user, link));
     return response;
   };
 
@@ -206,12 +207,3 @@ const resetPassword =
       return {};
     });
   };
-
-async function sendResetMail(deps: ControlDeps, user: User, token: string): Promise<void> {
-  const link = `${deps.config.publicUrl}/ui/reset-password?token=${token}`;
-  await deps.mailer.send({
-    to: user.email,
-    subject: "Reset your Tributary password",
-    text: `A password reset was requested for ${user.email}. To choose a new password, open this link within one hour:\n\n${link}\n\nIf you did not request it, ignore this mail.`,
-  });
-}

@@ -43,7 +43,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
       return write(deps, context, { actor, codec: UpdateUserResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
         const user = await requireUser(tx, request.id);
         const role = request.role === "admin" || request.role === "user" ? request.role : user.role;
-        if (user.role === "admin" && role !== "admin") await refuseLastAdmin(tx);
+        if (isActiveAdmin(user) && role !== "admin") await refuseLastAdmin(tx);
         const updated = withBudget(withRateLimits({ ...user, role, name: request.name ?? user.name }, request.limits), request.budget);
         await tx.put("users", updated);
         await followUserBudget(tx, { before: user, after: updated }, now);
@@ -62,7 +62,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
       const actor = await requireAdmin(deps, context);
       return write(deps, context, { actor, codec: DeleteUserResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
         const user = await requireUser(tx, request.id);
-        if (user.role === "admin") await refuseLastAdmin(tx);
+        if (isActiveAdmin(user)) await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);
         for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await deleteKey(tx, key, now);
         for (const { id, teamId } of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] }))) {
@@ -85,6 +85,8 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
   };
 }
 
+const isActiveAdmin = ({ role, disabledAt }: User): boolean => role === "admin" && disabledAt === undefined;
+
 async function followUserBudget(tx: Transaction, { before, after }: { before: User; after: User }, now: number): Promise<void> {
   const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [after.id] }));
   const organizationIds = memberships.map(({ organizationId }) => organizationId);
@@ -97,9 +99,10 @@ export async function requireUser(reader: Reader, id: bigint): Promise<User> {
   return user;
 }
 
-async function refuseLastAdmin(tx: Transaction): Promise<void> {
+/** Refuses to take the role or the access of the only administrator who has both. */
+export async function refuseLastAdmin(tx: Transaction): Promise<void> {
   let admins = 0;
-  for await (const user of tx.scan("users")) if (user.role === "admin") admins++;
+  for await (const user of tx.scan("users")) if (user.role === "admin" && user.disabledAt === undefined) admins++;
   if (admins <= 1)
     throw new AppError("VALIDATION_ERROR", "This is the last platform administrator. Give another user the role admin first.");
 }

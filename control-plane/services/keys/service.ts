@@ -13,6 +13,7 @@ import {
 } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import type { Budget } from "../../domain/budget-records.ts";
 import { withBudget } from "../../domain/budgets.ts";
+import { isDisabled } from "../../domain/key-state.ts";
 import { manages } from "../../domain/permissions.ts";
 import type { ApiKey, Team } from "../../domain/records.ts";
 import { readPage } from "../../stores/page.ts";
@@ -152,9 +153,9 @@ const rotateKey =
     const graceMs = Math.min(Math.max(request.graceSeconds, 0), GRACE_SECONDS_MAX) * 1000;
     return write(deps, context, { actor, codec: RotateKeyResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
       const key = await requireKey(deps, tx, actor, request.reference);
-      const { previousHash: _hash, previousHashUntil: _until, disabledAt, ...rest } = key;
-      // The old secret of a disabled key is known to a user who left the team, so it gets no grace period.
-      const hasGrace = graceMs > 0 && disabledAt === undefined;
+      const { previousHash: _hash, previousHashUntil: _until, disabledAt: _left, disabledWithUserAt: _user, ...rest } = key;
+      // The old secret of a disabled key is known to a user who left the team or has no access, so it gets no grace period.
+      const hasGrace = graceMs > 0 && !isDisabled(key);
       const rotated: ApiKey = {
         ...rest,
         hash: deps.secrets.keyHash(secretSha256(secret)),

@@ -1,0 +1,27 @@
+import type { User } from "../../domain/records.ts";
+import type { Mail } from "../../mail/mailer.ts";
+import type { Transaction } from "../../stores/store.ts";
+import type { ControlDeps } from "../deps.ts";
+
+const RESET_LIFE_MS = 3_600_000;
+
+/** Stores a new token that sets the password of a user, and returns its link. Without a user it stores nothing. */
+export async function putReset(
+  deps: ControlDeps,
+  tx: Transaction,
+  user: User | undefined,
+  now: number,
+): Promise<{ link: string; expiresAt: number }> {
+  const token = deps.random.bytes(32).toString("base64url");
+  const expiresAt = now + RESET_LIFE_MS;
+  if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt });
+  return { link: `${deps.config.publicUrl}/ui/reset-password?token=${token}`, expiresAt };
+}
+
+export function resetMail(user: User, link: string): Mail {
+  return {
+    to: user.email,
+    subject: "Reset your Tributary password",
+    text: `A password reset was requested for ${user.email}. To choose a new password, open this link within one hour:\n\n${link}\n\nIf you did not request it, ignore this mail.`,
+  };
+}

@@ -1,0 +1,50 @@
+import { openPlatform, outcomeOf, PASSWORD, type Platform } from "../platform-fixture.ts";
+import { identityHandlers } from "./service.ts";
+
+let platform: Platform;
+beforeEach(async () => {
+  platform = await openPlatform();
+});
+afterEach(() => platform.close());
+
+const identity = () => identityHandlers(platform.deps);
+const idOf = (who: "operator" | "owner" | "member") => BigInt(platform.users[who].id);
+const login = (email: string, password = PASSWORD) => identity().createToken({ email, password }, platform.as("anonymous"));
+
+test.each(["setUserDisabled", "createPasswordReset"] as const)("%s is for platform admins only", async (method) => {
+  const outcomes = await platform.outcomes((context) => identity()[method]({ id: idOf("member"), disabled: true }, context));
+  expect(Object.entries(outcomes).filter(([, outcome]) => outcome === "ok")).toEqual([["operator", "ok"]]);
+});
+
+test("no admin disables themselves, and a disabled admin does not count as the last one", async () => {
+  const set = (id: bigint, disabled: boolean) => identity().setUserDisabled({ id, disabled }, platform.as("operator"));
+  expect(await outcomeOf(set(idOf("operator"), true))).toBe("VALIDATION_ERROR");
+  await identity().updateUser({ id: idOf("owner"), role: "admin" }, platform.as("operator"));
+  expect(await outcomeOf(set(idOf("owner"), true))).toBe("ok");
+  const demote = () => identity().updateUser({ id: idOf("operator"), role: "user" }, platform.as("operator"));
+  expect(await outcomeOf(demote())).toBe("VALIDATION_ERROR");
+  await set(idOf("owner"), false);
+  expect(await outcomeOf(demote())).toBe("ok");
+});
+
+test("only the right password is answered with the reason, and it uses up no attempt", async () => {
+  await identity().setUserDisabled({ id: idOf("member"), disabled: true }, platform.as("operator"));
+  for (let attempt = 0; attempt < 15; attempt++) expect(await outcomeOf(login("member@example.org"))).toBe("FORBIDDEN");
+  expect(await outcomeOf(login("member@example.org", "wrong"))).toBe("UNAUTHORIZED");
+  expect(await outcomeOf(identity().getMe({}, platform.as("member")))).toBe("UNAUTHORIZED");
+});
+
+test("a reset link works once; where mail is configured it is mailed and not answered", async () => {
+  const { link = "" } = await identity().createPasswordReset({ id: idOf("member") }, platform.as("operator"));
+  const resetToken = new URL(link).searchParams.get("token") ?? "";
+  const reset = () => identity().resetPassword({ resetToken, newPassword: "another long password" }, platform.as("anonymous"));
+  expect([await outcomeOf(reset()), await outcomeOf(reset())]).toEqual(["ok", "VALIDATION_ERROR"]);
+  expect(await outcomeOf(login("member@example.org", "another long password"))).toBe("ok");
+  expect(platform.mails).toEqual([]);
+
+  const mailing = await openPlatform({ SMTP_URL: "smtp://127.0.0.1:25" });
+  const answer = await identityHandlers(mailing.deps).createPasswordReset({ id: BigInt(mailing.users.member.id) }, mailing.as("operator"));
+  expect(answer.link).toBeUndefined();
+  expect(mailing.mails).toMatchObject([{ to: "member@example.org", text: expect.stringContaining("/ui/reset-password?token=") }]);
+  await mailing.close();
+});
