@@ -29,6 +29,10 @@ export const userRecord = z
     ...rateLimitRecord,
     ...budgetRecord,
     emailVerified: z.boolean(),
+    /** Whether log-ins need a second factor. */
+    totpEnabled: z.boolean(),
+    status: z.enum(["active", "disabled"]),
+    disabledAt: timestamp.nullable(),
     createdAt: timestamp,
     lastLoginAt: timestamp.nullable(),
   })

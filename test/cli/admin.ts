@@ -32,6 +32,9 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await json(`teams block ${team.id} --reason abuse`)).team).toMatchObject({ status: "blocked", blockedReason: "admin" });
     expect((await json(`teams unblock ${team.id}`)).team.status).toBe("active");
     expect((await gw(`users reset-totp ${user.id} --yes`)).exit).toBe(6);
+    expect((await json(`users disable ${user.id} --yes --reason left`)).user.status).toBe("disabled");
+    expect((await json(`users enable ${user.id}`)).user.status).toBe("active");
+    expect((await json(`users reset-password ${user.id} --yes`)).resetUrl).toContain("/ui/reset-password?token=");
     expect((await gw(`users delete ${user.id} --yes`)).out).toContain('"deleted": true');
     expect((await gw(`users get ${user.id}`)).exit).toBe(6);
     expect((await json("audit --page-size 1")).data[0].action).toBe("user.delete");

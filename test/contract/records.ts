@@ -17,6 +17,9 @@ export const user = z.looseObject({
   role: z.enum(["user", "admin"]),
   organizationId: idOf("org"),
   emailVerified: z.boolean(),
+  totpEnabled: z.boolean(),
+  status: z.enum(["active", "disabled"]),
+  disabledAt: time.nullable(),
   createdAt: time,
   lastLoginAt: orNull(time),
 });

@@ -1,4 +1,4 @@
-import { call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
+import { adminToken, call, chat, joinTeam, newTenant, type Tenant } from "../helpers/api.ts";
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Ask, expectError, expectGatewayError } from "./support.ts";
 
@@ -47,6 +47,40 @@ test("the keys that a removed member made in the team are refused by every edge 
   const listed = await ask("GET", `/api/api-keys?status=blocked&team_id=${owner.teamId}`, { token: owner.token });
   expect(listed.body.data.map(({ id }: { id: string }) => id).sort()).toEqual(keys.map(({ id }) => id).sort());
   expectError(await ask("POST", "/api/api-keys/rotate", { token: guest.token, body: { apiKey: keys[0]?.id } }), 404, "NOT_FOUND");
+});
+
+test("a disabled user's sessions and keys are refused by every edge within a second, and enabling gives back all but the sessions", async () => {
+  const token = await adminToken(system);
+  const user = await newTenant(system, { creditNano: 1_000_000_000 });
+  const setAccess = (change: "disable" | "enable") =>
+    ask("POST", `/api/admin/users/${user.userId}/${change}`, { token, body: { reason: "left" } });
+  const login = () => ask("POST", "/api/auth/token", { body: { email: user.email, password: user.password } });
+  const balance = async () => {
+    const found = await ask("GET", `/api/admin/organizations?search=${user.organizationId}`, { token });
+    return found.body.data[0].balance;
+  };
+  expect(await statuses(user.key)).toEqual(all(200));
+  const before = await balance();
+
+  const answer = await setAccess("disable");
+  const disabledAt = Date.now();
+  expect([answer.status, answer.body]).toMatchObject([
+    200,
+    { user: { status: "disabled", disabledAt: expect.any(String) }, sessions: 1, keys: 1 },
+  ]);
+  while ((await statuses(user.key)).includes(200)) expect(Date.now() - disabledAt).toBeLessThan(WITHIN_MS);
+  expect(await statuses(user.key)).toEqual(all(401));
+  expectError(await ask("GET", "/api/auth/me", { token: user.token }), 401, "UNAUTHORIZED");
+  expectError(await ask("POST", "/api/auth/token/refresh", { token: user.token }), 401, "UNAUTHORIZED");
+  expectError(await login(), 403, "FORBIDDEN");
+  expectError(await ask("POST", "/api/auth/token", { body: { email: user.email, password: "not the password" } }), 401, "UNAUTHORIZED");
+  expect(await balance()).toBeLessThanOrEqual(before);
+
+  expect((await setAccess("enable")).body).toMatchObject({ user: { status: "active", disabledAt: null }, keys: 1 });
+  const enabledAt = Date.now();
+  while ((await statuses(user.key)).includes(401)) expect(Date.now() - enabledAt).toBeLessThan(2 * WITHIN_MS);
+  expectError(await ask("GET", "/api/auth/me", { token: user.token }), 401, "UNAUTHORIZED");
+  expect((await login()).status).toBe(200);
 });
 
 test("a manager of the team puts such a key to work again by rotating it, and the old secret gets no grace", async () => {

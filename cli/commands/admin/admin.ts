@@ -20,6 +20,7 @@ const userColumns: readonly Column[] = [
   { title: "email", at: "email" },
   { title: "name", at: "name" },
   { title: "role", at: "role" },
+  { title: "status", at: "status", as: "state" },
   { title: "organization", at: "organizationId" },
   { title: "last login", at: "lastLoginAt", as: "time" },
 ];
@@ -36,6 +37,17 @@ const userView: View = {
   id: "user.id",
 };
 const user = argument("id", "user ID");
+
+const access = (name: "disable" | "enable", summary: string, confirm?: string): OperationSpec => ({
+  name,
+  summary,
+  method: "POST",
+  path: `/api/admin/users/:id/${name}`,
+  auth: "user",
+  fields: [user, option("--reason <text>", "reason for the audit log", "reason")],
+  ...(confirm === undefined ? {} : { confirm }),
+  view: userView,
+});
 
 const users: Group = {
   name: "users",
@@ -66,6 +78,30 @@ const users: Group = {
         ...budgetFields,
       ],
       view: userView,
+    },
+    access(
+      "disable",
+      "Disable a user: sessions end, log-in and their API keys are refused. Credits and logs stay",
+      "Disable user {args}? Their sessions end and their API keys are refused.",
+    ),
+    access("enable", "Enable a disabled user and their API keys"),
+    {
+      name: "reset-password",
+      summary: "Mail a user the link that sets a new password, or print it where no mail is configured",
+      method: "POST",
+      path: "/api/admin/users/:id/password-reset",
+      auth: "user",
+      fields: [user],
+      confirm: "Create a password reset link for user {args}? Make sure that the request is theirs.",
+      view: {
+        kind: "record",
+        fields: [
+          { title: "link", at: "resetUrl" },
+          { title: "mailed", at: "mailed" },
+          { title: "expires", at: "expiresAt", as: "time" },
+        ],
+        id: "resetUrl",
+      },
     },
     {
       name: "delete",

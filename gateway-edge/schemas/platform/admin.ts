@@ -11,5 +11,10 @@ export const updateUserBody = z
   .refine((body) => Object.values(body).some((value) => value !== undefined), { message: "must have a name, a role, a limit or a budget" });
 export const deletedUserAnswer = z.object({ deleted: z.literal(true), id: z.bigint() });
 
-/** Blocks a team or an organization. */
+/** `sessions` ended, and `keys` are refused from now on or work again. */
+export const userAccessAnswer = userAnswer.extend({ sessions: z.int(), keys: z.int() });
+/** `resetUrl` is null if it was mailed to the user. */
+export const passwordResetAnswer = z.object({ resetUrl: z.string().nullable(), mailed: z.boolean(), expiresAt: z.date() });
+
+/** Blocks a team or an organization, or disables a user. */
 export const blockBody = z.object({ reason: plainText(500).optional() });

@@ -49,6 +49,9 @@ export function presentUser(user: User): z.infer<typeof records.userRecord> {
     ...presentLimits(user.limits),
     ...presentBudget(user.budget),
     emailVerified: user.emailVerified,
+    totpEnabled: user.totpEnabled,
+    status: user.disabledAt ? "disabled" : "active",
+    disabledAt: user.disabledAt ?? null,
     createdAt: sent(user.createdAt, "createdAt"),
     lastLoginAt: user.lastLoginAt ?? null,
   };

@@ -1,6 +1,6 @@
 import { Button, Group, Select, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { IconUsers } from "@tabler/icons-react";
+import { IconPlus, IconUsers } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { usersQuery } from "../../api/admin.ts";
@@ -9,18 +9,22 @@ import type { User } from "../../api/types.ts";
 import { type Column, DataTable, Pages } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { StateBadge } from "../../components/state-badge.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { ago } from "../../format/text.ts";
-import { ResetTotp } from "./reset-totp.tsx";
-import { SendReset } from "./send-reset.tsx";
 import { useAdminChange } from "./use-admin-change.ts";
+import { InviteUser } from "./users/invite-user.tsx";
+import { ResetTotp } from "./users/reset-totp.tsx";
+import { SendReset } from "./users/send-reset.tsx";
+import { UserAccess } from "./users/user-access.tsx";
 
 export function Users() {
   const [address, setAddress] = useAddress();
   const search = address.search === undefined ? undefined : String(address.search);
   const { data: me } = useQuery(meQuery);
   const { data, error } = useQuery(usersQuery({ search, page: Number(address.page ?? 1), pageSize: 20 }));
+  const [isInviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<User | undefined>();
   const changing = useAdminChange();
   const removing = useAdminChange(() => setLeaving(undefined));
@@ -57,14 +61,16 @@ export function Users() {
         />
       ),
     },
+    { title: "Status", cell: ({ status }) => <StateBadge state={status} /> },
     { title: "Last login", cell: ({ lastLoginAt }) => <Text size="sm">{lastLoginAt ? ago(lastLoginAt) : "never"}</Text>, wideOnly: true },
     { title: "Created", cell: ({ createdAt }) => <Text size="sm">{ago(createdAt)}</Text>, wideOnly: true },
     {
       title: "Actions",
       cell: (user) => (
         <Group gap="xs" justify="flex-end">
-          <ResetTotp user={user} />
+          {user.totpEnabled && <ResetTotp user={user} />}
           <SendReset user={user} />
+          {!isMe(user) && <UserAccess user={user} />}
           {!isMe(user) && (
             <Button size="compact-xs" variant="default" onClick={() => setLeaving(user)} aria-label={`Delete ${user.email}`}>
               Delete
@@ -78,14 +84,19 @@ export function Users() {
   return (
     <>
       <Failure error={error ?? changing.error} />
-      <TextInput
-        aria-label="Search users"
-        placeholder="Search by name or email"
-        defaultValue={search ?? ""}
-        onChange={(event) => find(event.currentTarget.value)}
-        maw={320}
-        mb="sm"
-      />
+      <Group justify="space-between" mb="sm">
+        <TextInput
+          aria-label="Search users"
+          placeholder="Search by name or email"
+          defaultValue={search ?? ""}
+          onChange={(event) => find(event.currentTarget.value)}
+          w={320}
+          maw="100%"
+        />
+        <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setInviting(true)}>
+          Invite user
+        </Button>
+      </Group>
       <DataTable
         label="Users"
         columns={columns}
@@ -94,6 +105,7 @@ export function Users() {
         empty={<Empty icon={IconUsers} title="No users found" />}
       />
       <Pages meta={data?.meta} unit="user" onPage={(page) => setAddress({ page })} />
+      {isInviting && <InviteUser onClose={() => setInviting(false)} />}
       {leaving && (
         <TypedConfirm
           title="Delete user"

@@ -7,6 +7,7 @@ import { type Operation, operation } from "../../middleware/operation.ts";
 import { budgetChange } from "../budgets.ts";
 import { presentList, presentTeam, presentUser, sent } from "../present.ts";
 import { limitsChange } from "../rate-limits.ts";
+import { adminUserAccessOperations } from "./admin-user-access.ts";
 
 const tag = "Admin";
 const auth = "admin";
@@ -18,6 +19,7 @@ export function adminOperations(deps: EdgeDeps): Operation[] {
     updateUser(deps),
     deleteUser(deps),
     resetUserTotp(deps),
+    ...adminUserAccessOperations(deps),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/block", blocked: true }),
     setTeamBlock(deps, { path: "/api/admin/teams/:id/unblock", blocked: false }),
   ];

@@ -45,6 +45,8 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "get /api/models": { query: { type: "chat" } },
   "get /api/admin/users": { query: { search: "ada" } },
   "patch /api/admin/users/:id": { body: { role: "admin" } },
+  "post /api/admin/users/:id/disable": { body: { reason: "left the company" } },
+  "post /api/admin/users/:id/enable": { body: { reason: "came back" } },
   "post /api/admin/teams/:id/block": { body: { reason: "abuse" } },
   "post /api/admin/teams/:id/unblock": { body: { reason: "resolved" } },
   "get /api/admin/audit": { query: { action: "auth.login" } },

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
-import type { User } from "../../api/types.ts";
-import { Confirm } from "../../components/confirm.tsx";
-import { useAdminChange } from "./use-admin-change.ts";
+import type { User } from "../../../api/types.ts";
+import { Confirm } from "../../../components/confirm.tsx";
+import { useAdminChange } from "../use-admin-change.ts";
 
 /** Turns a user's two-factor authentication off. */
 export function ResetTotp({ user: { id, email } }: { user: User }) {
