@@ -11,6 +11,7 @@ import { AlertsServiceService } from "../proto/gen/tributary/alerts/v1/alerts.ts
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../proto/gen/tributary/contents/v1/contents.ts";
+import { GatewayServiceService } from "../proto/gen/tributary/gateway/v1/gateway.ts";
 import { IdentityServiceService } from "../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -31,6 +32,7 @@ import { auditHandlers } from "./services/audit/service.ts";
 import { catalogHandlers } from "./services/catalog/service.ts";
 import { contentsHandlers } from "./services/contents/service.ts";
 import type { ControlDeps } from "./services/deps.ts";
+import { gatewayHandlers } from "./services/gateway/service.ts";
 import { identityHandlers } from "./services/identity/service.ts";
 import { keysHandlers } from "./services/keys/service.ts";
 import { ledgerHandlers } from "./services/ledger/service.ts";
@@ -53,6 +55,7 @@ const SERVICES = [
   "audit",
   "catalog",
   "contents",
+  "gateway",
   "identity",
   "keys",
   "ledger",
@@ -88,6 +91,7 @@ export async function startServer(
   addService(server, AuditServiceService, auditHandlers(deps), admitted);
   addService(server, CatalogServiceService, catalogHandlers(deps), admitted);
   addService(server, ContentsServiceService, contentsHandlers(deps), admitted);
+  addService(server, GatewayServiceService, gatewayHandlers(deps), admitted);
   addService(server, IdentityServiceService, identityHandlers(deps), admitted);
   addService(server, KeysServiceService, keysHandlers(deps), admitted);
   addService(server, LedgerServiceService, ledgerHandlers(deps), admitted);

@@ -17,6 +17,7 @@ import { requestId } from "./server/middleware/request-id.ts";
 import { crossOrigin, noStore, securityHeaders } from "./server/middleware/security-headers.ts";
 import { openApiDocument } from "./server/openapi.ts";
 import { adminGatewayOperations, type GatewayState } from "./server/platform/admin/admin-gateway.ts";
+import { adminGuardrailOperations } from "./server/platform/admin/admin-guardrails.ts";
 import { DOCS_CONTENT_POLICY, docsPage, withGuides } from "./server/platform/docs-page.ts";
 import { type HealthParts, healthRoutes } from "./server/platform/health.ts";
 import { messagesDescription, platformOperations } from "./server/platform/operations.ts";
@@ -77,6 +78,7 @@ function servedOperations(deps: EdgeDeps, parts: Pick<AppParts, "gateway">): Ope
     ...federationMetricsOperations(deps),
     ...trainerNodeOperations(deps),
     ...adminGatewayOperations(deps, parts.gateway),
+    ...adminGuardrailOperations(deps, parts.gateway),
     ...dataSetOperations(deps),
     ...strategyOperations(deps),
   ];

@@ -40,6 +40,11 @@ export class ConfigIssues {
     return this.#problems.length;
   }
 
+  /** The problems as they were found. */
+  get found(): readonly ConfigIssue[] {
+    return this.#problems;
+  }
+
   get problems(): string[] {
     return inOrder(this.#problems);
   }
@@ -142,4 +147,15 @@ export function plain(node: Located, resolve: (scalar: { at: SourcePosition; val
     case "map":
       return Object.fromEntries([...node.entries].map(([name, entry]) => [name, plain(entry.node, resolve)]));
   }
+}
+
+/** A JSON value in place of a file: each position's `file` is the path of the value, such as `body.settings.words`. */
+export function locate(value: unknown, path: string): Located {
+  const at = { file: path, line: 0 };
+  if (Array.isArray(value)) return { kind: "list", at, items: value.map((item) => locate(item, path)) };
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).map(([name, own]) => [name, { keyAt: at, node: locate(own, `${path}.${name}`) }] as const);
+    return { kind: "map", at, entries: new Map(entries) };
+  }
+  return { kind: "scalar", at, value: value as Scalar };
 }

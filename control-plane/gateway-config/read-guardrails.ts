@@ -1,21 +1,22 @@
+import { GUARDRAIL_KINDS, type GuardrailKind, type GuardrailSettingType, PII_ENTITIES } from "../../common/guardrails/kinds.ts";
 import type { ConfigIssues, Located, LocatedMap, SourcePosition } from "./located.ts";
 import { checkType, type ValueType } from "./value-types.ts";
 
 type Params = Readonly<Record<string, ValueType>>;
 
-/** The built-in kinds with their parameters beside `guardrail`, `mode` and `default_on`. */
-const KINDS: Readonly<Record<string, { readonly needs: Params; readonly may: Params }>> = {
-  regex: { needs: { patterns: "list" }, may: { action: "text" } },
-  "word-list": { needs: { words: "texts" }, may: { action: "text" } },
-  "json-schema": { needs: { schema: "map" }, may: {} },
-  "pii-masking": { needs: {}, may: { entities: "texts", action: "text", unmask: "flag", output_parse_pii: "flag" } },
-  "prompt-size": { needs: {}, may: { max_characters: "count", max_texts: "count" } },
-  "moderation-model": { needs: { model: "text" }, may: { categories: "texts" } },
+const VALUE_TYPES: Readonly<Record<GuardrailSettingType, ValueType>> = {
+  text: "text",
+  texts: "texts",
+  patterns: "list",
+  flag: "flag",
+  count: "count",
+  object: "map",
 };
+/** LiteLLM's other name of a setting. */
+const OTHER_NAMES: Readonly<Record<string, Params>> = { "pii-masking": { output_parse_pii: "flag" } };
 const COMMON: Params = { guardrail: "text", mode: "text or texts", default_on: "flag" };
 const MODES: readonly string[] = ["pre_call", "post_call", "during_call"];
 const ACTIONS: readonly string[] = ["block", "mask", "BLOCK", "MASK"];
-const ENTITIES: readonly string[] = ["EMAIL", "PHONE", "CREDIT_CARD", "IBAN", "IP", "SSN"];
 const GUARDRAILS_MAX = 200;
 
 /** Reads the supported entries of the `guardrails` section. An unsupported kind is a warning, an invalid entry a problem. */
@@ -60,19 +61,22 @@ function entryOf(item: Located, taken: Map<string, SourcePosition>, issues: Conf
 }
 
 function isUsable({ name, kind, params }: GuardrailEntry, issues: ConfigIssues): boolean {
-  const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
+  const known = Object.hasOwn(GUARDRAIL_KINDS, kind) ? GUARDRAIL_KINDS[kind] : undefined;
   if (!known) {
-    const kinds = Object.keys(KINDS).join(", ");
+    const kinds = Object.keys(GUARDRAIL_KINDS).join(", ");
     issues.warn(
       params.at,
       `the guardrail "${name}" is of the kind ${kind}, which is not supported; it has no effect (supported: ${kinds})`,
     );
     return false;
   }
-  const missing = Object.keys(known.needs).filter((param) => !params.entries.has(param));
+  const missing = Object.entries(known.settings).flatMap(([param, { required }]) =>
+    required && !params.entries.has(param) ? [param] : [],
+  );
   for (const param of missing) issues.problem(params.at, `the guardrail "${name}" needs ${param}`);
+  const types = { ...COMMON, ...OTHER_NAMES[kind], ...typesOf(known) };
   for (const [param, { keyAt, node }] of params.entries) {
-    const type = { ...COMMON, ...known.needs, ...known.may }[param];
+    const type = types[param];
     if (type === undefined) issues.warn(keyAt, `guardrail ${name}: ${param} is not known; it has no effect`);
     else checkType(node, type, `guardrail ${name}: ${param}`, issues);
   }
@@ -81,8 +85,12 @@ function isUsable({ name, kind, params }: GuardrailEntry, issues: ConfigIssues):
   if (textOf(mode) === "during_call")
     issues.warn(mode?.at ?? params.at, `guardrail ${name}: during_call runs before the call, like pre_call`);
   checkWords(params, { param: "action", allowed: ACTIONS, name }, issues);
-  checkWords(params, { param: "entities", allowed: ENTITIES, name }, issues);
+  checkWords(params, { param: "entities", allowed: PII_ENTITIES, name }, issues);
   return missing.length === 0;
+}
+
+function typesOf({ settings }: GuardrailKind): Params {
+  return Object.fromEntries(Object.entries(settings).map(([param, { type }]) => [param, VALUE_TYPES[type]]));
 }
 
 function checkWords(

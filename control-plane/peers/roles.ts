@@ -4,6 +4,7 @@ import { AlertsServiceService } from "../../proto/gen/tributary/alerts/v1/alerts
 import { AuditServiceService } from "../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../../proto/gen/tributary/contents/v1/contents.ts";
+import { GatewayServiceService } from "../../proto/gen/tributary/gateway/v1/gateway.ts";
 import { IdentityServiceService } from "../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -38,6 +39,7 @@ const SERVICES: readonly (readonly [Methods, Roles])[] = [
   [AuditServiceService, PEOPLE],
   [CatalogServiceService, PEOPLE],
   [ContentsServiceService, PEOPLE],
+  [GatewayServiceService, PEOPLE],
   [IdentityServiceService, PEOPLE],
   [KeysServiceService, PEOPLE],
   [LedgerServiceService, PEOPLE],

@@ -3,6 +3,7 @@ import type { AuditArchive } from "../domain/audit-archive.ts";
 import type { BudgetUse } from "../domain/budget-records.ts";
 import type { CallContentRecord } from "../domain/call-contents.ts";
 import type { DataSet } from "../domain/data-sets.ts";
+import type { GatewaySettingRecord } from "../domain/gateway-settings.ts";
 import type { EmailVerification, FinishedSignIn, Identity, PasswordReset } from "../domain/identity-records.ts";
 import type { Anchor, Checkpoint, OutboxRow } from "../domain/ledger-records.ts";
 import type { McpServerRecord } from "../domain/mcp-servers.ts";
@@ -30,6 +31,7 @@ export interface Records {
   providers: records.Provider;
   models: records.Model;
   prices: records.PriceVersion;
+  gatewaySettings: GatewaySettingRecord;
   accounts: records.Account;
   ledger: records.LedgerEntry;
   ledgerHead: records.LedgerHead;
@@ -120,6 +122,7 @@ export const INDEXES = {
   providers: { byName: { fields: ["nameKey"], unique: true } },
   models: { byName: { fields: ["name"], unique: true }, byProvider: { fields: ["providerId", "createdAt"] } },
   prices: { byModel: { fields: ["modelId", "version"], unique: true }, byEffectiveAt: { fields: ["effectiveAt"] } },
+  gatewaySettings: {},
   accounts: {},
   ledger: {
     byReference: { fields: ["reference"], unique: true },

@@ -124,6 +124,7 @@ const SCOPES: { readonly [Name in CollectionName]: Rule<Name> } = {
   providers: "catalog",
   models: "catalog",
   prices: "catalog",
+  gatewaySettings: "catalog",
   // The names of public trained models and of the catalog's models exclude each other.
   trainedModels: "catalog",
   trainedVersions: "catalog",

@@ -20,6 +20,8 @@ export interface Catalog {
   changed(revision: bigint): void;
   /** A control plane sent a message. Loads again if it is another process: that one may have started with another configuration. */
   receivedFrom(instance: string): void;
+  /** Loads again, after a change that this edge itself asked for: its next call has it, before the feed reports it. */
+  refresh(): Promise<void>;
   isLoaded(): boolean;
 }
 
@@ -97,6 +99,11 @@ export function createCatalog(deps: CatalogDeps): Catalog {
       instance = sender;
       news++;
       void ignore(load(), ONLY_AT_STOP);
+    },
+    async refresh() {
+      news++;
+      // The change is stored already: if this takes longer, the feed brings it.
+      await Promise.race([ignore(load(), ONLY_AT_STOP), deps.clock.sleep(SNAPSHOT_MS, deps.signal)]);
     },
     isLoaded: () => isLoaded,
   };

@@ -1,7 +1,7 @@
 import { edgeIdOf } from "../../common/peers/peer.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
-import { createCatalog } from "../access/catalog.ts";
+import { type Catalog, createCatalog } from "../access/catalog.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import { createMirror, type Mirror } from "../access/mirror.ts";
 import { createPlanes, type PlanesDeps } from "../access/planes.ts";
@@ -53,6 +53,8 @@ export interface Inference {
   readonly routing: Router;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly layers: Pick<Layers, "cache" | "guardrails">;
+  /** Takes over a change of the gateway's settings that this edge asked for, so that it counts from the next call on. */
+  refreshSettings(): Promise<void>;
   /** Whether calls can be served now: the catalog is loaded and the heartbeat of the control plane is recent. */
   ready(): boolean;
   figures(): InferenceFigures;
@@ -150,7 +152,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     refused: (refusal) => refusals.note(refusal),
     countRemotely: (count) => countRemotely(runDeps, count),
     findCaller: (sha256) => mirror.findCaller(sha256),
-    isMasterKey: catalog.isMasterKey,
+    ...fromCatalog(catalog),
     routing,
     providers,
     layers,
@@ -167,6 +169,10 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       await layers.close();
     },
   };
+}
+
+function fromCatalog({ isMasterKey, refresh }: Catalog): Pick<Inference, "isMasterKey" | "refreshSettings"> {
+  return { isMasterKey, refreshSettings: refresh };
 }
 
 function figuresOf({ counts, credit, mirror, http }: { counts: CallCounts; credit: Credit; mirror: Mirror; http: HttpSend }) {

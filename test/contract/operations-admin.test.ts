@@ -315,6 +315,35 @@ describe("the gateway's own state", () => {
     }
   });
 
+  test("a stored guardrail counts from the next call, can be tried, switched off and on again, and is deleted for good", async () => {
+    const path = "/api/admin/guardrails/no-rivers";
+    const body = { name: "no-rivers", kind: "word-list", byDefault: true, settings: { words: ["danube"] } };
+    const said = (text: string) => chat(system, tenant.key, text);
+    const made = await ask("POST", "/api/admin/guardrails", { body });
+    expect([made.status, made.body.guardrail]).toMatchObject([201, { source: "catalog", file: null, enabled: true, stage: "pre" }]);
+    expect((await said("the danube")).status).toBe(400);
+    const tried = await ask("POST", "/api/admin/guardrails/try", { body: { name: "no-rivers", text: "Danube" } });
+    expect(tried.body).toMatchObject({ action: "block", text: null });
+    await ask("PATCH", path, { body: { enabled: false } });
+    expect((await said("the danube")).status).toBe(200);
+    await ask("PATCH", path, { body: { enabled: true, settings: { words: ["danube"], action: "mask" } } });
+    expect((await said("the danube")).body.choices[0].message.content).toBe("the [REDACTED]");
+    expect((await ask("DELETE", path)).body).toEqual({ deleted: true, name: "no-rivers" });
+    expect((await said("the danube")).body.choices[0].message.content).toBe("the danube");
+    expectError(await ask("DELETE", path), 404, "NOT_FOUND");
+  });
+
+  test("a guardrail that cannot work is refused at its field, and only admins change guardrails", async () => {
+    const create = (body: object, options = {}) => ask("POST", "/api/admin/guardrails", { body: { name: "odd", ...body }, ...options });
+    const fine = { kind: "word-list", settings: { words: ["a"] } };
+    expectError(await create({ kind: "word-list", settings: { words: [] } }), 400, "VALIDATION_ERROR", "settings.words");
+    expectError(await create({ kind: "regex", settings: { patterns: ["^(a+)+$"] } }), 400, "VALIDATION_ERROR", "settings.patterns");
+    expectError(await create({ ...fine, name: "with space" }), 400, "VALIDATION_ERROR", "name");
+    expectError(await create(fine, { token: tenant.token }), 403, "FORBIDDEN");
+    expectError(await ask("PATCH", "/api/admin/guardrails/odd", { body: {}, token: tenant.token }), 403, "FORBIDDEN");
+    expectError(await ask("POST", "/api/admin/guardrails/try", { body: { ...fine, text: "a" }, token: tenant.token }), 403, "FORBIDDEN");
+  });
+
   test("clearing the cache is audited", async () => {
     expect((await ask("POST", "/api/admin/cache/clear", { headers: { "x-request-id": "cleared-1" } })).body).toEqual({ cleared: true });
     const { data } = (await ask("GET", "/api/admin/audit?action=cache.clear")).body;

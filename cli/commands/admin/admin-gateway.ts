@@ -21,28 +21,6 @@ export const adminRouting: OperationSpec = {
   },
 };
 
-export const adminGuardrails: OperationSpec = {
-  name: "guardrails",
-  summary: "List guardrails and their results, as seen by the edge that responds",
-  method: "GET",
-  path: "/api/admin/guardrails",
-  auth: "user",
-  view: {
-    kind: "list",
-    paged: false,
-    columns: [
-      { title: "guardrail", at: "name" },
-      { title: "kind", at: "kind" },
-      { title: "stage", at: "stage" },
-      { title: "default", at: "byDefault", as: "yesno" },
-      { title: "blocked", at: "blocked", as: "count" },
-      { title: "masked", at: "masked", as: "count" },
-    ],
-    id: "name",
-    empty: "No guardrails configured.",
-  },
-};
-
 export const adminCache: Group = {
   name: "cache",
   summary: "Manage the response cache",

@@ -10,7 +10,8 @@ import { registerAdminAudit } from "./admin-audit.ts";
 import { adminModels, adminProviders } from "./admin-catalog.ts";
 import { registerAdminCerts } from "./admin-certs.ts";
 import { registerAdminCopies } from "./admin-copies.ts";
-import { adminCache, adminGuardrails, adminRouting } from "./admin-gateway.ts";
+import { adminCache, adminRouting } from "./admin-gateway.ts";
+import { adminGuardrails } from "./admin-guardrails.ts";
 import { registerAdminLedger } from "./admin-ledger.ts";
 import { adminOrganizations } from "./admin-organizations.ts";
 import { registerAdminSystem } from "./admin-system.ts";
@@ -148,8 +149,9 @@ export function registerAdmin(program: Command, io: Io): void {
     .description(
       "Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, certificates, backups, system",
     );
-  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminCache]) registerGroup(admin, io, group);
-  for (const operation of [adminRouting, adminGuardrails]) registerOperation(admin, io, operation);
+  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminGuardrails, adminCache])
+    registerGroup(admin, io, group);
+  registerOperation(admin, io, adminRouting);
   registerAdminAudit(admin, io);
   registerAdminLedger(admin, io);
   registerAdminCerts(admin, io);

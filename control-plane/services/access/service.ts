@@ -7,8 +7,9 @@ import type { AccessServiceService, WatchRequest, WatchResponse } from "../../..
 import type { FeedMessage } from "../../feed/hub.ts";
 import { ownersForStream } from "../../slots/owners-message.ts";
 import { placeOfOrganization } from "../../stores/feed-lanes.ts";
-import { allDeployments, settingsJson } from "../catalog/merged-catalog.ts";
+import { allDeployments } from "../catalog/merged-catalog.ts";
 import type { ControlDeps } from "../deps.ts";
+import { settingsJson } from "../gateway/merged-settings.ts";
 import { callerOfHash, masterCaller } from "./callers.ts";
 import { creditHandlers } from "./credit.ts";
 import { idempotentCallHandlers } from "./idempotency.ts";
@@ -42,7 +43,7 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
         deployments,
         masterKeySha256: master.sha256,
         revision: BigInt(total),
-        settings: settingsJson(deps),
+        settings: await settingsJson(deps),
         instance: deps.instance,
         place: { revisions: revisions.map(BigInt) },
       };

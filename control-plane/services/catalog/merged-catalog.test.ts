@@ -10,8 +10,9 @@ import { collect } from "../../stores/page.ts";
 import type { Store } from "../../stores/store.ts";
 import { openTestStore } from "../../stores/test-store.ts";
 import { addPrice } from "../../writes/catalog.ts";
+import { settingsJson } from "../gateway/merged-settings.ts";
 import { checkBaseUrl } from "./base-url.ts";
-import { allDeployments, allModels, fileProviders, isOfFile, settingsJson } from "./merged-catalog.ts";
+import { allDeployments, allModels, fileProviders, isOfFile } from "./merged-catalog.ts";
 
 const NOW = Date.parse("2026-11-15T00:00:00Z");
 let time = NOW;
@@ -158,7 +159,7 @@ describe("the file and the store as one catalog", () => {
       `model_list:\n${GPT}general_settings: {master_key: sk-0123456789abcdef}\nrouter_settings: {num_retries: 3}\n` +
         "litellm_settings: {drop_params: true, cache_params: {type: redis, host: h, password: hush, ttl: 5}}",
     );
-    const text = settingsJson({ gateway: await open() });
+    const text = await settingsJson({ gateway: await open(), store: opened.store });
     expect(JSON.parse(text)).toEqual({
       router_settings: { num_retries: 3 },
       litellm_settings: { drop_params: true, cache_params: { type: "redis", ttl: 5 } },

@@ -18,7 +18,7 @@ import { trainedDeployments, trainedModelMessages } from "./trained-deployments.
  *   disabled; then the price of the file; then the public list price of the day the file was read.
  * - context window, output tokens, type and capabilities: each deployment has those of its own source.
  * - rate limits of a model name (RPM, TPM, parallel calls): the admin's; rpm and tpm of the file are capacity for routing.
- * - settings (routing, fallbacks, caching): the file alone.
+ * - settings (routing, caching, guardrails): the file; stored ones apply to what it leaves open (`gateway/merged-settings.ts`).
  * - master key: MASTER_KEY, then general_settings.master_key, then the one generated at the first start (`bootstrap.ts`).
  */
 
@@ -77,11 +77,6 @@ export function fileProviders(config: GatewayConfig): ProviderMessage[] {
 
 export function isOfFile(config: GatewayConfig, id: string): boolean {
   return config.deployments.some((deployment) => deployment.id === id || fileProviderId(deployment.providerKind) === id);
-}
-
-/** The settings of the file, for edges. */
-export function settingsJson(deps: Pick<ControlDeps, "gateway">): string {
-  return toJson(deps.gateway.current.settings);
 }
 
 function fileProviderId(kind: string): string {

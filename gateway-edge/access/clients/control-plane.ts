@@ -5,6 +5,7 @@ import { AlertsServiceService } from "../../../proto/gen/tributary/alerts/v1/ale
 import { AuditServiceService } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { ContentsServiceService } from "../../../proto/gen/tributary/contents/v1/contents.ts";
+import { GatewayServiceService } from "../../../proto/gen/tributary/gateway/v1/gateway.ts";
 import { IdentityServiceService } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { KeysServiceService } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import { LedgerServiceService } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
@@ -33,6 +34,7 @@ export interface ControlPlane {
   readonly audit: ServiceClient<typeof AuditServiceService>;
   readonly catalog: ServiceClient<typeof CatalogServiceService>;
   readonly contents: ServiceClient<typeof ContentsServiceService>;
+  readonly gateway: ServiceClient<typeof GatewayServiceService>;
   readonly identity: ServiceClient<typeof IdentityServiceService>;
   readonly keys: ServiceClient<typeof KeysServiceService>;
   readonly ledger: ServiceClient<typeof LedgerServiceService>;
@@ -77,6 +79,7 @@ export function connectControlPlane(address: string, proof: Proof = {}): Control
     audit: channel.service(AuditServiceService),
     catalog: channel.service(CatalogServiceService),
     contents: channel.service(ContentsServiceService),
+    gateway: channel.service(GatewayServiceService),
     identity: channel.service(IdentityServiceService),
     keys: channel.service(KeysServiceService),
     ledger: channel.service(LedgerServiceService),

@@ -22,7 +22,7 @@ export function chosenGuardrails(
       param: asked.includes(unknown) ? "guardrails" : undefined,
     });
   }
-  return [...known.values()].filter(({ name, byDefault }) => byDefault || names.has(name));
+  return [...known.values()].filter(({ name, byDefault, enabled }) => enabled && (byDefault || names.has(name)));
 }
 
 function namesIn(value: unknown): readonly string[] {

@@ -14,7 +14,7 @@ export interface GuardrailLayer {
   chosenFor(call: { readonly caller: Caller; readonly request: Fields | undefined }): Guardrail[];
   /** No guardrail applies to this call. */
   isNone(caller: Pick<Caller, "guardrails">, request: Fields): boolean;
-  /** In the order of the configuration file. */
+  /** In the order in which requests are checked. */
   list(): readonly Guardrail[];
   readonly findings: Findings;
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { AppError } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import { lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import type { Guardrail, GuardrailBase, Stage } from "./guardrail.ts";
@@ -27,9 +28,10 @@ const mode = z.union([z.string().transform((text) => [text]), z.array(z.string()
 const entry = z.object({
   guardrail_name: z.string(),
   litellm_params: z.looseObject({ guardrail: z.string(), mode, default_on: lenientFlag }),
+  enabled: lenientFlag,
 });
 
-/** The guardrails of the configuration file, by name, in its order. */
+/** The guardrails by name: those of the configuration file in its order, then stored ones in theirs. */
 export function compileGuardrails(settingsJson: string, options: CompileOptions): Map<string, Guardrail> {
   const list = readFields(settingsJson)["guardrails"];
   const guardrails = new Map<string, Guardrail>();
@@ -43,12 +45,12 @@ export function compileGuardrails(settingsJson: string, options: CompileOptions)
 function compileOne(given: unknown, options: CompileOptions): Guardrail | undefined {
   const read = entry.safeParse(given);
   if (!read.success) return undefined;
-  const { guardrail_name: name, litellm_params: params } = read.data;
-  const kind = KINDS[params.guardrail];
-  if (!kind) return undefined;
-  const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault: params.default_on ?? false };
+  const { guardrail_name: name, litellm_params: params, enabled = true } = read.data;
+  if (!Object.hasOwn(KINDS, params.guardrail)) return undefined;
+  const byDefault = params.default_on ?? false;
+  const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault, enabled };
   try {
-    return kind(base, params, options);
+    return compileGuardrail(base, params, options);
   } catch (error) {
     // The control plane refuses such a file. If one arrives all the same, every call of this guardrail is blocked, because it cannot be
     // checked.
@@ -58,6 +60,13 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
     );
     return { ...base, reach: 0, check: () => ({ action: "block", reason: "the guardrail is misconfigured" }) };
   }
+}
+
+/** One guardrail of a known kind. Throws on settings that it cannot use. */
+export function compileGuardrail(base: GuardrailBase, settings: unknown, options: CompileOptions): Guardrail {
+  const compile = KINDS[base.kind];
+  if (!compile) throw new AppError("VALIDATION_ERROR", `There are no guardrails of the kind ${base.kind}.`);
+  return compile(base, settings, options);
 }
 
 /** `during_call` means before the call here: an answer is never requested before its request is allowed. */

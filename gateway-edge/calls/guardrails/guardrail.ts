@@ -20,13 +20,15 @@ export interface Guardrail {
   readonly stage: Stage | "both";
   /** Applies to every call, whatever key makes it. */
   readonly byDefault: boolean;
+  /** False: its name is known, and no call is checked. */
+  readonly enabled: boolean;
   /** How many characters a finding can span; a stream holds back that much. Infinity: only the whole text can be judged. */
   readonly reach: number;
   check(texts: readonly string[], context: GuardrailContext): Verdict | Promise<Verdict>;
 }
 
 /** The fields of a guardrail that come from its entry in the configuration file. */
-export type GuardrailBase = Pick<Guardrail, "name" | "kind" | "stage" | "byDefault">;
+export type GuardrailBase = Pick<Guardrail, "name" | "kind" | "stage" | "byDefault" | "enabled">;
 
 /** The call that a guardrail checks. */
 export interface GuardrailContext {

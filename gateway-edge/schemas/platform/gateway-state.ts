@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { guardrailKindRecord, guardrailRecord } from "./guardrails.ts";
 
 // The state of the edge that answers. Edges behind one address share settings; counts and health are per edge.
 
@@ -64,20 +65,12 @@ export const routingAnswer = z.object({
 });
 export type RoutingAnswer = z.infer<typeof routingAnswer>;
 
-const guardrailRecord = z
-  .object({
-    name: z.string(),
-    kind: z.string(),
-    stage: z.enum(["pre", "post", "both"]),
-    byDefault: z.boolean(),
-    blocked: z.int(),
-    masked: z.int(),
-  })
-  .meta({ id: "Guardrail" });
-
 export const guardrailsAnswer = z.object({
   edge: z.int(),
-  data: z.array(guardrailRecord),
+  /** In the order in which requests are checked. */
+  data: z.array(guardrailRecord.extend({ blocked: z.int(), masked: z.int() })),
+  /** The kinds that exist, with their settings. */
+  kinds: z.array(guardrailKindRecord),
   /** Newest first, since the start of this edge. */
   decisions: z.array(
     z.object({ at: timestamp, guardrail: z.string(), stage: z.enum(["pre", "post"]), action: z.string(), callId: z.string() }),

@@ -19,5 +19,5 @@ export function gatewayState(settings: object = {}, deployments: readonly Deploy
   cache.update(json);
   const guardrails = createGuardrailLayer({ ...ports, moderate: () => Promise.reject(new Error("there is no moderation in this test")) });
   guardrails.update(json);
-  return { routing, layers: { cache, guardrails } };
+  return { routing, layers: { cache, guardrails }, refreshSettings: async () => {} };
 }

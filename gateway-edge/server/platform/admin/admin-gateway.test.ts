@@ -60,10 +60,15 @@ test("guardrails: what is configured, in its order, with counts and the newest d
     });
   await check("write to ada@example.org", "call_1");
   await expect(check("the s3cret", "call_2")).rejects.toThrow("no-secrets");
-  const shown = presentGuardrails(layers.guardrails);
-  expect(shown.data).toEqual([
-    { name: "no-secrets", kind: "regex", stage: "pre", byDefault: true, blocked: 1, masked: 0 },
-    { name: "answers", kind: "pii-masking", stage: "both", byDefault: false, blocked: 0, masked: 1 },
+  const common = { enabled: true, settings: "{}", source: "configuration", file: "/etc/gateway.yaml" };
+  const configured = [
+    { name: "no-secrets", kind: "regex", stage: "pre", byDefault: true, ...common },
+    { name: "answers", kind: "pii-masking", stage: "both", byDefault: false, ...common },
+  ];
+  const shown = presentGuardrails(configured, layers.guardrails);
+  expect(shown.data).toMatchObject([
+    { name: "no-secrets", kind: "regex", stage: "pre", byDefault: true, file: "/etc/gateway.yaml", blocked: 1, masked: 0 },
+    { name: "answers", kind: "pii-masking", stage: "both", byDefault: false, settings: {}, blocked: 0, masked: 1 },
   ]);
   expect(shown.decisions.map(({ callId, action }) => [callId, action])).toEqual([
     ["call_2", "blocked"],

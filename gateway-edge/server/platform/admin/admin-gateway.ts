@@ -9,7 +9,7 @@ const tag = "Admin";
 const auth = "admin";
 
 /** The state that these operations show: that of the edge that answers. */
-export type GatewayState = Pick<Inference, "routing" | "layers">;
+export type GatewayState = Pick<Inference, "routing" | "layers" | "refreshSettings">;
 
 export function adminGatewayOperations(deps: EdgeDeps, gateway: GatewayState): Operation[] {
   return [showRouting(deps, gateway), showGuardrails(deps, gateway), showCache(deps, gateway), clearCache(deps, gateway)];
@@ -34,14 +34,14 @@ const showGuardrails = ({ control, config }: EdgeDeps, { layers }: GatewayState)
   operation({
     method: "get",
     path: "/api/admin/guardrails",
-    summary: "The configured guardrails, and their findings at the edge that answers",
+    summary: "All guardrails with their settings, and their findings at the edge that answers",
     tag,
     auth,
     status: 200,
     answer: schemas.guardrailsAnswer,
     handler: async (_input, call) => {
-      await requireAdmin(control, call.read());
-      return { edge: config.edgeIndex, ...presentGuardrails(layers.guardrails) };
+      const { guardrails } = await control.gateway.listGuardrails({}, call.read());
+      return { edge: config.edgeIndex, ...presentGuardrails(guardrails, layers.guardrails) };
     },
   });
 

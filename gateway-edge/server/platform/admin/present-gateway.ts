@@ -1,6 +1,9 @@
+import { GUARDRAIL_KINDS } from "../../../../common/guardrails/kinds.ts";
+import type { Guardrail } from "../../../../proto/gen/tributary/gateway/v1/gateway.ts";
 import type { SemanticSettings } from "../../../calls/cache/semantic/semantic-settings.ts";
 import type { Layers } from "../../../calls/layers/layers.ts";
 import type { CacheAnswer, GuardrailsAnswer, RoutingAnswer } from "../../../schemas/platform/gateway-state.ts";
+import type { GuardrailRecord } from "../../../schemas/platform/guardrails.ts";
 import type { Target } from "../../../upstream/routing/deployment-settings.ts";
 import { fallbacksFor } from "../../../upstream/routing/fallback-plan.ts";
 import type { DeploymentHealth } from "../../../upstream/routing/health.ts";
@@ -51,6 +54,20 @@ function presentTarget({ deployment, settings }: Target, health: DeploymentHealt
   };
 }
 
+/** A guardrail as it is configured. */
+export function presentGuardrail({ name, kind, stage, byDefault, enabled, settings, source, file }: Guardrail): GuardrailRecord {
+  return {
+    name,
+    kind,
+    stage: stage as GuardrailRecord["stage"],
+    byDefault,
+    enabled,
+    settings: JSON.parse(settings) as GuardrailRecord["settings"],
+    source: source as GuardrailRecord["source"],
+    file: file ?? null,
+  };
+}
+
 const STATES = { closed: "up", open: "cooling", "half-open": "probing" } as const;
 
 function presentHealth(health: DeploymentHealth | undefined): RoutingDeployment["health"] {
@@ -70,12 +87,23 @@ function presentHealth(health: DeploymentHealth | undefined): RoutingDeployment[
   };
 }
 
-export function presentGuardrails({ list, findings }: Layers["guardrails"]): Omit<GuardrailsAnswer, "edge"> {
+export function presentGuardrails(guardrails: readonly Guardrail[], { findings }: Layers["guardrails"]): Omit<GuardrailsAnswer, "edge"> {
   return {
-    data: list().map(({ name, kind, stage, byDefault }) => {
-      const { blocked, masked } = findings.figures[name] ?? { blocked: 0, masked: 0 };
-      return { name, kind, stage, byDefault, blocked, masked };
+    data: guardrails.map((guardrail) => {
+      const { blocked, masked } = findings.figures[guardrail.name] ?? { blocked: 0, masked: 0 };
+      return { ...presentGuardrail(guardrail), blocked, masked };
     }),
+    kinds: Object.entries(GUARDRAIL_KINDS).map(([kind, { about, stage, settings }]) => ({
+      kind,
+      about,
+      stage: stage ?? null,
+      settings: Object.entries(settings).map(([name, { required = false, choices, ...rest }]) => ({
+        name,
+        ...rest,
+        required,
+        choices: choices ? [...choices] : null,
+      })),
+    })),
     decisions: findings.recent().map(({ atMs, ...finding }) => ({ at: new Date(atMs), ...finding })),
   };
 }

@@ -64,6 +64,13 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "put /api/admin/models/:id": { body: { status: "disabled" } },
   "post /api/admin/providers": { body: { name: "openai", kind: "openai", apiKey: "sk-of-the-provider" } },
   "patch /api/admin/providers/:id": { body: { apiKey: "sk-of-the-provider" } },
+  "post /api/admin/guardrails": {
+    body: { name: "no-secrets", kind: "word-list", stage: "both", byDefault: true, settings: { words: ["project-bluebird"] } },
+  },
+  "patch /api/admin/guardrails/:name": { params: { name: "no-secrets" }, body: { enabled: false } },
+  "delete /api/admin/guardrails/:name": { params: { name: "no-secrets" } },
+  "put /api/admin/guardrails/order": { body: { names: ["mask-pii", "no-secrets"] } },
+  "post /api/admin/guardrails/try": { body: { name: "no-secrets", text: "what is project-bluebird?" } },
   "post /api/admin/cache/clear": { body: {} },
   "post /api/webhooks/payments/stripe": {
     body: { id: "evt_1m7f9j", type: "checkout.session.completed" },
