@@ -42,5 +42,5 @@ export const systemQuery = queryOptions({
 export const verifyLedger = (): Promise<LedgerProof> => get<LedgerProof>("/api/admin/ledger/verify");
 
 /** Sends a change to the admin API: `users/7`, `models`, `organizations/org_1/credits`. */
-export const adminCall = <Answer = unknown>(method: "POST" | "PATCH" | "DELETE", path: string, body?: object): Promise<Answer> =>
+export const adminCall = <Answer = unknown>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: object): Promise<Answer> =>
   call<Answer>(method, `/api/admin/${path}`, body === undefined ? {} : { body });

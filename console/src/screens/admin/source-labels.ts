@@ -6,3 +6,9 @@ export const SOURCE_LABELS: Readonly<Record<AdminModel["source"], string>> = {
   configuration: "from the configuration file",
   training: "trained here",
 };
+
+/** A setting of the configuration file, with the file's name; its folder is of no interest here. */
+export function fileLabel(file: string | null): string {
+  const name = file?.split("/").at(-1);
+  return name === undefined ? SOURCE_LABELS.configuration : `from ${name}`;
+}

@@ -3,7 +3,7 @@ import { adminCall } from "../../api/admin.ts";
 import { notifyDone } from "../../components/failure.tsx";
 
 interface AdminChange {
-  readonly method: "POST" | "PATCH" | "DELETE";
+  readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: object;
   /** The notification on success. */
