@@ -22,7 +22,12 @@ export const metadata = z
 
 const fileSearchTool = z.object({
   type: z.literal("file_search"),
-  file_search: z.object({ max_num_results: z.int().min(1).max(SEARCH_RESULTS_MAX).nullish() }).nullish(),
+  file_search: z
+    .object({
+      max_num_results: z.int().min(1).max(SEARCH_RESULTS_MAX).nullish(),
+      ranking_options: z.object({ ranker: text.max(64).nullish(), score_threshold: z.number().min(0).max(1) }).nullish(),
+    })
+    .nullish(),
 });
 const functionTool = z.object({
   type: z.literal("function"),

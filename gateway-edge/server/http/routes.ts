@@ -138,6 +138,7 @@ function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inferenc
     clock,
     random,
     routing: inference.routing,
+    worker,
     starter: { lease: () => worker.newLease(), start: (record, caller) => worker.startNow({ record, caller }) },
     feed: runs.feed,
     breakOff: (runId) => runs.breakOff(runId),
@@ -152,7 +153,15 @@ function fileRoutes({ config, records, clock, random }: EdgeDeps, { worker, infe
     ...batchesOperations({ records, worker, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
     ...promptsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
     ...conversationsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
-    ...vectorStoresOperations({ records, worker, clock, random, inference, bodyBytesMax: config.jsonBodyBytesMax }),
+    ...vectorStoresOperations({
+      records,
+      worker,
+      clock,
+      random,
+      inference,
+      routing: inference.routing,
+      bodyBytesMax: config.jsonBodyBytesMax,
+    }),
   ];
 }
 

@@ -20,6 +20,10 @@ export interface RunBody {
   readonly turns: readonly ChatMessage[];
   /** Tokens of all model calls so far; shown when the run has ended. */
   readonly used: { readonly prompt: number; readonly completion: number };
+  /** The vector stores that file search covers. */
+  readonly vectorStoreIds?: readonly string[];
+  /** The files of the last search's results, in the order of their markers. */
+  readonly citable?: readonly string[];
   /** The step that waits for tool outputs. */
   readonly openStepId: string | null;
 }

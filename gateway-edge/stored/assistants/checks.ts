@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { admit } from "../../calls/inference/admit.ts";
 import { type ModelDirectory, mayUseModel } from "../../calls/inference/model-access.ts";
-import type { AssistantTool, ToolResources } from "../../schemas/stored/assistants.ts";
+import type { AssistantTool } from "../../schemas/stored/assistants.ts";
 import type { NewMessage } from "../../schemas/stored/threads.ts";
 import type { TeamFiles } from "../files/team-files.ts";
 
@@ -21,19 +21,6 @@ export function requireModel(caller: Caller, model: string, routing: ModelDirect
 export function requireTools(tools: readonly AssistantTool[] | null | undefined): void {
   const place = (tools ?? []).findIndex(({ type }) => type === "code_interpreter");
   if (place >= 0) throw unsupported("This gateway does not support the tool code_interpreter.", `tools[${place}].type`);
-}
-
-export function requireToolResources(resources: ToolResources | null | undefined): void {
-  if ((resources?.code_interpreter?.file_ids ?? []).length > 0) {
-    throw unsupported("This gateway does not support the tool code_interpreter.", "tool_resources.code_interpreter");
-  }
-  const { vector_store_ids: storeIds, vector_stores: stores } = resources?.file_search ?? {};
-  if ((storeIds ?? []).length > 0 || (stores ?? []).length > 0) {
-    throw unsupported(
-      "Assistants of this gateway search files that are attached to messages, with the tool file_search, not vector stores.",
-      "tool_resources.file_search",
-    );
-  }
 }
 
 /** The files of messages must belong to the team. `at` is the messages' path in the request, for the error's `param`. */

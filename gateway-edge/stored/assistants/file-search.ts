@@ -1,100 +1,97 @@
-import type { MessageObject, RunObject, SearchCall } from "../../schemas/stored/assistant-answers.ts";
+import { pause } from "../../../common/clock.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { RequestedCall, RunObject, SearchCall } from "../../schemas/stored/assistant-answers.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
-import type { TeamFiles } from "../files/team-files.ts";
-import { search } from "./search/bm25.ts";
-import { type Passage, passagesOf } from "./search/passages.ts";
+import { asFields, asList } from "../../upstream/providers/shared/json-fields.ts";
+import { type FileSearchDeps, fileSearchTool } from "../responses/tools/file-search-tool.ts";
+import { FunctionNames, type ToolContext } from "../responses/tools/gateway-tool.ts";
+import { requireStore } from "../vector-stores/stored-files.ts";
+import type { RunBody } from "./bodies.ts";
 
-/** The files that a run may search, as a tool that the gateway itself executes. */
+/** The vector stores that a run may search, as a tool that the gateway itself executes. */
 export interface FileSearch {
   /** The name of the tool in the model call; differs from all functions of the caller. */
   readonly toolName: string;
   readonly tool: Fields;
-  /** Searches; returns the results for the run step and as text for the model. */
-  run(callId: string, argumentsText: string): { call: SearchCall; output: string };
+  /** Searches; every search is a paid call of the stores' embedding models. */
+  run(call: RequestedCall, context: Omit<ToolContext, "onBill">): Promise<Searched>;
+}
+
+/** The results of a search for the run step, and as text for the model. */
+export interface Searched {
+  readonly call: SearchCall;
+  readonly output: string;
+}
+
+/** The result of a call beyond the limit of searches. */
+export function notSearched(id: string): Searched {
+  const ranking = { ranker: "auto", score_threshold: 0 };
+  return {
+    call: { id, type: "file_search", file_search: { ranking_options: ranking, results: [] } },
+    output: "Not run: the limit of searches is reached.",
+  };
 }
 
 const RESULTS_DEFAULT = 20;
-const TEXT_BYTES_MAX = 16 * 1024 * 1024;
+/** How long a run waits for files that are being indexed; then it searches the others. */
+const INDEXED_WITHIN_MS = 60_000;
+const [POLL_MS, POLL_MS_MAX] = [50, 1000];
 
-/** Undefined if the run does not have the tool, or if no files are attached to its thread. */
+/** Undefined if the run does not have the tool, or if neither its assistant nor its thread has a vector store. */
 export async function openFileSearch(
-  run: RunObject,
-  { messages, files }: { messages: readonly MessageObject[]; files: TeamFiles },
+  deps: FileSearchDeps,
+  { run, vectorStoreIds = [] }: Pick<RunBody, "run" | "vectorStoreIds">,
+  { caller, signal }: { caller: Caller; signal: AbortSignal },
 ): Promise<FileSearch | undefined> {
   const wanted = run.tools.find((tool) => tool.type === "file_search");
-  const fileIds = [...new Set(messages.flatMap(({ attachments }) => attachments.filter(isForSearch).map(({ file_id }) => file_id)))];
-  if (wanted?.type !== "file_search" || fileIds.length === 0) return undefined;
-  const { passages, names } = await readPassages(fileIds, files);
-  const toolName = freeName(run);
-  const limit = wanted.file_search?.max_num_results ?? RESULTS_DEFAULT;
+  if (wanted?.type !== "file_search" || vectorStoreIds.length === 0) return undefined;
+  await indexed(deps, vectorStoreIds, { teamId: caller.teamId, signal });
+  const { max_num_results: limit, ranking_options: ranking } = wanted.file_search ?? {};
+  const options = { max_num_results: limit ?? RESULTS_DEFAULT, ...(ranking ? { ranking_options: ranking } : {}) };
+  const tool = await fileSearchTool(deps, {
+    tool: { type: "file_search", vector_store_ids: vectorStoreIds, ...options },
+    where: "tool_resources.file_search",
+    caller,
+    names: functionNames(run),
+  });
+  const { type, ...offered } = tool.offered;
+  const shown = { ranker: ranking?.ranker ?? "auto", score_threshold: ranking?.score_threshold ?? 0 };
   return {
-    toolName,
-    tool: searchTool(toolName, names),
-    run: (callId, argumentsText) => {
-      const found = search(passages, { query: queryOf(argumentsText), limit });
-      const results = found.map(({ passage, score }) => ({
-        file_id: passage.fileId,
-        file_name: passage.fileName,
-        score,
-        content: [{ type: "text" as const, text: passage.text }],
-      }));
-      const output = results.map(({ file_name: name, content }, index) => `[${index + 1}] ${name}\n${content[0]?.text}`).join("\n\n");
-      return {
-        call: { id: callId, type: "file_search", file_search: { ranking_options: { ranker: "bm25", score_threshold: 0 }, results } },
-        output: output === "" ? "Nothing was found." : output,
-      };
+    toolName: tool.name,
+    tool: { type, function: offered },
+    run: async ({ id, function: { arguments: text } }, context) => {
+      // The bill of each embedding call is its own entry in the log: a run has no cost of its own.
+      const { item, output } = await tool.run(text, { ...context, onBill: () => {} });
+      return { call: { id, type: "file_search", file_search: { ranking_options: shown, results: resultsOf(item) } }, output };
     },
   };
 }
 
-function isForSearch({ tools }: MessageObject["attachments"][number]): boolean {
-  return tools.some(({ type }) => type === "file_search");
+function functionNames({ tools }: RunObject): FunctionNames {
+  return new FunctionNames(tools.map((tool) => (tool.type === "function" ? tool.function.name : "")));
 }
 
-async function readPassages(fileIds: readonly string[], files: TeamFiles): Promise<{ passages: Passage[]; names: string[] }> {
-  const passages: Passage[] = [];
-  const names: string[] = [];
-  let bytesLeft = TEXT_BYTES_MAX;
-  for (const fileId of fileIds) {
-    const file = await files.readText(fileId);
-    if (!file) continue;
-    bytesLeft -= file.text.length;
-    if (bytesLeft < 0) break;
-    names.push(file.name);
-    passages.push(...passagesOf({ fileId, fileName: file.name, text: file.text }));
-  }
-  return { passages, names };
+function resultsOf(item: Fields): SearchCall["file_search"]["results"] {
+  return asList(item["results"])
+    .map(asFields)
+    .map(({ file_id: id, filename, score, text }) => ({
+      ...{ file_id: String(id), file_name: String(filename), score: Number(score) },
+      content: [{ type: "text", text: String(text) }],
+    }));
 }
 
-function freeName({ tools }: RunObject): string {
-  const taken = new Set(tools.map((tool) => (tool.type === "function" ? tool.function.name : "")));
-  let name = "file_search";
-  while (taken.has(name)) name = `${name}_`;
-  return name;
-}
-
-function searchTool(name: string, fileNames: readonly string[]): Fields {
-  const files = fileNames.length > 0 ? fileNames.join(", ").slice(0, 2000) : "none of them has text";
-  return {
-    type: "function",
-    function: {
-      name,
-      description: `Searches the files attached to this conversation (${files}) and returns the passages that match best.`,
-      parameters: {
-        type: "object",
-        properties: { query: { type: "string", description: "What to look for." } },
-        required: ["query"],
-      },
-    },
-  };
-}
-
-/** A model may write arguments that are not JSON: then the whole text is the query. */
-function queryOf(argumentsText: string): string {
-  try {
-    const { query } = JSON.parse(argumentsText) as { query?: unknown };
-    return typeof query === "string" ? query : argumentsText;
-  } catch {
-    return argumentsText;
+async function indexed(
+  deps: FileSearchDeps,
+  storeIds: readonly string[],
+  { teamId, signal }: { teamId: string; signal: AbortSignal },
+): Promise<void> {
+  const untilMs = deps.clock.now() + INDEXED_WITHIN_MS;
+  for (const id of storeIds) {
+    for (let delayMs = POLL_MS; deps.clock.now() < untilMs; delayMs = Math.min(delayMs * 2, POLL_MS_MAX)) {
+      signal.throwIfAborted();
+      const { body: store } = await requireStore(deps, teamId, id);
+      if (store.file_counts.in_progress === 0) break;
+      await pause(deps.clock, delayMs, signal);
+    }
   }
 }

@@ -4,14 +4,14 @@ import type { MessageObject } from "../../schemas/stored/assistant-answers.ts";
 import type { ChatMessage } from "../../upstream/providers/provider.ts";
 import { teamFiles } from "../files/team-files.ts";
 import type { RecordStore } from "../records/records.ts";
+import type { FileSearchDeps } from "../responses/tools/file-search-tool.ts";
 import type { RunBody } from "./bodies.ts";
 import { type FileSearch, openFileSearch } from "./file-search.ts";
 import { fitMessages } from "./fit-messages.ts";
 import { chatFields, chatMessage, frameOf } from "./prompt.ts";
 
 /** What a prompt is made with. */
-export interface PromptDeps {
-  readonly records: RecordStore;
+export interface PromptDeps extends FileSearchDeps {
   /** Tokens of a conversation, counted as the model does. */
   readonly countTokens: (model: string, countable: { messages: readonly ChatMessage[]; tools?: readonly unknown[] }) => Promise<number>;
   /** The context window of a model in tokens; undefined if unknown. */
@@ -31,16 +31,18 @@ const MESSAGES_MAX = 1000;
 const PROMPT_SHARE = 0.75;
 
 /** The next model call; undefined if the prompt does not fit the run's `max_prompt_tokens`. */
-export async function modelPrompt(deps: PromptDeps, { caller, body }: { caller: Caller; body: RunBody }): Promise<ModelPrompt | undefined> {
+export async function modelPrompt(
+  deps: PromptDeps,
+  { caller, body, signal }: { caller: Caller; body: RunBody; signal: AbortSignal },
+): Promise<ModelPrompt | undefined> {
   const { run } = body;
   const { teamId } = caller;
   const files = teamFiles(deps.records, teamId);
   const thread = await newestMessages(deps.records, { teamId, body });
-  const fileSearch = await openFileSearch(run, { messages: thread, files });
+  const fileSearch = await openFileSearch(deps, body, { caller, signal });
   const fields = chatFields(body, fileSearch);
   const { before, after } = frameOf(body);
-  const sent = thread.slice(-(run.truncation_strategy.last_messages ?? MESSAGES_MAX));
-  const messages = await Promise.all(sent.map((message) => chatMessage(message, files.readImage)));
+  const messages = await Promise.all(thread.map((message) => chatMessage(message, files.readImage)));
   const tools = fields["tools"] as readonly unknown[] | undefined;
   const toolTokens = tools ? await deps.countTokens(run.model, { messages: [], tools }) : 0;
   const { fitting, fits } = await fitMessages({
@@ -60,13 +62,12 @@ function budgetOf({ run, used }: RunBody, window: number | undefined): number {
   return Math.min(own, window === undefined ? Number.POSITIVE_INFINITY : Math.floor(window * PROMPT_SHARE));
 }
 
-/** Oldest first, without the messages of this run, which are in its turns. File search also covers files of messages that are not sent. */
+/** Oldest first, without the messages of this run, which are in its turns. */
 async function newestMessages(
   records: RecordStore,
   { teamId, body: { run } }: { teamId: string; body: RunBody },
 ): Promise<MessageObject[]> {
-  const searches = run.tools.some(({ type }) => type === "file_search");
-  const countMax = Math.min(searches ? MESSAGES_MAX : (run.truncation_strategy.last_messages ?? MESSAGES_MAX), MESSAGES_MAX);
+  const countMax = Math.min(run.truncation_strategy.last_messages ?? MESSAGES_MAX, MESSAGES_MAX);
   const newest: MessageObject[] = [];
   for (let after: string | undefined; newest.length < countMax; ) {
     const query = { parentId: run.thread_id, order: "desc", limit: PAGE, after } as const;

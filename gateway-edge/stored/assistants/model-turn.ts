@@ -1,3 +1,4 @@
+import { citationsIn } from "../../calls/dialects/file-citations.ts";
 import type { MessageObject, RequestedCall, RunObject, StepCall, StepObject } from "../../schemas/stored/assistant-answers.ts";
 import type { ChatMessage, Fields } from "../../upstream/providers/provider.ts";
 import { answerMessageOf, type Stamp, stepOf, textBlock } from "./objects.ts";
@@ -9,6 +10,8 @@ interface TurnInput {
   readonly emit: (event: RunEvent) => void;
   /** Whether a tool call is the gateway's own file search and not a function of the caller. */
   readonly isSearch: (name: string) => boolean;
+  /** The files of the last search's results, in the order of their markers. */
+  readonly citable: readonly string[];
 }
 
 /** The message under way. Events of tool calls are deferred until it is written: its `completed` comes before the next `created`. */
@@ -53,9 +56,23 @@ export class ModelTurn {
   /** The message with its text and refusal, and its step; undefined if the model wrote no text. */
   get said(): { message: MessageObject; step: StepObject } | undefined {
     if (!this.#begun) return undefined;
-    const text = this.#text === "" ? [] : [textBlock(this.#text)];
+    const text = this.#text === "" ? [] : [textBlock(this.#text, this.#annotations)];
     const refusal = this.#refusal === "" ? [] : [{ type: "refusal" as const, refusal: this.#refusal }];
     return { step: this.#begun.step, message: { ...this.#begun.message, content: [...text, ...refusal] } };
+  }
+
+  /** The citations of the whole text, as the last delta of its message. */
+  get cited(): RunEvent[] {
+    const annotations = this.#annotations.map((annotation, index) => ({ index, ...annotation }));
+    if (!this.#begun || annotations.length === 0) return [];
+    return [messageDelta(this.#begun.message, [{ index: 0, type: "text", text: { annotations } }])];
+  }
+
+  get #annotations() {
+    return citationsIn(this.#text, this.#input.citable).map(({ index, marker, result }) => ({
+      ...{ type: "file_citation", text: marker, start_index: index, end_index: index + marker.length },
+      file_citation: { file_id: result },
+    }));
   }
 
   toolStep(calls: StepCall[]): StepObject | undefined {
@@ -88,8 +105,8 @@ export class ModelTurn {
     return this.#begun;
   }
 
-  #emitMessageDelta({ id }: MessageObject, content: object[]): void {
-    this.#input.emit({ event: "thread.message.delta", data: { id, object: "thread.message.delta", delta: { content } } });
+  #emitMessageDelta(message: MessageObject, content: object[]): void {
+    this.#input.emit(messageDelta(message, content));
   }
 
   #takeCall({ index = this.#calls.size, id, function: called }: CallDelta): void {
@@ -128,6 +145,10 @@ export class ModelTurn {
     if (this.#begun) this.#deferred.push(event);
     else this.#input.emit(event);
   }
+}
+
+function messageDelta({ id }: MessageObject, content: object[]): RunEvent {
+  return { event: "thread.message.delta", data: { id, object: "thread.message.delta", delta: { content } } };
 }
 
 interface CallDelta {

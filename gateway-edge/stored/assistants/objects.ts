@@ -131,8 +131,9 @@ export function runOf(
   };
 }
 
-export function newRunBody(run: RunObject): RunBody {
-  return { run, modelCalls: 0, turns: [], used: { prompt: 0, completion: 0 }, openStepId: null };
+export function newRunBody(run: RunObject, vectorStoreIds: readonly string[] = []): RunBody {
+  const searched = vectorStoreIds.length > 0 ? { vectorStoreIds } : {};
+  return { run, ...searched, modelCalls: 0, turns: [], used: { prompt: 0, completion: 0 }, openStepId: null };
 }
 
 export function stepOf({ id, nowMs }: Stamp, run: RunObject, details: StepObject["step_details"]): StepObject {

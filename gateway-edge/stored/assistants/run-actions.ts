@@ -1,18 +1,20 @@
 import { newId } from "../../../common/ids.ts";
-import type { Random } from "../../../common/random.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { ModelDirectory } from "../../calls/inference/model-access.ts";
 import type { AssistantObject, RunObject, StepObject, ThreadObject } from "../../schemas/stored/assistant-answers.ts";
+import type { ToolResources } from "../../schemas/stored/assistants.ts";
 import type { NewRun, ToolOutput } from "../../schemas/stored/runs.ts";
 import type { NewMessage, NewThread } from "../../schemas/stored/threads.ts";
 import { teamFiles } from "../files/team-files.ts";
 import { ownerOf, requireRecord } from "../records/own-record.ts";
 import type { RecordOf, RecordWrite } from "../records/records.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
+import type { CreateDeps } from "../vector-stores/create-store.ts";
 import type { RunBody, ThreadBody } from "./bodies.ts";
-import { requireFiles, requireModel, requireToolResources, requireTools } from "./checks.ts";
+import { requireFiles, requireModel, requireTools } from "./checks.ts";
 import { messageOf, newRunBody, runOf, threadOf } from "./objects.ts";
 import { ended, endedStep, isEnded, moved, wrongState } from "./run-states.ts";
+import { attaching, openResources, searchedStores } from "./search-resources.ts";
 import { putThread, requireIdle, requireThread, type StoreDeps } from "./thread-store.ts";
 import { createMessage } from "./turn-writes.ts";
 
@@ -23,9 +25,8 @@ export interface RunStarter {
   start(record: RecordOf<RunBody>, caller: Caller): boolean;
 }
 
-export interface RunDeps extends StoreDeps {
-  readonly random: Random;
-  readonly routing: ModelDirectory;
+export interface RunDeps extends CreateDeps {
+  readonly routing: ModelDirectory & CreateDeps["routing"];
   readonly starter: Pick<RunStarter, "lease">;
 }
 
@@ -40,12 +41,15 @@ export async function createRun(
   const added = given.additional_messages ?? [];
   const assistant = await requireAssistant(deps, caller, given);
   await requireFiles(added, { files: teamFiles(deps.records, caller.teamId), at: "additional_messages" });
+  const attach = attaching(deps, caller, added);
   const { written } = await writeAgainstChange(deps, ownerOf(caller), async () => {
-    const thread = await requireThread(deps, caller, threadId);
-    requireIdle(thread, "run");
+    const record = await requireThread(deps, caller, threadId);
+    requireIdle(record, "run");
+    const thread = await attach(record.body.thread);
     const run = newRun(deps, { given, assistant, threadId });
-    const lock = putThread(thread, { ...thread.body, activeRunId: run.id });
-    return { writes: [createRunRecord(deps, run), lock, ...messageWrites(deps, added, threadId)], result: undefined };
+    const lock = putThread(record, { thread, activeRunId: run.id });
+    const stores = searchedStores(assistant.tool_resources, thread.tool_resources);
+    return { writes: [createRunRecord(deps, run, stores), lock, ...messageWrites(deps, added, threadId)], result: undefined };
   });
   return written[0] as RecordOf<RunBody>;
 }
@@ -54,18 +58,21 @@ export async function createRun(
 export async function createThreadAndRun(
   deps: RunDeps,
   caller: Caller,
-  { thread: givenThread, given }: { thread: NewThread; given: GivenRun },
+  { thread: givenThread, resources, given }: { thread: NewThread; resources: ToolResources | null | undefined; given: GivenRun },
 ): Promise<{ thread: ThreadObject; record: RecordOf<RunBody> }> {
   const messages = givenThread.messages ?? [];
   const assistant = await requireAssistant(deps, caller, given);
-  requireToolResources(givenThread.tool_resources);
   await requireFiles(messages, { files: teamFiles(deps.records, caller.teamId), at: "thread.messages" });
+  const own = await openResources(deps, caller, resources);
+  const threads = await openResources(deps, caller, givenThread.tool_resources, "thread.tool_resources");
   const nowMs = deps.clock.now();
-  const thread = threadOf({ id: newId("thread", deps), nowMs }, givenThread);
+  const empty = threadOf({ id: newId("thread", deps), nowMs }, { ...givenThread, tool_resources: threads });
+  const thread = await attaching(deps, caller, messages)(empty);
   const run = newRun(deps, { given, assistant, threadId: thread.id });
   const body: ThreadBody = { thread, activeRunId: run.id };
   const writes: RecordWrite[] = [
-    createRunRecord(deps, run),
+    // Resources of the run take the place of the assistant's.
+    createRunRecord(deps, run, searchedStores(own ?? assistant.tool_resources, thread.tool_resources)),
     { type: "create", kind: "thread", id: thread.id, body, createdAtMs: nowMs },
     ...messageWrites(deps, messages, thread.id),
   ];
@@ -150,8 +157,8 @@ function newRun(deps: RunDeps, input: { given: GivenRun; assistant: AssistantObj
   return runOf({ id: newId("run", deps), nowMs: deps.clock.now() }, input.given, input.assistant, input.threadId);
 }
 
-function createRunRecord(deps: RunDeps, run: RunObject): RecordWrite {
-  const body = newRunBody(run);
+function createRunRecord(deps: RunDeps, run: RunObject, vectorStoreIds: readonly string[]): RecordWrite {
+  const body = newRunBody(run, vectorStoreIds);
   return {
     type: "create",
     kind: "run",

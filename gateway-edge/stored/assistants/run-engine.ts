@@ -1,10 +1,7 @@
-import type { Clock } from "../../../common/clock.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
-import type { Random } from "../../../common/random.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Inference } from "../../calls/create.ts";
-import type { RecordOf, RecordStore } from "../records/records.ts";
+import type { RecordOf } from "../records/records.ts";
 import type { RunBody } from "./bodies.ts";
 import { LeasedRun } from "./leased-run.ts";
 import type { PromptDeps } from "./model-prompt.ts";
@@ -13,11 +10,7 @@ import { RunWork } from "./run-work.ts";
 
 /** What the engine needs to execute runs. */
 export interface EngineDeps extends PromptDeps {
-  readonly inference: Pick<Inference, "run">;
-  readonly records: RecordStore;
   readonly feed: RunFeed;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly logger: Logger;
 }
 

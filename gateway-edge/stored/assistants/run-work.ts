@@ -2,25 +2,24 @@ import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Inference } from "../../calls/create.ts";
 import { chatUsage } from "../../calls/formats/chat-frames.ts";
 import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import { chatJob } from "../../calls/inference/jobs/chat.ts";
 import type { CallRouting } from "../../calls/inference/route-request.ts";
 import type { Usage } from "../../credit/pricing/usage.ts";
-import type { StepObject } from "../../schemas/stored/assistant-answers.ts";
+import type { MessageObject, StepObject } from "../../schemas/stored/assistant-answers.ts";
 import type { RecordWrite } from "../records/records.ts";
+import { notSearched, type Searched } from "./file-search.ts";
 import type { LeasedRun } from "./leased-run.ts";
 import { type ModelPrompt, modelPrompt, type PromptDeps } from "./model-prompt.ts";
 import { ModelTurn } from "./model-turn.ts";
 import type { Stamp } from "./objects.ts";
-import type { RunFeed } from "./run-feed.ts";
+import type { RunEvent, RunFeed } from "./run-feed.ts";
 import { begun, type Ending, ended, endedMessage, endedStep, isEnded, lastErrorOf } from "./run-states.ts";
 import { createMessage, createStep, turnWrites } from "./turn-writes.ts";
 
 /** What the execution of one run needs. */
 export interface RunWorkDeps extends PromptDeps {
-  readonly inference: Pick<Inference, "run">;
   readonly feed: RunFeed;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -39,6 +38,10 @@ const ROUTING: CallRouting = {
   // A run's max_completion_tokens applies to all its calls together.
   lowersOutput: true,
 };
+
+const CUT_OFF: ReadonlySet<string> = new Set(["length", "content_filter"]);
+/** File searches of one answer. */
+const SEARCHES_MAX = 8;
 
 const failure = (code: "server_error" | "invalid_prompt", message: string): Ending => ({ status: "failed", error: { code, message } });
 
@@ -91,34 +94,32 @@ export class RunWork {
   }
 
   async #callModel(caller: Caller): Promise<boolean> {
-    const prompt = await this.#prompt(caller);
-    if ("ending" in prompt) return this.#end(prompt.ending);
-    const turn = new ModelTurn({
-      run: this.#run.body.run,
-      stamp: this.#deps.stamp,
-      emit: ({ event, data }) => this.#emit(event, data),
-      isSearch: (name) => name === prompt.fileSearch?.toolName,
-    });
     const stop = this.#stopping();
-    let usage: Usage | undefined;
+    let turn: ModelTurn | undefined;
+    let answered: { usage: Usage; searches: ReadonlyMap<string, Searched> };
     try {
-      usage = await this.#receiveAnswer(turn, { caller, prompt, signal: stop.signal });
+      const prompt = await modelPrompt(this.#deps, { caller, body: this.#run.body, signal: stop.signal });
+      if (!prompt) return await this.#end({ status: "incomplete", reason: "max_prompt_tokens" });
+      turn = this.#newTurn(prompt);
+      const usage = await this.#receiveAnswer(turn, { caller, prompt, signal: stop.signal });
+      answered = { usage, searches: await this.#search(turn, { caller, prompt, signal: stop.signal }) };
     } catch (thrown) {
       return await this.#afterFailure(thrown, turn, stop.signal);
     } finally {
       stop.done();
     }
-    return this.#conclude(turn, { prompt, usage });
+    return this.#conclude(turn, answered);
   }
 
-  async #prompt(caller: Caller): Promise<ModelPrompt | { ending: Ending }> {
-    try {
-      const prompt = await modelPrompt(this.#deps, { caller, body: this.#run.body });
-      return prompt ?? { ending: { status: "incomplete", reason: "max_prompt_tokens" } };
-    } catch (thrown) {
-      this.#run.signal.throwIfAborted();
-      return { ending: { status: "failed", error: lastErrorOf(this.#understood(thrown)) } };
-    }
+  #newTurn({ fileSearch }: ModelPrompt): ModelTurn {
+    const { run, citable = [] } = this.#run.body;
+    return new ModelTurn({
+      run,
+      citable,
+      stamp: this.#deps.stamp,
+      emit: ({ event, data }) => this.#emit(event, data),
+      isSearch: (name) => name === fileSearch?.toolName,
+    });
   }
 
   /** Makes the call and reads the answer into the turn; resolves when the call is settled. */
@@ -151,7 +152,25 @@ export class RunWork {
     throw new AppError("UPSTREAM_UNAVAILABLE", "The model's answer ended early.");
   }
 
-  async #conclude(turn: ModelTurn, { prompt, usage }: { prompt: ModelPrompt; usage: Usage }): Promise<boolean> {
+  /** Executes the file searches of an answer, one after the other: a store's index may be large. */
+  async #search(
+    turn: ModelTurn,
+    { prompt: { fileSearch }, ...by }: { caller: Caller; prompt: ModelPrompt; signal: AbortSignal },
+  ): Promise<ReadonlyMap<string, Searched>> {
+    const searches = new Map<string, Searched>();
+    // The arguments of an answer that was cut off are not whole.
+    if (!fileSearch || CUT_OFF.has(turn.finishReason)) return searches;
+    const { run, modelCalls } = this.#run.body;
+    for (const [index, call] of turn.calls.entries()) {
+      if (call.function.name !== fileSearch.toolName) continue;
+      const onceFor = `${run.id}/${modelCalls}/${index}`;
+      const isLeft = index < SEARCHES_MAX;
+      searches.set(call.id, isLeft ? await fileSearch.run(call, { ...by, onceFor }) : notSearched(call.id));
+    }
+    return searches;
+  }
+
+  async #conclude(turn: ModelTurn, { usage, searches }: { usage: Usage; searches: ReadonlyMap<string, Searched> }): Promise<boolean> {
     const tokens = chatUsage(usage);
     const used = { prompt: tokens.prompt_tokens, completion: tokens.completion_tokens };
     if (turn.finishReason === "content_filter") {
@@ -159,7 +178,7 @@ export class RunWork {
     }
     if (turn.finishReason === "length") return this.#end({ status: "incomplete", reason: "max_completion_tokens" }, { turn, used });
     if (turn.calls.length === 0) return this.#end({ status: "completed" }, { turn, used });
-    const plan = turnWrites(turn, { fileSearch: prompt.fileSearch, used, nowMs: this.#deps.clock.now() });
+    const plan = turnWrites(turn, { searches, used, nowMs: this.#deps.clock.now() });
     const outcome = await this.#run.write(plan.change, { afterwards: plan.isWaiting ? "wait" : "continue", more: plan.writes });
     if (outcome === "cancelling") return this.#end({ status: "cancelled" }, { turn, used });
     if (outcome === "lost") return false;
@@ -168,15 +187,16 @@ export class RunWork {
     return !plan.isWaiting;
   }
 
-  async #afterFailure(thrown: unknown, turn: ModelTurn, stopped: AbortSignal): Promise<boolean> {
+  async #afterFailure(thrown: unknown, turn: ModelTurn | undefined, stopped: AbortSignal): Promise<boolean> {
+    const last = turn ? { turn } : {};
     // Another edge has claimed the run: nothing may be written.
     if (this.#run.signal.aborted) return false;
     if (stopped.aborted) {
       await this.#run.refresh();
       const isCancelled = this.#run.body.run.status === "cancelling";
-      return this.#end(isCancelled ? { status: "cancelled" } : { status: "expired" }, { turn });
+      return this.#end(isCancelled ? { status: "cancelled" } : { status: "expired" }, last);
     }
-    return this.#end({ status: "failed", error: lastErrorOf(this.#understood(thrown)) }, { turn });
+    return this.#end({ status: "failed", error: lastErrorOf(this.#understood(thrown)) }, last);
   }
 
   /** Ends the run with the model's answer so far. */
@@ -200,7 +220,7 @@ export class RunWork {
     if (outcome === "cancelling") return this.#end({ status: "cancelled" }, last);
     if (outcome === "lost") return false;
     if (isCancelling) this.#emit("thread.run.cancelling", { ...this.#run.body.run, status: "cancelling", cancelled_at: null, usage: null });
-    if (message) this.#emit(`thread.message.${message.status}`, message);
+    if (message) this.#emitMessage(message, last.turn?.cited);
     for (const written of [step, open?.step]) if (written) this.#emit(`thread.run.step.${written.status}`, written);
     this.#emit(`thread.run.${ending.status}`, this.#run.body.run);
     return false;
@@ -246,6 +266,10 @@ export class RunWork {
     const error = asAppError(thrown);
     if (error.code === "SERVER_ERROR") this.#deps.logger.error({ runId: this.#run.body.run.id, internal: error.internal }, error.message);
     return error;
+  }
+
+  #emitMessage(message: MessageObject, before: readonly RunEvent[] = []): void {
+    for (const { event, data } of [...before, { event: `thread.message.${message.status}`, data: message }]) this.#emit(event, data);
   }
 
   #emit(event: string, data: unknown): void {

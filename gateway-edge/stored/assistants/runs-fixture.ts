@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../../server/http/testing/edge-fixture.ts";
+import { echoUpstream } from "../../upstream/providers/echo/upstream.ts";
 import type { Send, UpstreamResponse } from "../../upstream/providers/provider.ts";
 
 /** A model's answer to one call. */
@@ -97,7 +98,9 @@ export async function startAssistantsEdge(...answers: readonly Scripted[]): Prom
     deployment({ modelName: "echo" }),
   ];
   const { secret } = control.addKey();
-  const edge = await startEdge(control, { send: upstream.send });
+  const edge = await startEdge(control, {
+    send: (request, signal) => (request.url.startsWith("echo:") ? echoUpstream(request, signal) : upstream.send(request, signal)),
+  });
   const ask = (method: string, path: string, body: unknown, key = secret) =>
     fetch(edge.url + path, {
       method,

@@ -2,7 +2,7 @@ import type { MessageObject, StepCall, StepObject } from "../../schemas/stored/a
 import type { ChatMessage } from "../../upstream/providers/provider.ts";
 import type { RecordWrite } from "../records/records.ts";
 import type { RunBody } from "./bodies.ts";
-import type { FileSearch } from "./file-search.ts";
+import type { Searched } from "./file-search.ts";
 import type { ModelTurn } from "./model-turn.ts";
 import type { RunEvent } from "./run-feed.ts";
 import { endedMessage, endedStep, moved, usageOf } from "./run-states.ts";
@@ -17,18 +17,16 @@ export interface TurnPlan {
 }
 
 interface PlanInput {
-  readonly fileSearch: FileSearch | undefined;
+  /** The searches of the answer, by the ids of their calls. */
+  readonly searches: ReadonlyMap<string, Searched>;
   readonly used: RunBody["used"];
   readonly nowMs: number;
 }
 
 const COMPLETED = { status: "completed" } as const;
 
-export function turnWrites(turn: ModelTurn, { fileSearch, used, nowMs }: PlanInput): TurnPlan {
-  const calls = turn.calls.map((call) => {
-    const searched = call.function.name === fileSearch?.toolName ? fileSearch.run(call.id, call.function.arguments) : undefined;
-    return { call, searched };
-  });
+export function turnWrites(turn: ModelTurn, { searches, used, nowMs }: PlanInput): TurnPlan {
+  const calls = turn.calls.map((call) => ({ call, searched: searches.get(call.id) }));
   const asked = calls.filter(({ searched }) => !searched).map(({ call }) => call);
   const stepCalls: StepCall[] = calls.map(
     ({ call, searched }) => searched?.call ?? { id: call.id, type: "function", function: { ...call.function, output: null } },
@@ -41,11 +39,14 @@ export function turnWrites(turn: ModelTurn, { fileSearch, used, nowMs }: PlanInp
   const open = { ...turn.toolStep(stepCalls), ...(step ? {} : { usage: usageOf(used) }) } as StepObject;
   const toolStep = isWaiting ? open : endedStep(open, COMPLETED, nowMs);
   const turns = [turn.asChatMessage, ...found];
+  const lastSearch = [...searches.values()].at(-1)?.call.file_search.results;
+  const citable = lastSearch ? { citable: lastSearch.map(({ file_id: id }) => id) } : {};
   return {
     isWaiting,
     change: (body) => {
       const continued = {
         ...body,
+        ...citable,
         modelCalls: body.modelCalls + 1,
         turns: [...body.turns, ...turns],
         used: { prompt: body.used.prompt + used.prompt, completion: body.used.completion + used.completion },
@@ -56,6 +57,7 @@ export function turnWrites(turn: ModelTurn, { fileSearch, used, nowMs }: PlanInp
     },
     writes: [...(message ? [createMessage(message)] : []), ...(step ? [createStep(step)] : []), createStep(toolStep)],
     events: [
+      ...turn.cited,
       ...(message ? [{ event: "thread.message.completed", data: message }] : []),
       ...(step ? [{ event: "thread.run.step.completed", data: step }] : []),
       ...turn.takeDeferred(),

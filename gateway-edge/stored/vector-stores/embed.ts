@@ -10,9 +10,14 @@ import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import { parseEmbeddingsRequest } from "../../schemas/calls/embeddings.ts";
 
 export interface EmbedDeps {
-  readonly inference: Pick<Inference, "run" | "routing">;
+  readonly inference: Pick<Inference, "run">;
   readonly clock: Clock;
   readonly random: Random;
+}
+
+/** Where the models of the gateway are found. */
+export interface ModelDeps {
+  readonly routing: Pick<Inference["routing"], "candidates" | "names">;
 }
 
 interface EmbedCall {
@@ -47,7 +52,7 @@ export async function embed({ inference, clock, random }: EmbedDeps, call: Embed
 }
 
 /** The given model, or the first embedding model that the caller may use; the built-in provider's model where there is no other. */
-export function embeddingModel({ routing }: EmbedDeps["inference"], caller: Caller, given: string | null | undefined): string {
+export function embeddingModel({ routing }: ModelDeps, caller: Caller, given: string | null | undefined): string {
   const isEmbedding = (name: string) => routing.candidates(name, caller).some(({ model }) => model?.type === "embedding");
   const isBuiltIn = (name: string) => routing.candidates(name, caller).some(({ providerKind }) => providerKind === "echo");
   if (given) {

@@ -1,5 +1,6 @@
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
+import { citationsIn, type FileCitation } from "../file-citations.ts";
 import type { Piece } from "../pieces.ts";
 import { sealedContent } from "./seal.ts";
 
@@ -32,8 +33,8 @@ export class ResponseOutput {
   readonly #items: Item[] = [];
   readonly #calls = new Map<number, number>();
   readonly #suffix: string;
-  /** The results of the last file search, by their markers. */
-  #cited: ReadonlyMap<string, Fields> = new Map();
+  /** The results of the last file search. */
+  #cited: readonly Fields[] = [];
 
   /** `suffix`: part of the ids of items, so that an item's id names its response. */
   constructor(suffix: string) {
@@ -126,7 +127,7 @@ export class ResponseOutput {
   #tool(fields: Fields): readonly ResponseEvent[] {
     const type = String(fields["type"]);
     const item: Item = { type: "tool", id: this.#idOf(TOOL_PREFIXES[type] ?? "item"), fields, status: "completed" };
-    if (type === "file_search_call") this.#cited = citationsOf(fields);
+    if (type === "file_search_call") this.#cited = asList(fields["results"]).map(asFields);
     const events = [...this.close(), this.#add(item)];
     const output_index = this.#items.length - 1;
     const steps = stepsOf(type, fields).map((step) => ({ type: `response.${type}.${step}`, item_id: item.id, output_index }));
@@ -136,7 +137,7 @@ export class ResponseOutput {
   #endPart(item: Extract<Item, { type: "message" }>, index: number): readonly ResponseEvent[] {
     const part = item.parts.at(-1);
     if (part?.type !== "output_text" || part.citations.length > 0) return endPart(item, index);
-    part.citations = citationsIn(part.text, this.#cited);
+    part.citations = citationsIn(part.text, this.#cited).map(annotationOf);
     const added = part.citations.map((annotation, annotation_index) => ({
       ...{ type: "response.output_text.annotation.added", ...placeOf(item, index), annotation_index, annotation },
     }));
@@ -198,18 +199,8 @@ function stepsOf(type: string, { status }: Fields): readonly string[] {
   return type === "mcp_call" ? steps.with(-1, "failed") : steps.slice(0, -1);
 }
 
-/** The results of a search by the markers that the model got for them. */
-function citationsOf({ results }: Fields): ReadonlyMap<string, Fields> {
-  return new Map(asList(results).map((result, index) => [String(index + 1), asFields(result)]));
-}
-
-/** Where a text names a result of the last file search by its marker. */
-function citationsIn(text: string, cited: ReadonlyMap<string, Fields>): readonly Fields[] {
-  if (cited.size === 0) return [];
-  return [...text.matchAll(/\[(\d{1,3})\]/g)].flatMap(({ index, 1: marker = "" }) => {
-    const result = cited.get(marker);
-    return result ? [{ type: "file_citation", index, file_id: result["file_id"], filename: result["filename"] }] : [];
-  });
+function annotationOf({ index, result }: FileCitation<Fields>): Fields {
+  return { type: "file_citation", index, file_id: result["file_id"], filename: result["filename"] };
 }
 
 function endPart(item: Extract<Item, { type: "message" }>, index: number): readonly ResponseEvent[] {

@@ -59,6 +59,7 @@ test("lists go page by page in both directions, and say what is wrong with their
 test("what is out of bounds or not offered is refused with the parameter at fault, and nothing is stored", async () => {
   const long = (length: number) => "x".repeat(length);
   const keys = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, "v"]));
+  const STORES = "tool_resources.file_search.vector_stores";
   const cases: [object, number, string][] = [
     [{}, 422, "model"],
     [{ model: "nobody" }, 404, "model"],
@@ -71,7 +72,9 @@ test("what is out of bounds or not offered is refused with the parameter at faul
     [{ ...assistant, tools: [{ type: "oracle" }] }, 422, "tools[0].type"],
     [{ ...assistant, temperature: 3 }, 422, "temperature"],
     [{ ...assistant, tools: [{ type: "code_interpreter" }] }, 400, "tools[0].type"],
-    [{ ...assistant, tool_resources: { file_search: { vector_store_ids: ["vs_1"] } } }, 400, "tool_resources.file_search"],
+    [{ ...assistant, tool_resources: { file_search: { vector_store_ids: ["vs_1", "vs_2"] } } }, 400, "tool_resources.file_search"],
+    [{ ...assistant, tool_resources: { file_search: { vector_stores: [{ file_ids: 1 }] } } }, 400, `${STORES}[0].file_ids`],
+    [{ ...assistant, tool_resources: { code_interpreter: { file_ids: ["f"] } } }, 400, "tool_resources.code_interpreter"],
     [{ ...assistant, api_key: "k" }, 400, "api_key"],
   ];
   for (const [body, status, param] of cases) {

@@ -3,8 +3,9 @@ import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { type AssistantObject, assistantObject, deletedObject, listOf } from "../../../schemas/stored/assistant-answers.ts";
 import { assistantChange, newAssistant } from "../../../schemas/stored/assistants.ts";
-import { requireModel, requireToolResources, requireTools } from "../../../stored/assistants/checks.ts";
+import { requireModel, requireTools } from "../../../stored/assistants/checks.ts";
 import { assistantOf, changedAssistant } from "../../../stored/assistants/objects.ts";
+import { openResources } from "../../../stored/assistants/search-resources.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
@@ -46,9 +47,9 @@ function assistantOperations(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ body, caller }) => {
         requireModel(caller, body.model, routing);
         requireTools(body.tools);
-        requireToolResources(body.tool_resources);
+        const resources = await openResources(deps, caller, body.tool_resources);
         const nowMs = deps.clock.now();
-        const assistant = assistantOf({ id: newId("asst", deps), nowMs }, body);
+        const assistant = assistantOf({ id: newId("asst", deps), nowMs }, { ...body, tool_resources: resources });
         await records.commit(ownerOf(caller), [
           { type: "create", kind: "assistant", id: assistant.id, body: assistant, createdAtMs: nowMs },
         ]);
@@ -87,10 +88,10 @@ function assistantOperations(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ body, param, caller }) => {
         if (typeof body.model === "string") requireModel(caller, body.model, routing);
         requireTools(body.tools);
-        requireToolResources(body.tool_resources);
+        const resources = await openResources(deps, caller, body.tool_resources);
         const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
           const record = await requireRecord<AssistantObject>(deps, caller, named(param));
-          const changed = changedAssistant(record.body, body);
+          const changed = changedAssistant(record.body, { ...body, tool_resources: resources });
           const put = { type: "put", kind: "assistant", id: record.id, body: changed, expectedRevision: record.revision } as const;
           return { writes: [put], result: changed };
         });

@@ -303,36 +303,6 @@ test("a prompt is cut to the newest messages, and one that never fits ends the r
   expect(edge.upstream.requests).toHaveLength(2);
 });
 
-test("a run searches the files attached to its thread, and the model reads what was found", async () => {
-  const searching: Scripted = { calls: [{ id: "call_s", name: "file_search", arguments: '{"query":"capital of Norway"}' }] };
-  const place = await begin([searching, { text: ["It is Oslo."] }], { tools: [{ type: "file_search" }] });
-  const owner = { teamId: "team_1", organizationId: "org_1", keyId: "key_1" };
-  const file = { id: "file-1", object: "file", filename: "capitals.txt" };
-  await edge.control.records.commit(owner, [{ type: "create", kind: "file", id: file.id, body: file, createdAtMs: 0 }]);
-  async function* content() {
-    yield Buffer.from("The capital of Norway is Oslo.");
-  }
-  await edge.control.records.putContent("team_1", file.id, content());
-  const attachments = [{ file_id: file.id, tools: [{ type: "file_search" }] }];
-  await edge.call("POST", `${place.at}/messages`, { role: "user", content: "Read this.", attachments });
-  await edge.call("POST", `${place.at}/messages`, { role: "user", content: "What is the capital?" });
-  const done = await run(place, { truncation_strategy: { type: "last_messages", last_messages: 1 } });
-  expect(edge.upstream.requests[0]?.messages.map(({ content }) => content)).toEqual(["Be kind.", "What is the capital?"]);
-  expect(done.status).toBe("completed");
-  const { data: steps } = (await edge.call("GET", `${place.at}/runs/${done.id}/steps?order=asc`)).body;
-  expect(steps[0].step_details.tool_calls[0]).toMatchObject({
-    type: "file_search",
-    file_search: {
-      results: [{ file_id: "file-1", file_name: "capitals.txt", score: 1, content: [{ text: "The capital of Norway is Oslo." }] }],
-    },
-  });
-  expect(edge.upstream.requests[1]?.messages.at(-1)).toMatchObject({
-    role: "tool",
-    content: "[1] capitals.txt\nThe capital of Norway is Oslo.",
-  });
-  expect(textOf((await messagesOf(place.at)).at(-1))).toBe("It is Oslo.");
-});
-
 test("metadata of a run that is at work can be changed, and stays when it ends", async () => {
   const place = await begin([{ calls: [OSLO] }, { text: ["7."] }], { tools: [WEATHER] });
   const waiting = await run(place);

@@ -40,9 +40,7 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
       body: newThreadAndRun,
       handle: async ({ body, caller, response }) => {
         const { thread: givenThread, tool_resources: resources, stream, ...given } = body;
-        // Resources of the run or of its thread; they are stored with the thread.
-        const thread = { ...givenThread, tool_resources: givenThread?.tool_resources ?? resources };
-        const created = await createThreadAndRun(deps, caller, { thread, given });
+        const created = await createThreadAndRun(deps, caller, { thread: givenThread ?? {}, resources, given });
         const first = [{ event: "thread.created", data: created.thread }, ...asNew(created.record)];
         return start(deps, { record: created.record, caller, response, stream: stream === true, first });
       },

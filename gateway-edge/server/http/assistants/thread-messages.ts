@@ -5,6 +5,7 @@ import { metadataChange } from "../../../schemas/stored/assistants.ts";
 import { newMessage } from "../../../schemas/stored/threads.ts";
 import { requireFiles } from "../../../stored/assistants/checks.ts";
 import { messageWrites } from "../../../stored/assistants/run-actions.ts";
+import { attaching } from "../../../stored/assistants/search-resources.ts";
 import { putThread, requireIdle, requireThread } from "../../../stored/assistants/thread-store.ts";
 import { teamFiles } from "../../../stored/files/team-files.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
@@ -27,11 +28,13 @@ export function messageOperations(deps: AssistantsDeps): GatewayOperation[] {
         const threadId = param("thread_id");
         await requireThread(deps, caller, threadId);
         await requireFiles([body], { files: teamFiles(records, caller.teamId), at: undefined });
+        const attach = attaching(deps, caller, [body]);
         const { written } = await writeAgainstChange(deps, ownerOf(caller), async () => {
-          const thread = await requireThread(deps, caller, threadId);
-          requireIdle(thread, "message");
+          const record = await requireThread(deps, caller, threadId);
+          requireIdle(record, "message");
+          const thread = await attach(record.body.thread);
           // The thread is written too, so that a run that starts at this moment sees the message, or the message is refused.
-          return { writes: [...messageWrites(deps, [body], threadId), putThread(thread, thread.body)], result: undefined };
+          return { writes: [...messageWrites(deps, [body], threadId), putThread(record, { ...record.body, thread })], result: undefined };
         });
         return written[0]?.body;
       },

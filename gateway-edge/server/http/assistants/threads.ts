@@ -2,9 +2,10 @@ import { newId } from "../../../../common/ids.ts";
 import { deletedObject, threadObject } from "../../../schemas/stored/assistant-answers.ts";
 import { newThread, threadChange } from "../../../schemas/stored/threads.ts";
 import type { ThreadBody } from "../../../stored/assistants/bodies.ts";
-import { requireFiles, requireToolResources } from "../../../stored/assistants/checks.ts";
+import { requireFiles } from "../../../stored/assistants/checks.ts";
 import { threadOf } from "../../../stored/assistants/objects.ts";
 import { messageWrites } from "../../../stored/assistants/run-actions.ts";
+import { attaching, openResources } from "../../../stored/assistants/search-resources.ts";
 import { putThread, requireThread } from "../../../stored/assistants/thread-store.ts";
 import { teamFiles } from "../../../stored/files/team-files.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
@@ -25,10 +26,11 @@ export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
       body: newThread,
       handle: async ({ body, caller }) => {
         const messages = body.messages ?? [];
-        requireToolResources(body.tool_resources);
         await requireFiles(messages, { files: teamFiles(records, caller.teamId), at: "messages" });
+        const resources = await openResources(deps, caller, body.tool_resources);
         const nowMs = deps.clock.now();
-        const thread = threadOf({ id: newId("thread", deps), nowMs }, body);
+        const empty = threadOf({ id: newId("thread", deps), nowMs }, { ...body, tool_resources: resources });
+        const thread = await attaching(deps, caller, messages)(empty);
         const stored: ThreadBody = { thread, activeRunId: null };
         const create = { type: "create", kind: "thread", id: thread.id, body: stored, createdAtMs: nowMs } as const;
         await records.commit(ownerOf(caller), [create, ...messageWrites(deps, messages, thread.id)]);
@@ -48,12 +50,12 @@ export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
       body: threadChange,
       keepNulls: true,
       handle: async ({ body, param, caller }) => {
-        requireToolResources(body.tool_resources);
+        const resources = await openResources(deps, caller, body.tool_resources);
         const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
           const record = await requireThread(deps, caller, param("thread_id"));
           const thread = { ...record.body.thread };
           if (body.metadata !== undefined) thread.metadata = body.metadata ?? {};
-          if (body.tool_resources !== undefined) thread.tool_resources = body.tool_resources;
+          if (resources !== undefined) thread.tool_resources = resources;
           return { writes: [putThread(record, { ...record.body, thread })], result: thread };
         });
         return result;

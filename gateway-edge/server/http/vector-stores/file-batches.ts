@@ -10,10 +10,10 @@ import {
   storeFileQuery,
 } from "../../../schemas/stored/vector-stores.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
+import { addFiles } from "../../../stored/vector-stores/add-files.ts";
 import { type FileBatchBody, secondsOf, shownBatch } from "../../../stored/vector-stores/objects.ts";
 import { changeFiles, type FileChange, filesOf, requireStore } from "../../../stored/vector-stores/stored-files.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { addFiles } from "./add-files.ts";
 import { listStoreFiles } from "./list-store-files.ts";
 import type { VectorStoresDeps } from "./vector-stores-deps.ts";
 

@@ -3,11 +3,11 @@ import { listAnswer, readPage } from "../../../schemas/object-list.ts";
 import { deletedObject, listOf } from "../../../schemas/stored/assistant-answers.ts";
 import { newStoreFile, storeFileChange, storeFileContent, storeFileObject, storeFileQuery } from "../../../schemas/stored/vector-stores.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
+import { addFiles } from "../../../stored/vector-stores/add-files.ts";
 import { decodeIndex } from "../../../stored/vector-stores/file-index.ts";
 import { type StoreFileBody, storeFileId } from "../../../stored/vector-stores/objects.ts";
 import { changeFiles, requireStore, requireStoreFile } from "../../../stored/vector-stores/stored-files.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { addFiles } from "./add-files.ts";
 import { listStoreFiles } from "./list-store-files.ts";
 import type { VectorStoresDeps } from "./vector-stores-deps.ts";
 

@@ -1,9 +1,7 @@
-import type { Worker } from "../../../stored/records/worker.ts";
+import type { CreateDeps } from "../../../stored/vector-stores/create-store.ts";
 import type { EmbedDeps } from "../../../stored/vector-stores/embed.ts";
-import type { StoredDeps } from "../../../stored/vector-stores/stored-files.ts";
 
 /** The dependencies of the vector stores' operations. */
-export interface VectorStoresDeps extends StoredDeps, EmbedDeps {
-  readonly worker: Pick<Worker, "wake">;
+export interface VectorStoresDeps extends CreateDeps, EmbedDeps {
   readonly bodyBytesMax: number;
 }

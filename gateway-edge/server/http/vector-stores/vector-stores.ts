@@ -1,5 +1,4 @@
 import type { z } from "zod";
-import { newId } from "../../../../common/ids.ts";
 import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { deletedObject, listOf } from "../../../schemas/stored/assistant-answers.ts";
@@ -13,12 +12,11 @@ import {
 } from "../../../schemas/stored/vector-stores.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
-import { embeddingModel } from "../../../stored/vector-stores/embed.ts";
-import { activeAt, newStoreObject, shownStore } from "../../../stored/vector-stores/objects.ts";
+import { createStore } from "../../../stored/vector-stores/create-store.ts";
+import { activeAt, shownStore } from "../../../stored/vector-stores/objects.ts";
 import { searchStore } from "../../../stored/vector-stores/search.ts";
 import { noteUse, requireStore, storeWrite } from "../../../stored/vector-stores/stored-files.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { addFiles } from "./add-files.ts";
 import { fileBatchOperations } from "./file-batches.ts";
 import { storeFileOperations } from "./store-files.ts";
 import type { VectorStoresDeps } from "./vector-stores-deps.ts";
@@ -47,18 +45,7 @@ function storeOperations(deps: VectorStoresDeps): GatewayOperation[] {
       summary: "Create a vector store",
       body: newVectorStore,
       answer: vectorStoreObject,
-      handle: async ({ body, caller }) => {
-        const model = embeddingModel(deps.inference, caller, body.embedding_model);
-        const [nowMs, id] = [deps.clock.now(), newId("vs", deps)];
-        const store = newStoreObject({ id, nowMs, model }, body);
-        // A store whose files do not exist is not created.
-        await Promise.all((body.file_ids ?? []).map((file) => requireRecord(deps, caller, { kind: "file", id: file })));
-        await records.commit(ownerOf(caller), [storeWrite(store)]);
-        const files = (body.file_ids ?? []).map((file) => ({ file_id: file, chunking_strategy: body.chunking_strategy }));
-        if (files.length === 0) return shownStore(store, nowMs);
-        await addFiles(deps, { caller, storeId: id, files });
-        return shownStore((await requireStore(deps, caller.teamId, id)).body, nowMs);
-      },
+      handle: async ({ body, caller }) => shownStore(await createStore(deps, caller, body), deps.clock.now()),
     }),
     jsonOperation({
       ...shared,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError, asAppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import { markerOf } from "../../../calls/dialects/file-citations.ts";
 import { storeSearch, type VectorStoreObject } from "../../../schemas/stored/vector-stores.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { ownerOf } from "../../records/own-record.ts";
@@ -55,8 +56,7 @@ function offered(name: string): Fields {
   const query = { type: "string", description: "What to look for." };
   return {
     ...{ type: "function", name, parameters: { type: "object", properties: { query }, required: ["query"] } },
-    description:
-      "Searches the user's files and returns the passages that match best, each with a marker such as [1]. Put the marker behind what you take from a passage.",
+    description: `Searches the user's files and returns the passages that match best, each with a marker such as ${markerOf(0)}. Put the marker behind what you take from a passage.`,
   };
 }
 
@@ -92,7 +92,7 @@ async function searched(deps: FileSearchDeps, wanted: Wanted, query: string, con
 function outputOf(results: readonly { filename: string; text: string }[]): string {
   if (results.length === 0) return "Nothing was found.";
   return results
-    .map(({ filename, text }, index) => `[${index + 1}] ${filename}\n${text}`)
+    .map(({ filename, text }, index) => `${markerOf(index)} ${filename}\n${text}`)
     .join("\n\n")
     .slice(0, OUTPUT_LENGTH_MAX);
 }

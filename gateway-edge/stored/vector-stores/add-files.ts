@@ -1,16 +1,21 @@
-import { AppError } from "../../../../common/errors.ts";
-import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
-import type { FileObject } from "../../../schemas/stored/files.ts";
-import type { NewStoreFile } from "../../../schemas/stored/vector-stores.ts";
-import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
-import type { RecordWrite } from "../../../stored/records/records.ts";
-import { newStoreFileBody, type StoreFileBody, storeFileId } from "../../../stored/vector-stores/objects.ts";
-import { changeFiles, FILES_MAX, type FileChange } from "../../../stored/vector-stores/stored-files.ts";
-import type { VectorStoresDeps } from "./vector-stores-deps.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { FileObject } from "../../schemas/stored/files.ts";
+import type { NewStoreFile } from "../../schemas/stored/vector-stores.ts";
+import { ownerOf, requireRecord } from "../records/own-record.ts";
+import type { RecordWrite } from "../records/records.ts";
+import type { Worker } from "../records/worker.ts";
+import { newStoreFileBody, type StoreFileBody, storeFileId } from "./objects.ts";
+import { changeFiles, FILES_MAX, type FileChange, type StoredDeps } from "./stored-files.ts";
+
+export interface AddDeps extends StoredDeps {
+  /** Indexes what was added. */
+  readonly worker: Pick<Worker, "wake">;
+}
 
 /** Adds files to a store; the worker indexes them. A file that the store has already is indexed anew. */
 export async function addFiles(
-  deps: VectorStoresDeps,
+  deps: AddDeps,
   {
     caller,
     storeId,
@@ -40,7 +45,7 @@ export async function addFiles(
 }
 
 async function changeOf(
-  { records }: VectorStoresDeps,
+  { records }: AddDeps,
   { teamId }: Caller,
   { body, nowMs }: { body: StoreFileBody; nowMs: number },
 ): Promise<FileChange> {
