@@ -59,6 +59,46 @@ test("consecutive deltas of a text are stored as one event, and events expire wi
   for (const { expiresAtMs = 0, createdAtMs } of (await list()).records) expect(expiresAtMs - createdAtMs).toBe(2 * HOUR_MS);
 });
 
+/** Commits as a control plane of the release before answers them: it does not know `held`. */
+const ofOlderRelease = (memory: RecordStore): Partial<RecordStore> => ({
+  commit: (owner, writes) => {
+    if (writes.some(({ type }) => type === "held")) {
+      throw new AppError("VALIDATION_ERROR", "Each write must be one of create, put and remove.");
+    }
+    return memory.commit(owner, writes);
+  },
+});
+
+test("at a control plane of the release before, all events are stored and can be resumed after", async () => {
+  const opened = await open(ofOlderRelease);
+  const { clock, log, deltas, end } = opened;
+  for (const [place, text] of ["one", "two", "three"].entries()) {
+    log.add(said(text, place));
+    await clock.advance(250);
+  }
+  const ended = await log.end();
+  expect(await deltas()).toEqual(["one", "two", "three"]);
+  await end(ended);
+  const { frames, done } = follow(opened, 0);
+  expect(await done).toBe("ended");
+  expect(frames.map((frame) => /"delta":"(\w+)"/.exec(frame)?.[1])).toEqual(["two", "three", undefined]);
+});
+
+test("events that a control plane refuses for what they are get lost once, without a repeated commit for each", async () => {
+  let commits = 0;
+  const { log, deltas } = await open(() => ({
+    commit: async () => {
+      commits++;
+      throw new AppError("VALIDATION_ERROR", "The body is too long.");
+    },
+  }));
+  log.add(said("one"));
+  await log.end();
+  log.add(said("two", 1));
+  await log.end();
+  expect([commits, await deltas()]).toEqual([2, []]);
+});
+
 test("no events are stored after the claim is lost, the response is deleted, or the edge stops", async () => {
   const taken = await open();
   await taken.clock.advance(1000);
@@ -113,11 +153,11 @@ test("a commit whose answer was lost is not repeated differently; events of anot
   expect(await stored()).toEqual(foreign.events);
 });
 
-function follow({ deps, clock }: Awaited<ReturnType<typeof open>>) {
+function follow({ deps, clock }: Awaited<ReturnType<typeof open>>, after = -1) {
   const frames: string[] = [];
   const abort = new AbortController();
   const done = (async () => {
-    const follower = { caller: CALLER, id: "resp_1", after: -1, include: [], signal: abort.signal };
+    const follower = { caller: CALLER, id: "resp_1", after, include: [], signal: abort.signal };
     for await (const frame of followResponse(deps, follower)) frames.push(frame);
     return "ended";
   })();

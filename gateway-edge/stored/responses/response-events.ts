@@ -6,7 +6,7 @@ import type { NanoUsd } from "../../../common/money.ts";
 import { frameOf } from "../../calls/dialects/responses/frames.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import { ownerOf } from "../records/own-record.ts";
-import type { Owner, RecordOf, RecordStore } from "../records/records.ts";
+import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
 import type { WorkLease } from "../records/work.ts";
 import { mergedDelta } from "./merge-deltas.ts";
 import type { ResponseFeed } from "./response-feed.ts";
@@ -90,6 +90,7 @@ export class EventLog {
   #cost: NanoUsd | undefined;
   #flushing: Promise<void> | undefined;
   #isLost = false;
+  #isUnguarded = false;
 
   constructor(deps: EventDeps, record: RecordOf<unknown>, { lease, next }: { lease: Lease; next: number }) {
     this.#deps = deps;
@@ -194,15 +195,30 @@ export class EventLog {
     const body: EventsBody = { events };
     const times = { createdAtMs: clock.now(), expiresAtMs: clock.now() + EVENTS_MS };
     try {
-      await records.commit(ownerOf(this.#record), [
-        { type: "held", kind: "response", id: parentId, claim: this.#claim },
-        { type: "create", kind: "response_events", id, parentId, body, ...times },
-      ]);
+      await this.#create({ type: "create", kind: "response_events", id, parentId, body, ...times });
     } catch (thrown) {
       if (asAppError(thrown).code !== "ALREADY_EXISTS") throw thrown;
       // Either an earlier attempt succeeded, and only its answer was lost, or another edge has stored events under these numbers.
       const stored = await records.get<EventsBody>(teamId, "response_events", id);
       if (!isDeepStrictEqual(stored?.body, body)) throw thrown;
+    }
+  }
+
+  /**
+   * A control plane of the release before refuses a commit with `held`, which it does not know; it gets the commit without it. A commit that is wrong in
+   * another way is refused again.
+   */
+  async #create(events: RecordWrite): Promise<void> {
+    const { records, logger } = this.#deps;
+    const [owner, id] = [ownerOf(this.#record), this.#record.id];
+    try {
+      await records.commit(owner, [{ type: "held", kind: "response", id, claim: this.#claim }, events]);
+    } catch (thrown) {
+      if (asAppError(thrown).code !== "VALIDATION_ERROR") throw thrown;
+      await records.commit(owner, [events]);
+      if (!this.#isUnguarded)
+        logger.warn({ id }, "the control plane is of an older release: events are stored without a check of the claim");
+      this.#isUnguarded = true;
     }
   }
 }
