@@ -1,9 +1,10 @@
 /**
  * `make bench-retention`: fills the embedded store with usage rows of an old month, archives them while calls are settled, and prints the disk before
  * and after, what the settlements waited, and how long a full verification and one from a checkpoint take. A backup's copy is without free pages; then more
- * rows are settled, into the free pages. Fails unless both verifications hold. ROWS changes the size.
+ * rows are settled, into the free pages. Fails unless both verifications hold. ROWS changes the size. With FOLDER the store is made there and stays; a
+ * later run with the same FOLDER and ROWS goes on where the last one ended. UNTIL=filled ends before the archive, UNTIL=archived after it.
  */
-import { mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../common/clock.ts";
@@ -11,42 +12,73 @@ import { silentLogger } from "../common/logger.ts";
 import { openFolderObjects } from "../common/objects/folder-objects.ts";
 import { Parts } from "../control-plane/archive/parts.ts";
 import { UsageArchiver } from "../control-plane/archive/usage-archiver.ts";
+import type { UsageRow } from "../control-plane/domain/records.ts";
 import { checkpointWhenDue } from "../control-plane/jobs/checkpoint-ledger.ts";
 import { purchase, reportedCall, settle } from "../control-plane/proof/ledger-fixture.ts";
 import { Verifications } from "../control-plane/proof/verifications.ts";
 import { checkLedger } from "../control-plane/services/ledger/verify.ts";
 import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
+import { collect } from "../control-plane/stores/page.ts";
 import { anchorHeads } from "../control-plane/writes/anchors.ts";
 
 const ROWS = Number(process.env["ROWS"] ?? 200_000);
+const [FOLDER, UNTIL] = [process.env["FOLDER"], process.env["UNTIL"]];
 const BATCH = 2_000;
+/** Batches on their way: while one is flushed to the disk, the next is made. */
+const BATCHES_AT_ONCE = 3;
 /** What is settled after the archive, to see whether the file grows. */
 const MORE_ROWS = Math.min(ROWS, 200_000);
 /** What is settled after the last checkpoint. */
-const NEWEST_ROWS = Math.ceil(ROWS / 100);
+const NEWEST_ROWS = Math.min(Math.ceil(ROWS / 100), 10_000);
 const ORGANIZATIONS = 10;
 const [AUGUST, NOVEMBER] = [Date.UTC(2026, 7), Date.UTC(2026, 10, 16)];
 const DAY_MS = 24 * 3_600_000;
 const CALL_EVERY_MS = 10;
 const never = new AbortController().signal;
 
-const folder = mkdtempSync(join(tmpdir(), "tributary-retention-"));
+const folder = FOLDER ?? mkdtempSync(join(tmpdir(), "tributary-retention-"));
 const [dataDir, archiveDir, copyDir] = [join(folder, "store"), join(folder, "archive"), join(folder, "copy")];
+const filledFile = join(folder, "filled");
+mkdirSync(folder, { recursive: true });
 const store = openEmbeddedStore(dataDir);
 try {
-  await fillOrganizations();
-  await timed(`${ROWS} rows of August settled`, () => fillRows("august", { count: ROWS, from: AUGUST, days: 30 }));
+  await fill();
   printDisk("before");
+  if (UNTIL !== "filled") await archive();
+  if (UNTIL === undefined) await verify();
+} finally {
+  await store.close();
+  if (FOLDER === undefined) rmSync(folder, { recursive: true, force: true });
+}
+
+/** A run that was ended early is continued: settling a batch a second time changes nothing. */
+async function fill(): Promise<void> {
+  const filled = Number(statSync(filledFile, { throwIfNoEntry: false }) ? readFileSync(filledFile, "utf8") : 0);
+  if (filled === 0) await fillOrganizations();
+  if (filled >= ROWS) return;
+  const rows = { count: ROWS, first: filled, from: AUGUST, days: 30 };
+  await timed(`${ROWS - filled} rows of August settled`, () =>
+    fillRows("august", rows, (count) => writeFileSync(filledFile, String(count))),
+  );
+}
+
+async function archive(): Promise<void> {
   const idle = await settledWhile(() => systemClock.sleep(5_000), "idle");
   const parts = new Parts({ objects: openFolderObjects(archiveDir), workFile: join(folder, "part") });
   const archiver = new UsageArchiver({ store, clock: systemClock, logger: silentLogger, parts, config: { usageKeptDays: 30 } });
+  const memory = watchMemory();
   const busy = await timed("archived", () => settledWhile(() => archiver.run(NOVEMBER, never), "busy"));
+  console.log(`rows archived: ${archiver.figures.rows}; memory of the process, without the pages of the store: at most ${memory.end()} MB`);
   printDisk("after the archive");
-  const copy = await store.snapshot?.(copyDir);
-  await copy?.close();
-  console.log(`disk of a backup's copy of the store: ${megabytes(copyDir)} MB`);
   printWaits("without the archive", idle);
   printWaits("during the archive", busy);
+}
+
+async function verify(): Promise<void> {
+  rmSync(copyDir, { recursive: true, force: true });
+  const copy = await timed("copied for a backup", async () => store.snapshot?.(copyDir));
+  await copy?.close();
+  console.log(`disk of a backup's copy of the store: ${megabytes(copyDir)} MB`);
   await timed("first checkpoint, with the check of all entries", () => checkpoint(NOVEMBER));
   await timed(`${MORE_ROWS} more rows settled`, () => fillRows("november", { count: MORE_ROWS, from: NOVEMBER, days: 1 }));
   printDisk(`with ${MORE_ROWS} new rows`);
@@ -56,13 +88,25 @@ try {
     checkLedger(store, never, { isFast: true }),
   );
   const full = await timed("full verification", () => checkLedger(store, never));
-  const { entries, usageRows } = full;
-  const isOk = full.ok && fast.ok && fast.checkpoint !== undefined && archiver.figures.rows === ROWS;
-  console.log(`ledger: ${isOk ? "ok" : "NOT OK"}, ${entries} entries, ${usageRows} rows in the log, ${archiver.figures.rows} archived`);
+  const archived = (await collect(store.scan("usageArchives"))).reduce((sum, { rows }) => sum + rows, 0);
+  const isOk = full.ok && fast.ok && fast.checkpoint !== undefined && archived === ROWS;
+  console.log(`ledger: ${isOk ? "ok" : "NOT OK"}, ${full.entries} entries, ${full.usageRows} rows in the log, ${archived} archived`);
   process.exitCode = isOk ? 0 : 1;
-} finally {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The largest heap with its buffers so far. The pages of LMDB's file, which the system can take back, are not counted. */
+function watchMemory(): { end(): number } {
+  let most = 0;
+  const timer = setInterval(() => {
+    const { heapTotal, external } = process.memoryUsage();
+    most = Math.max(most, heapTotal + external);
+  }, 1_000);
+  return {
+    end: () => {
+      clearInterval(timer);
+      return Math.round(most / 1e6);
+    },
+  };
 }
 
 async function fillOrganizations(): Promise<void> {
@@ -75,18 +119,36 @@ async function fillOrganizations(): Promise<void> {
   }
 }
 
+interface Rows {
+  readonly count: number;
+  /** How many are there already. */
+  readonly first?: number;
+  readonly from: number;
+  readonly days: number;
+}
+
 /** Rows of a time, spread over days, for one organization after the other. */
-async function fillRows(name: string, { count, from, days }: { count: number; from: number; days: number }): Promise<void> {
-  for (let start = 0; start < count; start += BATCH) {
-    const organizationId = `org_${(start / BATCH) % ORGANIZATIONS}`;
-    const rows = Array.from({ length: Math.min(BATCH, count - start) }, (_, place) =>
-      reportedCall(`call_${name}_${start + place}`, 1n, {
-        organizationId,
-        createdAt: from + Math.floor(((start + place) / count) * days * DAY_MS),
-      }),
-    );
-    await settle(store, rows, from);
+async function fillRows(name: string, rows: Rows, onFilled: (count: number) => void = () => undefined): Promise<void> {
+  const { count, first = 0, from } = rows;
+  const settling: Promise<unknown>[] = [];
+  for (let start = first; start < count; start += BATCH) {
+    settling.push(settle(store, batchOf(name, start, rows), from));
+    if (settling.length < BATCHES_AT_ONCE) continue;
+    await settling.shift();
+    onFilled(start - (BATCHES_AT_ONCE - 2) * BATCH);
   }
+  await Promise.all(settling);
+  onFilled(count);
+}
+
+function batchOf(name: string, start: number, { count, from, days }: Rows): UsageRow[] {
+  const organizationId = `org_${(start / BATCH) % ORGANIZATIONS}`;
+  return Array.from({ length: Math.min(BATCH, count - start) }, (_, place) =>
+    reportedCall(`call_${name}_${start + place}`, 1n, {
+      organizationId,
+      createdAt: from + Math.floor(((start + place) / count) * days * DAY_MS),
+    }),
+  );
 }
 
 async function checkpoint(at: number): Promise<void> {

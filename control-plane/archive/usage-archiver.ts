@@ -92,20 +92,19 @@ export class UsageArchiver {
       const rows = firstRows(inPages(store, "usage", { range, signal }), this.#sizes.partRows);
       const part = await parts.write(series, { after: written, rows });
       written.push(part);
-      const removed = await this.#removeRows(part, { organizationId, month, signal });
+      const removed = await this.#removeRows(part, { organizationId, month, signal, isNew: true });
       logger.info({ file: part, rows: removed }, "archived usage rows");
     }
   }
 
-  /** Removes the rows that a part contains and the log still has, in small transactions. */
-  async #removeRows(part: string, of: { organizationId: string; month: number; signal: AbortSignal }): Promise<number> {
+  /** Removes the rows that a part contains and the log still has, in small transactions. The log has all rows of a new part. */
+  async #removeRows(part: string, of: { organizationId: string; month: number; signal: AbortSignal; isNew?: boolean }): Promise<number> {
     const { store, clock, parts } = this.#deps;
     await parts.check(part);
     let removed = 0;
     for await (const batch of batchesOf(parts.read<ArchivedRow>(part), this.#sizes.rowsATransaction)) {
       of.signal.throwIfAborted();
-      const found = await store.getMany("usage", idsOf(batch));
-      if (found.every((row) => row === undefined)) continue;
+      if (!of.isNew && (await store.getMany("usage", idsOf(batch))).every((row) => row === undefined)) continue;
       const rows = await store.transaction(organizationScope(store, of.organizationId), (tx) => removeArchived(tx, batch, of));
       removed += rows;
       this.#rows += rows;

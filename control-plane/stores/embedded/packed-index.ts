@@ -63,17 +63,21 @@ export class PackedIndex implements IndexTable {
   }
 
   apply(writes: readonly Write[]): void {
-    const blocks = new Blocks();
+    const [gone, added] = [new Blocks(), new Blocks()];
     for (const { id, before, after } of writes) {
       const { old, fresh } = before
         ? movedValues(this.#definition, before, after)
         : { old: undefined, fresh: after && indexValues(after, this.#definition) };
-      if (old) this.#remove(old, id);
-      if (!fresh) continue;
-      const value = fresh.pop() as number;
-      blocks.of(fresh, this.#startOf(value)).entries.push({ value, id });
+      if (old) this.#addTo(gone, old, id);
+      if (fresh) this.#addTo(added, fresh, id);
     }
-    for (const block of blocks.all) this.#put(block);
+    for (const block of gone.all) this.#remove(block);
+    for (const block of added.all) this.#put(block);
+  }
+
+  #addTo(blocks: Blocks, values: IndexValue[], id: IndexValue): void {
+    const value = values.pop() as number;
+    blocks.of(values, this.#startOf(value)).entries.push({ value, id });
   }
 
   #put({ prefix, start, entries }: Block): void {
@@ -83,16 +87,18 @@ export class PackedIndex implements IndexTable {
     else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [value - start, id])));
   }
 
-  #remove(values: readonly IndexValue[], id: IndexValue): void {
-    const prefix = values.slice(0, this.#last);
-    const start = this.#startOf(values[this.#last] as number);
-    for (const { key, value } of this.#database.getRange({ start: [...prefix, start], end: [...prefix, start + this.#span] })) {
+  /** Removes entries of one span, whose keys are read once for all of them. */
+  #remove({ prefix, start, entries: gone }: Block): void {
+    const ids = new Set(gone.map(({ id }) => id));
+    const range = { start: [...prefix, start], end: [...prefix, start + this.#span] };
+    const changed: { key: IndexValue[]; left: IndexEntry[] }[] = [];
+    for (const { key, value } of this.#database.getRange(range)) {
       const entries = this.#entries(key, value);
-      if (!entries.some((entry) => entry.id === id)) continue;
-      this.#database.removeSync(key);
-      this.#put({ prefix, start, entries: entries.filter((entry) => entry.id !== id) });
-      return;
+      const left = entries.filter(({ id }) => !ids.has(id));
+      if (left.length < entries.length) changed.push({ key, left });
     }
+    for (const { key } of changed) this.#database.removeSync(key);
+    for (const { left } of changed) this.#put({ prefix, start, entries: left });
   }
 
   /** Spans that may contain entries of the range, in scan direction; the entries of each span ascend. */

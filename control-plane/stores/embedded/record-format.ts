@@ -32,8 +32,9 @@ export function decode<Name extends CollectionName>(collection: Name, bytes: Buf
 
 function named(names: readonly string[], values: readonly unknown[]): object {
   const record: Record<string, unknown> = {};
-  for (const [place, name] of names.entries()) {
-    const value = values[place];
+  let place = 0;
+  for (const name of names) {
+    const value = values[place++];
     // An absent field stays absent instead of undefined.
     if (value !== null && value !== undefined) record[name] = value;
   }
