@@ -4,6 +4,7 @@ import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts
 import { compressionSettings } from "./compression-settings.ts";
 import { enrollmentFields } from "./enrollment-settings.ts";
 import { initialSettings } from "./initial-settings.ts";
+import { rewardSettings } from "./reward-settings.ts";
 import { secureAggregation } from "./secure-settings.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
@@ -98,10 +99,8 @@ export const federationSettingsFields = {
   eval: evaluation.default({ mode: "held_out" }),
   /** Most samples that a participant may declare; the update of one that declares more is refused. */
   maxSamples: z.int().min(1, "must be at least 1").optional(),
-  /** How a round's budget is shared. */
-  rewards: z
-    .strictObject({ by: z.enum(["samples", "cosine", "leave_one_out"], "must be samples, cosine or leave_one_out").default("samples") })
-    .default({ by: "samples" }),
+  /** How a round's budget is shared; absent: by `cosine`, by `samples` with `maxSamples`, and equally where no single update may be seen. */
+  rewards: rewardSettings.optional(),
   /** Of the participants chosen for a round, and of fresh models. */
   seed: z
     .int()

@@ -27,10 +27,9 @@ interface Problem {
   readonly message: string;
 }
 
-type Asked = Pick<FederationSettings, "strategy"> &
-  Partial<Pick<FederationSettings, "rewards">> & {
-    readonly participants?: readonly { readonly join?: boolean | undefined }[];
-  };
+type Asked = Pick<FederationSettings, "strategy"> & {
+  readonly participants?: readonly { readonly join?: boolean | undefined }[];
+};
 
 type Noise = Pick<NonNullable<FederationSettings["dp"]>, "clipNorm" | "noiseMultiplier">;
 

@@ -19,17 +19,12 @@ export const secureAggregation = z.preprocess((given) => (given === true ? {} : 
 export type SecureAggregation = z.infer<typeof fields>;
 
 interface Asked {
-  readonly rewards?: { readonly by: string };
   readonly participants?: readonly { readonly join?: boolean | undefined }[];
 }
 
 /** What secure aggregation does not work with beside strategies, by path. */
-export function secureProblems({ rewards, participants }: Asked): { path: string[]; message: string }[] {
+export function secureProblems({ participants }: Asked): { path: string[]; message: string }[] {
   const problems: { path: string[]; message: string }[] = [];
-  if (rewards && rewards.by !== "samples") {
-    const message = `${rewards.by} needs every single update, and secureAggregation shows only their sum; use samples`;
-    problems.push({ path: ["rewards", "by"], message });
-  }
   if (!participants) return problems;
   const { min, max } = PARTICIPANTS;
   if (participants.length < min || participants.length > max) {

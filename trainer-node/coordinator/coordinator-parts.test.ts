@@ -17,7 +17,6 @@ test("a task and a strategy may be given by name alone, and everything else has 
     rounds: 10,
     fraction: 1,
     eval: { mode: "held_out" },
-    rewards: { by: "samples" },
   });
   expect(federationSettings.safeParse({ task: "mlp", strategy: { name: "magic" } }).error?.issues[0]?.path).toEqual(["strategy", "name"]);
 });

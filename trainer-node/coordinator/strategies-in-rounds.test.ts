@@ -211,7 +211,7 @@ describe("FLTrust", () => {
     expect(worths).toMatchObject({ p1: 0, p2: expect.closeTo(0.951, 2), p3: 0, p4: 0, p5: 0 });
   });
 
-  test("a round of the root and one other is rewarded by samples, because there is no round without the other", async () => {
+  test("a round of the root and one other is shared equally, because there is no round without the other", async () => {
     const settings = {
       strategy: { name: "fltrust", root_participant: 0 },
       initial: { blob: "a".repeat(64) },
@@ -220,6 +220,33 @@ describe("FLTrust", () => {
     const evaluate = () => ({ accuracy: 0.5, loss: undefined, samples: 1, metrics: { accuracy: 0.5 } });
     const two = () => ({ model: model(1, 1), samples: 5 });
     const { problem, rounds } = await fixture.run(settings, { train: two, evaluate }, { initial: model(0, 0) });
-    expect([problem, rounds[0]?.participants.map(({ contribution }) => contribution)]).toEqual([undefined, [5, 5]]);
+    expect([problem, rounds[0]?.participants.map(({ contribution }) => contribution)]).toEqual([undefined, [1, 1]]);
+  });
+});
+
+describe("rewards", () => {
+  /** p1 goes against the others and declares more samples than there are people. */
+  const train = (id: string) => (id === "p1" ? { model: model(-1, -1), samples: 10 ** 15 } : { model: model(1, 1), samples: 10 });
+  const shares = async (settings: object) => {
+    const { problem, rounds } = await fixture.run(settings, { train }, { initial: model(0, 0), participants: 4 });
+    return { problem, paid: rounds[0]?.participants.map(({ contribution }) => contribution) };
+  };
+
+  test("samples that a participant declares itself do not decide what it is paid", async () => {
+    const { problem, paid } = await shares({ strategy: "median" });
+    expect([problem, paid]).toEqual([undefined, [0, expect.closeTo(1, 5), expect.closeTo(1, 5), expect.closeTo(1, 5)]]);
+  });
+
+  test("with a limit, or where it is asked for, samples decide", async () => {
+    expect(await shares({ strategy: "median", maxSamples: 10, minResults: 3 })).toMatchObject({ paid: [0, 10, 10, 10] });
+    expect(await shares({ strategy: "median", rewards: { by: "samples" } })).toMatchObject({ paid: [10 ** 15, 10, 10, 10] });
+  });
+
+  test("with central noise no exact figure of an update comes out: neither its norm, nor its cosine, nor a reward by it", async () => {
+    const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+    const { rounds } = await fixture.run({ dp }, { train }, { initial: model(0, 0), participants: 4 });
+    expect(rounds[0]?.participants).toHaveLength(4);
+    for (const { norm, cosine, contribution } of rounds[0]?.participants ?? [])
+      expect([norm, cosine, contribution]).toEqual([undefined, undefined, 1]);
   });
 });

@@ -41,7 +41,7 @@ test.each([
   [{ strategy: { name: "constructor" } }, "strategy.name must be one of"],
   [{ strategy: { name: "mean", toString: 1 } }, "strategy.toString is not a setting of mean; it has none"],
   [{ task: { name: "softmax", config: 5 } }, "task.config"],
-  [{ rewards: { by: "charm" } }, "rewards.by must be samples, cosine or leave_one_out"],
+  [{ rewards: { by: "charm" } }, "rewards.by must be samples, cosine, leave_one_out or equal"],
   [{ dp: { mode: "central", clip_norm: 1 } }, "dp.clipNorm"],
 ])("%j is refused by the name of what is wrong", (given, problem) => {
   expect(problemsOf(given).filter((text) => text.startsWith(problem))).toHaveLength(1);

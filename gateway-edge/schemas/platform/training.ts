@@ -4,6 +4,7 @@ import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../..
 import { builtInStrategy, federationSettingsFields, ROUNDS_MAX, requestedStrategy } from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
+import { rewardProblems } from "../../../common/training/reward-settings.ts";
 import { rootProblems } from "../../../common/training/root-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
@@ -28,6 +29,7 @@ export const createFederationBody = z
   .superRefine((given, context) => {
     const problems = [
       ...privacyRules(given).problems(given),
+      ...rewardProblems(given),
       ...initialProblems(given),
       ...enrollmentProblems(given),
       ...rootProblems(given),

@@ -1,4 +1,5 @@
 import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
+import { fallbackMeasure, hiddenBy, rewardMeasure } from "../../../common/training/reward-settings.ts";
 import { rootOf } from "../../../common/training/root-settings.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
@@ -14,33 +15,35 @@ export async function contributionsOf(
   { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
 ): Promise<RoundParticipant[]> {
   const measure = await measureOf(run, accepted, { combined, accuracy });
-  return Promise.all(
-    accepted.map(async (participant) => {
-      const figures = combined.figures.get(participant.participantId);
-      const worth = figures?.kept === false ? 0 : await measure(participant);
-      return {
-        ...participant,
-        norm: figures?.norm,
-        cosine: figures?.cosine,
-        kept: figures?.kept,
-        contribution: Number.isFinite(worth) && worth > 0 ? worth : 0,
-      };
-    }),
-  );
+  const isHidden = hiddenBy(run.settings) !== undefined;
+  return accepted.map((participant) => {
+    const figures = combined.figures.get(participant.participantId);
+    const worth = figures?.kept === false ? 0 : measure(participant);
+    return {
+      ...participant,
+      norm: isHidden ? undefined : figures?.norm,
+      cosine: isHidden ? undefined : figures?.cosine,
+      kept: figures?.kept,
+      contribution: Number.isFinite(worth) && worth > 0 ? worth : 0,
+    };
+  });
 }
 
-type Measure = (participant: RoundParticipant) => number | Promise<number>;
+type Measure = (participant: RoundParticipant) => number;
+
+/** Measures that need nothing of the updates. */
+const PLAIN: Readonly<Record<"samples" | "equal", Measure>> = { samples: ({ samples }) => Number(samples ?? 0n), equal: () => 1 };
 
 async function measureOf(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
   { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
 ): Promise<Measure> {
-  const { by } = run.settings.rewards;
-  const weights = new Map(accepted.map(({ participantId, samples }) => [participantId, Number(samples ?? 0n)]));
-  const bySamples: Measure = ({ participantId }) => weights.get(participantId) ?? 0;
+  const by = rewardMeasure(run.settings);
   if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
-  if (by !== "leave_one_out" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return bySamples;
+  if (by === "samples" || by === "equal") return PLAIN[by];
+  const fallback = PLAIN[fallbackMeasure(run.settings)];
+  if (by === "cosine" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return fallback;
   const worths = new Map<string, number>();
   const root = rootOf(run.settings.strategy);
   // There is no round without the root, which is not part of the result either.
@@ -50,7 +53,7 @@ async function measureOf(
       worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
   } catch (thrown) {
     // The round had as many updates as its strategy needs, so there is no model without one of them.
-    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return bySamples;
+    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return fallback;
     throw thrown;
   }
   return ({ participantId }) => worths.get(participantId) ?? 0;
