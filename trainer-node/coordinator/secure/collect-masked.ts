@@ -38,6 +38,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
   const heaviest = Math.max(...Object.values(plan.weights));
   const bytes = plan.layout.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0) * WORD_BYTES;
+  let count = collection.accepted.length;
   await askAll(run, missing, {
     ask: async (participant, signal) => {
       const weight = plan.weights[participant.id] ?? 0;
@@ -49,7 +50,11 @@ export async function collectMasked(run: FederationRun, collection: Collection):
         metrics: plan.metrics?.[participant.id] ?? {},
       };
     },
-    settle: note,
+    settle: async (participant, result, durationMs) => {
+      await note(participant, result, durationMs);
+      if (!(result instanceof ParticipantProblem)) count++;
+    },
+    hasQuorum: () => count >= Math.max(plan.threshold, collection.quorum),
   });
   return latest;
 }
@@ -78,6 +83,7 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
         if (result instanceof ParticipantProblem) return note(participant, result, durationMs);
         shares[participant.id] = result;
       },
+      hasQuorum: () => Object.keys(shares).length >= Math.max(threshold, planning.quorum),
     },
   );
   const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
@@ -92,7 +98,10 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   return plan;
 }
 
-async function introduceAll(run: FederationRun, { missing, wanted, round, roundId, note }: Planning): Promise<Map<string, Introduced>> {
+async function introduceAll(
+  run: FederationRun,
+  { missing, wanted, quorum, round, roundId, note }: Planning,
+): Promise<Map<string, Introduced>> {
   const { deps, federation } = run;
   const introduced = new Map<string, Introduced>();
   let expected = federation.headBlob === "" ? undefined : JSON.stringify(layoutOf(await deps.blobs.read(federation.headBlob)));
@@ -114,6 +123,7 @@ async function introduceAll(run: FederationRun, { missing, wanted, round, roundI
       introduced.set(participant.id, result);
     },
     isEnough: () => introduced.size >= wanted,
+    hasQuorum: () => introduced.size >= Math.max(PARTICIPANTS_MIN, quorum),
   });
   // Sorted by id, independent of the order of arrival.
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));

@@ -4,10 +4,13 @@ import type { FederationRun } from "../deps.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 
 const RETRY_MS = { first: 200, max: 5000 };
+/** Calls of a participant that cannot be reached, after which the others do not wait for it if they suffice. */
+const ATTEMPTS_AFTER_QUORUM = 3;
 
 /**
  * Asks all participants for one step, with a limit on concurrency, until all have answered, `isEnough` returns true, or the deadline
- * passes. Unreachable and busy participants are asked again.
+ * passes. Unreachable and busy participants are asked again; an unreachable one not for long once `hasQuorum` returns true, so that a node
+ * that died does not cost the others the whole deadline.
  */
 export async function askAll<Answer>(
   run: FederationRun,
@@ -16,10 +19,12 @@ export async function askAll<Answer>(
     ask,
     settle,
     isEnough = () => false,
+    hasQuorum = () => false,
   }: {
     ask: (participant: Participant, signal: AbortSignal) => Promise<Answer>;
     settle: (participant: Participant, result: Answer | ParticipantProblem, durationMs: number) => Promise<void> | void;
     isEnough?: () => boolean;
+    hasQuorum?: () => boolean;
   },
 ): Promise<void> {
   const { deps, settings, signal } = run;
@@ -31,7 +36,7 @@ export async function askAll<Answer>(
     for (let participant = waiting.shift(); participant; participant = waiting.shift()) {
       const begunMs = deps.clock.monotonicMs();
       const one = participant;
-      const result = await persist(run, inTime, () => ask(one, inTime));
+      const result = await persist(run, { inTime, hasQuorum, ask: () => ask(one, inTime) });
       signal.throwIfAborted();
       await settle(one, result, deps.clock.monotonicMs() - begunMs);
       if (isEnough()) closed.abort();
@@ -50,8 +55,7 @@ export const LATE = "it had not answered when the round was closed";
 
 async function persist<Answer>(
   { deps, signal }: FederationRun,
-  inTime: AbortSignal,
-  ask: () => Promise<Answer>,
+  { inTime, hasQuorum, ask }: { inTime: AbortSignal; hasQuorum: () => boolean; ask: () => Promise<Answer> },
 ): Promise<Answer | ParticipantProblem> {
   for (let tries = 1; ; tries++) {
     try {
@@ -61,7 +65,9 @@ async function persist<Answer>(
       signal.throwIfAborted();
       if (inTime.aborted) return new ParticipantProblem(LATE, { again: false });
       if (!(thrown instanceof ParticipantProblem)) throw thrown;
-      if (!thrown.again) return thrown;
+      // One that says when to ask again is busy, and alive.
+      const isAway = thrown.retryAfterMs === undefined;
+      if (!thrown.again || (isAway && tries >= ATTEMPTS_AFTER_QUORUM && hasQuorum())) return thrown;
       const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
       await pause(deps.clock, delayMs, inTime);
     }

@@ -151,8 +151,33 @@ test("the secure mean is the plain weighted mean to the precision of its fixed p
   expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
 });
 
+test.each([
+  ["before the round", ""],
+  ["while it trains", "/train"],
+  ["before it sends its shares", "/shares"],
+])(
+  "a node that dies %s costs the others seconds, and not the deadline",
+  async (_when, step) => {
+    const { run, kept } = open(`fed_dead_${step.length}`, hidden({ deadlineMs: 60_000 }));
+    const victim = await startNode({ threads: 1 });
+    const members = run.members.map((member) => (member.id === "p2" ? { ...member, url: victim.url } : member));
+    before = async (path, url) => {
+      if (url === victim.url && path.endsWith(step)) await victim.stop();
+    };
+    const beganMs = clock.monotonicMs();
+    await runRound({ ...run, members });
+    expect(clock.monotonicMs() - beganMs).toBeLessThan(20_000);
+    expect(kept.commits[0]?.updates).toHaveLength(3);
+    expect(kept.round?.participants.find(({ participantId }) => participantId === "p2")).toMatchObject({
+      state: "failed",
+      reason: expect.stringContaining("cannot be reached"),
+    });
+  },
+  60_000,
+);
+
 test("one that goes away before it sends what it masked is left out exactly, and the round says who it was", async () => {
-  const { run, kept } = open("fed_drop", hidden({ deadlineMs: 2500 }));
+  const { run, kept } = open("fed_drop", hidden({ deadlineMs: 60_000 }));
   const victim = await startNode({ threads: 1 });
   const members = run.members.map((member) => (member.id === "p2" ? { ...member, url: victim.url } : member));
   before = async (path, url) => {
@@ -162,7 +187,8 @@ test("one that goes away before it sends what it masked is left out exactly, and
   const [record] = kept.commits as [RoundRecord];
   expect(record.updates).toHaveLength(3);
   expect(kept.round?.participants.find(({ participantId }) => participantId === "p2")).toMatchObject({
-    state: "straggler",
+    state: "failed",
+    reason: expect.stringContaining("cannot be reached"),
     updateBlob: "",
   });
   await expectSame(record.result, await plainMean("fed_three", ["p1", "p3", "p4"]));
