@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { ignore } from "../../common/ignore.ts";
+import { WEBHOOK_EVENTS } from "../../common/webhook-events.ts";
 import { signedHeaders } from "../../common/webhook-signature.ts";
 import { CliError, usageError } from "../cli-error.ts";
 import type { Context } from "../context.ts";
@@ -12,7 +13,6 @@ import type { Options } from "../operations/read-values.ts";
 import { onAction } from "../operations/register.ts";
 import { rowsOf } from "../output/printer.ts";
 import { valueAt } from "../output/values.ts";
-import { WEBHOOK_EVENTS } from "./webhooks.ts";
 
 const POLL_MS = 1000;
 const FORWARD_MAX_MS = 10_000;

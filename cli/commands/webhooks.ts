@@ -1,19 +1,9 @@
 import type { Command } from "commander";
+import { WEBHOOK_EVENTS } from "../../common/webhook-events.ts";
 import type { Io } from "../io.ts";
 import { registerGroup } from "../operations/register.ts";
 import { argument, type OperationSpec, option, required } from "../operations/spec.ts";
 import { type Column, valueAt } from "../output/values.ts";
-
-export const WEBHOOK_EVENTS = [
-  "balance.low",
-  "balance.blocked",
-  "balance.unblocked",
-  "purchase.completed",
-  "key.created",
-  "key.removed",
-  "alert.firing",
-  "alert.resolved",
-] as const;
 
 const columns: readonly Column[] = [
   { title: "id", at: "id" },

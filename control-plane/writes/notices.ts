@@ -1,5 +1,5 @@
 import { toJson } from "../../common/json.ts";
-import type { WebhookEvent } from "../domain/webhook-records.ts";
+import type { WebhookEvent } from "../../common/webhook-events.ts";
 import type { Transaction } from "../stores/store.ts";
 import { nextNoticeNumber } from "./counters.ts";
 

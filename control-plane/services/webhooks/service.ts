@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
+import { WEBHOOK_EVENTS, type WebhookEvent } from "../../../common/webhook-events.ts";
 import { mintWebhookSecret } from "../../../common/webhook-signature.ts";
 import {
   CreateWebhookResponse,
@@ -10,7 +11,7 @@ import {
   type Webhook as WebhookMessage,
   type WebhooksServiceService,
 } from "../../../proto/gen/tributary/webhooks/v1/webhooks.ts";
-import { type Delivery, WEBHOOK_EVENTS, type Webhook, type WebhookEvent } from "../../domain/webhook-records.ts";
+import type { Delivery, Webhook } from "../../domain/webhook-records.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";

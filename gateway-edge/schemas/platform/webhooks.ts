@@ -1,21 +1,12 @@
 import { z } from "zod";
+import { WEBHOOK_EVENTS } from "../../../common/webhook-events.ts";
 import { listOf } from "../records.ts";
 
-const EVENTS = [
-  "balance.low",
-  "balance.blocked",
-  "balance.unblocked",
-  "purchase.completed",
-  "key.created",
-  "key.removed",
-  "alert.firing",
-  "alert.resolved",
-] as const;
 const URL_LENGTH_MAX = 2048;
 
 export const createWebhookBody = z.object({
   url: z.string().trim().min(1, "must not be empty").max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`),
-  events: z.array(z.enum(EVENTS)).min(1, "must name at least one event").max(EVENTS.length),
+  events: z.array(z.enum(WEBHOOK_EVENTS)).min(1, "must name at least one event").max(WEBHOOK_EVENTS.length),
 });
 
 const webhookRecord = z

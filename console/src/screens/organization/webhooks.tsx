@@ -2,6 +2,7 @@ import { Button, Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { IconWebhook } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { WEBHOOK_EVENTS } from "../../../../common/webhook-events.ts";
 import { call, get, post } from "../../api/client.ts";
 import type { Delivery, List, Webhook } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
@@ -10,17 +11,6 @@ import { Failure, notifyFailure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { ago, count } from "../../format/text.ts";
-
-const EVENTS = [
-  "balance.low",
-  "balance.blocked",
-  "balance.unblocked",
-  "purchase.completed",
-  "key.created",
-  "key.removed",
-  "alert.firing",
-  "alert.resolved",
-];
 
 /** Webhooks of the organization. */
 export function Webhooks() {
@@ -121,7 +111,7 @@ function NewWebhook() {
         <TextInput label="URL" type="url" required placeholder="https://example.org/hooks/tributary" {...form.getInputProps("url")} />
         <Checkbox.Group label="Events" {...form.getInputProps("events")}>
           <Group mt={6}>
-            {EVENTS.map((event) => (
+            {WEBHOOK_EVENTS.map((event) => (
               <Checkbox key={event} value={event} label={event} />
             ))}
           </Group>
