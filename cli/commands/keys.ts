@@ -105,6 +105,16 @@ const operations: readonly OperationSpec[] = [
     view: { kind: "sentence", text: (body) => `Revoked ${String(valueAt(body, "apiKey.name"))}.`, id: "apiKey.id" },
   },
   {
+    name: "transfer",
+    summary: "Move a key to another team of its organization",
+    method: "POST",
+    path: "/api/api-keys/transfer",
+    auth: "user",
+    fields: [which("apiKey"), option("--team <id>", "name or ID of the new team", "team_id", required)],
+    view: one,
+    before: chooseTeam,
+  },
+  {
     name: "rotate",
     summary: "Rotate a key: create a new secret, with a grace period for the old one",
     method: "POST",

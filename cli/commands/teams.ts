@@ -81,6 +81,16 @@ const operations: readonly OperationSpec[] = [
     view: teamView,
   },
   {
+    name: "delete",
+    summary: "Delete a team with its keys, members and stored objects. Its calls stay in the logs",
+    method: "DELETE",
+    path: "/api/gw/teams/:id",
+    auth: "user",
+    fields: [argument("id", "team ID")],
+    confirm: "Permanently delete team {args} and revoke its keys?",
+    view: { kind: "sentence", text: deletedText, id: "id" },
+  },
+  {
     name: "invite",
     summary: "Invite an email and print the link. Members of the organization join immediately",
     method: "POST",
@@ -125,6 +135,11 @@ const operations: readonly OperationSpec[] = [
     view: { kind: "sentence", text: removedText, id: "memberId" },
   },
 ];
+
+function deletedText(body: unknown): string {
+  const keys = (valueAt(body, "revokedKeys") as string[] | undefined) ?? [];
+  return `Deleted ${String(valueAt(body, "id"))}.${keys.length === 0 ? "" : ` Revoked keys: ${keys.join(", ")}.`}`;
+}
 
 function removedText(body: unknown): string {
   const removed = `Removed ${String(valueAt(body, "memberId"))}.`;

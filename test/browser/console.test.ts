@@ -16,6 +16,7 @@ import { secondFactorTests } from "./second-factor.ts";
 import { secretTests } from "./secrets.ts";
 import { signInTests } from "./sign-in.ts";
 import { openStage, type Stage } from "./stage.ts";
+import { teamTests } from "./teams.ts";
 import { trainedTests } from "./trained.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
@@ -52,6 +53,7 @@ signInTests(stage, started);
 secretTests(stage);
 secondFactorTests(stage);
 exploreTests(stage);
+teamTests(stage);
 chartTests(stage);
 trainedTests(stage);
 operateTests(stage);

@@ -209,6 +209,10 @@ test("keys: shown once, saved on request, found by ID, and with several teams --
   const other = await json("keys create --name spare --team Default");
   expect((await json(["keys", "rename", other.apiKey.id, "second one"])).apiKey.name).toBe("second one");
   expect((await json(`keys update ${other.apiKey.id} --models echo --tpm 5000`)).apiKey).toMatchObject({ models: ["echo"], tpm: 5000 });
+  const { team } = await json("teams create --name Estuary");
+  expect((await json(`keys transfer ${other.apiKey.id} --team Estuary`)).apiKey.teamId).toBe(team.id);
+  expect((await json(`keys transfer ${other.apiKey.id} --team ${other.apiKey.teamId}`)).apiKey.teamId).toBe(other.apiKey.teamId);
+  expect((await gw(`teams delete ${team.id} --yes`)).out).toContain('"deleted": true');
   const { out: rotated } = await gw(`keys rotate ${other.apiKey.id} --grace 60 --yes --quiet`);
   expect(rotated).toMatch(/^sk-\w{30,}\n$/);
   const dry = await json(`keys remove ${other.apiKey.id} --dry-run`);

@@ -128,6 +128,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/invitations/accept": none(() => ({ token: "inv_none.no-such-token" })),
   "get /api/gw/teams/:id": byId("teamId"),
   "patch /api/gw/teams/:id": byId("teamId", () => ({ name: fresh("renamed") })),
+  "delete /api/gw/teams/:id": byId("teamId"),
   "get /api/api-keys": {
     example: () => ({}),
     ids: [
@@ -145,6 +146,15 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "post /api/api-keys/update": keyReference(() => ({ name: fresh("renamed") })),
   "post /api/api-keys/remove": keyReference(() => ({})),
   "post /api/api-keys/rotate": keyReference(() => ({})),
+  "post /api/api-keys/transfer": {
+    example: ({ keyId, teamId }) => ({ body: { apiKey: keyId, team_id: teamId } }),
+    ids: [
+      { place: "body", field: "apiKey", kinds: KEY_KINDS },
+      { place: "body", field: "token", kinds: KEY_KINDS },
+      { place: "body", field: "team_id", kinds: ["teamId"] },
+      { place: "body", field: "teamId", kinds: ["teamId"] },
+    ],
+  },
   "get /api/balance": none(),
   "get /api/quota": none(),
   "post /api/credits/purchase": none(() => ({ amount: 1_000_000, method: "test" })),

@@ -119,9 +119,13 @@ test.each(table)("%s answers as it is described", async (name, entry) => {
   expectDescribed(entry.method, entry.path, refusal);
 });
 
-/** A model and a provider that may be deleted, where the operation deletes them. */
+/** A user, a team or a provider that may be deleted, where the operation deletes it. */
 async function thingsFor(name: string): Promise<Things> {
   if (name.startsWith("delete /api/admin/users")) return { ...things, userId: String((await newTenant(system)).userId) };
+  if (name === "delete /api/gw/teams/:id") {
+    const team = await call(system.url, "POST", "/api/gw/teams", { token: tokens.user, body: { name: "to be deleted" } });
+    return { ...things, teamId: team.body.team.id };
+  }
   if (!name.startsWith("delete /api/admin/providers")) return things;
   const made = await call(system.url, "POST", "/api/admin/providers", {
     token: tokens.admin,

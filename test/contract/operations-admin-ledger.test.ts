@@ -123,6 +123,7 @@ describe("ledger and audit", () => {
     const server = await ask("POST", "/api/gw/mcp-servers", { token, body: mcp });
     const rule = { name: "audited", spend: 1_000_000_000 };
     const alert = await ask("POST", "/api/gw/alerts", { token, body: rule });
+    const audited = await ask("POST", "/api/gw/teams", { token, body: { name: "Spare" } });
     const other = await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     await ask("POST", "/api/auth/token", { body: { email: owner.email, password: owner.password } });
     const sessions = await ask("GET", "/api/auth/sessions", { token });
@@ -139,6 +140,7 @@ describe("ledger and audit", () => {
       ["team.member.remove", "POST", "/api/gw/teams/remove-member", { teamId, memberId: guest.userId }, token],
       ["key.create", "POST", "/api/gw/api-keys", { name: "Audited", team_id: teamId }, token],
       ["key.update", "POST", "/api/api-keys/update", { token: owner.keyId, name: "Audited" }, token],
+      ["key.transfer", "POST", "/api/api-keys/transfer", { apiKey: owner.keyId, team_id: audited.body.team.id }, token],
       ["key.rotate", "POST", "/api/api-keys/rotate", { apiKey: owner.keyId }, token],
       ["key.remove", "POST", "/api/api-keys/remove", { apiKey: owner.keyId }, token],
       ["credits.purchase", "POST", "/api/credits/purchase", { amount: 5 }, token],
@@ -151,6 +153,7 @@ describe("ledger and audit", () => {
       ["alert.delete", "DELETE", `/api/gw/alerts/${alert.body.alert.id}`, undefined, token],
       ["mcp_server.create", "POST", "/api/gw/mcp-servers", { ...mcp, name: "audited-2" }, token],
       ["mcp_server.delete", "DELETE", `/api/gw/mcp-servers/${server.body.server.id}`, undefined, token],
+      ["team.delete", "DELETE", `/api/gw/teams/${audited.body.team.id}`, undefined, token],
       ["organization.limits", "PATCH", `/api/admin/organizations/${owner.organizationId}`, { tpm: 1000 }, admin],
       ["credits.grant", "POST", `/api/admin/organizations/${owner.organizationId}/credits`, { amount: 5 }, admin],
       ["organization.block", "POST", `/api/admin/organizations/${owner.organizationId}/block`, {}, admin],

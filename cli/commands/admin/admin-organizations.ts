@@ -45,11 +45,11 @@ export const adminOrganizations: Group = {
     block("unblock", "Unblock an organization"),
     {
       name: "limits",
-      summary: "Update rate limits or budget; `none` removes a limit",
+      summary: "Update name, rate limits or budget; `none` removes a limit",
       method: "PATCH",
       path: "/api/admin/organizations/:id",
       auth: "user",
-      fields: [organization, ...rateLimitFields, ...budgetFields],
+      fields: [organization, option("--name <name>", "new name", "name"), ...rateLimitFields, ...budgetFields],
       view: organizationView,
     },
     {

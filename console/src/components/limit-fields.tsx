@@ -63,6 +63,15 @@ export function LimitFields({ form }: { form: UseFormReturnType<LimitValues & Re
         key={form.key("models")}
         {...form.getInputProps("models")}
       />
+      <RateFields form={form} />
+    </>
+  );
+}
+
+/** Rate limits and budget, which organizations have too. */
+export function RateFields({ form }: { form: UseFormReturnType<LimitValues & Record<string, unknown>> }) {
+  return (
+    <>
       <SimpleGrid cols={{ base: 1, xs: 3 }}>
         <NumberInput
           label="Requests per minute (RPM)"

@@ -1,6 +1,7 @@
 import { ActionIcon, Button, Group, Menu, Text, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import {
+  IconArrowsExchange,
   IconChartLine,
   IconDots,
   IconKey,
@@ -14,7 +15,7 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { keysQuery } from "../api/queries.ts";
+import { keysQuery, meQuery } from "../api/queries.ts";
 import type { ApiKey } from "../api/types.ts";
 import { hasBudget } from "../components/budget/burn-down-card.tsx";
 import { Card } from "../components/card.tsx";
@@ -32,9 +33,10 @@ import { KeyBudget } from "./keys/key-budget.tsx";
 import { KeyForm } from "./keys/key-form.tsx";
 import { RemoveKey } from "./keys/remove-key.tsx";
 import { RotateKey } from "./keys/rotate-key.tsx";
+import { TransferKey } from "./keys/transfer-key.tsx";
 
 const PAGE_SIZE = 20;
-type KeyAction = { kind: "edit" | "rotate" | "remove" | "budget"; apiKey: ApiKey } | { kind: "new" };
+type KeyAction = { kind: "edit" | "rotate" | "transfer" | "remove" | "budget"; apiKey: ApiKey } | { kind: "new" };
 
 export function Screen() {
   const [address, setAddress] = useAddress();
@@ -88,6 +90,7 @@ export function Screen() {
       )}
       {action?.kind === "budget" && <KeyBudget apiKey={action.apiKey} onClose={close} />}
       {action?.kind === "rotate" && <RotateKey apiKey={action.apiKey} onClose={close} />}
+      {action?.kind === "transfer" && <TransferKey apiKey={action.apiKey} onClose={close} />}
       {action?.kind === "remove" && <RemoveKey apiKey={action.apiKey} onClose={close} />}
     </Page>
   );
@@ -119,6 +122,8 @@ function columns(onAction: (action: KeyAction) => void): Column<ApiKey>[] {
 
 function KeyMenu({ apiKey, onAction }: { apiKey: ApiKey; onAction: (action: KeyAction) => void }) {
   const hasLogs = useHasScreen("/logs");
+  const { data: me } = useQuery(meQuery);
+  const hasOtherTeams = (me?.organization?.teamCount ?? 1) > 1;
   return (
     <Group justify="flex-end">
       <Menu position="bottom-end">
@@ -149,6 +154,11 @@ function KeyMenu({ apiKey, onAction }: { apiKey: ApiKey; onAction: (action: KeyA
           <Menu.Item leftSection={<IconRefresh size={16} aria-hidden />} onClick={() => onAction({ kind: "rotate", apiKey })}>
             Rotate
           </Menu.Item>
+          {hasOtherTeams && (
+            <Menu.Item leftSection={<IconArrowsExchange size={16} aria-hidden />} onClick={() => onAction({ kind: "transfer", apiKey })}>
+              Move to another team
+            </Menu.Item>
+          )}
           <Menu.Divider />
           <Menu.Item color="red" leftSection={<IconTrash size={16} aria-hidden />} onClick={() => onAction({ kind: "remove", apiKey })}>
             Revoke

@@ -1,12 +1,15 @@
 import { Alert, Anchor, Skeleton, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { teamQuery } from "../api/queries.ts";
+import { meQuery, teamQuery } from "../api/queries.ts";
+import type { Me } from "../api/session.ts";
+import type { TeamDetail } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
 import { Failure } from "../components/failure.tsx";
 import { Page } from "../components/page.tsx";
 import { useAddress } from "../components/use-address.ts";
 import { count } from "../format/text.ts";
+import { DeleteTeam } from "./team/delete-team.tsx";
 import { TeamKeys } from "./team/team-keys.tsx";
 import { TeamLimits } from "./team/team-limits.tsx";
 import { TeamMembers } from "./team/team-members.tsx";
@@ -18,6 +21,7 @@ export function Screen() {
   const { teamId = "" } = useParams({ strict: false }) as { teamId?: string };
   const [address, setAddress] = useAddress();
   const { data: team, error, refetch } = useQuery(teamQuery(teamId));
+  const { data: me } = useQuery(meQuery);
   const tab = TABS.find((name) => name === address.tab) ?? "members";
   if (error) {
     return (
@@ -37,7 +41,11 @@ export function Screen() {
     );
   }
   return (
-    <Page title={team.name} about={`${count(team.memberCount, "member")}, ${count(team.keyCount, "key")}`}>
+    <Page
+      title={team.name}
+      about={`${count(team.memberCount, "member")}, ${count(team.keyCount, "key")}`}
+      action={mayDelete(me, team) && <DeleteTeam team={team} />}
+    >
       {team.status === "blocked" && (
         <Alert
           color="red"
@@ -75,4 +83,11 @@ export function Screen() {
       </Card>
     </Page>
   );
+}
+
+/** As the API allows it: owners of the team, owners and admins of the organization, and not the last team. */
+function mayDelete(me: Me | undefined, team: TeamDetail): boolean {
+  if (!me?.organization || me.organization.teamCount < 2) return false;
+  const isOwner = team.members.some(({ userId, role }) => userId === me.user.id && role === "owner");
+  return isOwner || me.organization.role !== "member";
 }

@@ -74,7 +74,7 @@ function NewTeam({ onClose }: { onClose: () => void }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: (body: { name: string }) => post<{ team: Team }>("/api/gw/teams", body),
     onSuccess: async ({ team }) => {
-      await queryClient.invalidateQueries({ queryKey: ["teams"] });
+      await Promise.all([queryClient.invalidateQueries({ queryKey: ["teams"] }), queryClient.invalidateQueries({ queryKey: ["me"] })]);
       await navigate({ to: `/teams/${team.id}` });
     },
   });

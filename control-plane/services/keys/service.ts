@@ -2,7 +2,7 @@ import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { newId } from "../../../common/ids.ts";
-import { hasKeyShape, maskKey, mintSecret, secretSha256 } from "../../../common/key-shape.ts";
+import { maskKey, mintSecret, secretSha256 } from "../../../common/key-shape.ts";
 import {
   CreateKeyResponse,
   type KeyLimits,
@@ -27,12 +27,13 @@ import { type Actor, requireActor, requireAdmin } from "../actor.ts";
 import { checkContentDays } from "../contents/content-days.ts";
 import type { ControlDeps } from "../deps.ts";
 import { keyMessage, keyStatus, metaOf, pageOf } from "../messages.ts";
-import { mayManageKey, requireTeam, teamScopes, visibleTeamIds } from "../teams/access.ts";
+import { requireTeam, teamScopes, visibleTeamIds } from "../teams/access.ts";
 import { write } from "../write.ts";
+import { findKey, requireKey, requireRoomForKey } from "./find-key.ts";
 import { mintedKey, refuseKnown } from "./minted-key.ts";
+import { transferKey } from "./transfer-key.ts";
 
 const GRACE_SECONDS_MAX = 7 * 24 * 3600;
-const KEYS_PER_TEAM_MAX = 1000;
 
 type Handlers = ServiceHandlers<typeof KeysServiceService>;
 
@@ -43,6 +44,7 @@ export function keysHandlers(deps: ControlDeps): Handlers {
     updateKey: updateKey(deps),
     removeKey: removeKey(deps),
     rotateKey: rotateKey(deps),
+    transferKey: transferKey(deps),
   };
 }
 
@@ -74,9 +76,7 @@ const createKey =
       async ({ tx, now, audit }) => {
         const { team } = await requireTeam(tx, actor, request.teamId);
         await checkContentSetting(tx, actor, { organizationId: team.organizationId, limits: request.limits });
-        if ((await tx.count("keys", { index: "byTeam", equals: [team.id] })) >= KEYS_PER_TEAM_MAX) {
-          throw new AppError("VALIDATION_ERROR", `A team has at most ${KEYS_PER_TEAM_MAX} keys. Remove one first.`);
-        }
+        await requireRoomForKey(tx, team.id);
         const key: ApiKey = withLimits(
           {
             id: newId("key", deps),
@@ -173,25 +173,6 @@ const rotateKey =
       return { apiKey: await keyMessage(tx, rotated, now), key: secret };
     });
   };
-
-/** Finds a key by its id, its hash or its secret. */
-export async function findKey(deps: ControlDeps, reader: Reader, reference: string): Promise<ApiKey | undefined> {
-  if (reference.startsWith("key_")) return reader.get("keys", reference);
-  if (hasKeyShape(reference)) {
-    const hash = deps.secrets.keyHash(secretSha256(reference));
-    // During the grace period after a rotation the old secret still identifies its key.
-    return (await reader.find("keys", "byHash", [hash])) ?? (await reader.find("keys", "byPreviousHash", [hash]));
-  }
-  return /^[0-9a-f]{64}$/.test(reference) ? reader.find("keys", "byHash", [reference]) : undefined;
-}
-
-async function requireKey(deps: ControlDeps, reader: Reader, actor: Actor, reference: string): Promise<ApiKey> {
-  const key = await findKey(deps, reader, reference);
-  const may = key ? await mayManageKey(reader, actor, key) : "hidden";
-  if (!key || may === "hidden") throw new AppError("NOT_FOUND", "There is no such API key.");
-  if (may === "no") throw new AppError("FORBIDDEN", "Only the creator of the key or an owner or admin of its team may do this.");
-  return key;
-}
 
 async function keyFilter(
   reader: Reader,

@@ -47,11 +47,12 @@ export function adminOrganizationHandlers(
         { actor, codec: SetOrganizationLimitsResponse, scopes: organizationScope(deps.store, request.id) },
         async ({ tx, now, audit }) => {
           const organization = await requireOrganization(tx, request.id);
-          const updated = { ...withBudget(withRateLimits(organization, request.limits), request.budget), updatedAt: now };
+          const limited = withBudget(withRateLimits(organization, request.limits), request.budget);
+          const updated = { ...limited, name: request.name ?? organization.name, updatedAt: now };
           await tx.put("organizations", updated);
           await followSettings(tx, { before: organization, after: updated }, now);
           await appendChange(tx, { kind: "organization", subject: organization.id }, now);
-          const details = { ...rateLimitsOf(updated), ...budgetOf(updated) };
+          const details = { name: request.name, ...rateLimitsOf(updated), ...budgetOf(updated) };
           await audit({ action: "organization.limits", target: organization.id, organizationId: organization.id, details });
           return { organization: await messageFor(tx, updated, { actor, now }) };
         },

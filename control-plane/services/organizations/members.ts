@@ -89,8 +89,8 @@ async function requireChangeable(
   return member;
 }
 
-// A plain member who is in none of the organization's teams any more leaves the organization.
-async function leaveOrganization(tx: Transaction, organizationId: string, userId: number): Promise<void> {
+/** A plain member who is in none of the organization's teams any more leaves the organization. */
+export async function leaveOrganization(tx: Transaction, organizationId: string, userId: number): Promise<void> {
   const membership = await tx.get("organizationMembers", `${organizationId}/${userId}`);
   if (membership?.role !== "member") return;
   const memberships = await collect(tx.scan("teamMembers", { index: "byUser", equals: [userId] }));

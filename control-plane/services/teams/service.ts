@@ -27,6 +27,7 @@ import { invitationHandlers } from "../organizations/invitations.ts";
 import { changeRole, removeFromTeam } from "../organizations/members.ts";
 import { write } from "../write.ts";
 import { requireManagedTeam, requireTeam, teamScopes, visibleTeamIds } from "./access.ts";
+import { deleteTeam } from "./delete-team.ts";
 
 type Handlers = ServiceHandlers<typeof TeamsServiceService>;
 
@@ -36,6 +37,7 @@ export function teamsHandlers(deps: ControlDeps): Handlers {
     createTeam: createTeam(deps),
     getTeam: getTeam(deps),
     updateTeam: updateTeam(deps),
+    deleteTeam: deleteTeam(deps),
     updateMember: updateMember(deps),
     removeMember: removeMember(deps),
     setTeamBlock: setTeamBlock(deps),

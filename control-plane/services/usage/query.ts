@@ -6,7 +6,7 @@ import { ROLLUP_MS, rollupOf } from "../../domain/settlement.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { Actor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
-import { findKey } from "../keys/service.ts";
+import { findKey } from "../keys/find-key.ts";
 import { mayManageKey, requireTeam, visibleTeamIds } from "../teams/access.ts";
 import type { ScanBudget } from "./log-scans.ts";
 import { LogWalk, needsRows, type UsageQuery } from "./log-walk.ts";

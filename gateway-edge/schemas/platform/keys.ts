@@ -56,6 +56,10 @@ export const removeKeyBody = z
   .refine(oneReference, { path: ["apiKey"], message: "must name the key: its id, its hash or the secret" });
 export const removedKeyAnswer = keyAnswer.extend({ removed: z.literal(true) });
 
+export const transferKeyBody = z
+  .object({ apiKey: reference, token: reference, team_id: id })
+  .refine(oneReference, { path: ["apiKey"], message: "must name the key: its id, its hash or the secret" });
+
 export const rotateKeyBody = z
   .object({ apiKey: reference, token: reference, graceSeconds: z.int().min(0).max(GRACE_SECONDS_MAX).default(0) })
   .refine(oneReference, { path: ["apiKey"], message: "must name the key: its id, its hash or the secret" });

@@ -17,6 +17,7 @@ export const updateTeamBody = z.object({
   ...budgetFields,
 });
 export const teamAnswer = z.object({ team: teamRecord });
+export const deletedTeamAnswer = z.object({ deleted: z.literal(true), id: z.string(), revokedKeys: z.array(z.string()) });
 export const teamDetailAnswer = z.object({ team: teamDetailRecord });
 
 /** `teamName` is accepted and ignored; the id decides. */
@@ -61,5 +62,5 @@ export const updateOrganizationBody = z.object({
   active: z.boolean().optional(),
 });
 /** Platform admins only. */
-export const organizationLimitsBody = z.object({ ...rateLimitFields, ...budgetFields });
+export const organizationLimitsBody = z.object({ name: name.optional(), ...rateLimitFields, ...budgetFields });
 export const organizationAnswer = z.object({ organization: organizationRecord });

@@ -9,7 +9,7 @@ import { presentApiKey, presentList, sent } from "./present.ts";
 const tag = "API keys";
 
 export function keyOperations(deps: EdgeDeps): Operation[] {
-  return [listKeys(deps), createKey(deps), updateKey(deps), removeKey(deps), rotateKey(deps)];
+  return [listKeys(deps), createKey(deps), updateKey(deps), removeKey(deps), rotateKey(deps), transferKey(deps)];
 }
 
 const listKeys = ({ control }: EdgeDeps) =>
@@ -93,6 +93,22 @@ const rotateKey = ({ control }: EdgeDeps) =>
       const request = { reference: referenceOf(body), graceSeconds: body.graceSeconds };
       const { apiKey, key } = await control.keys.rotateKey(request, call.write());
       return { apiKey: presentApiKey(sent(apiKey, "apiKey")), key };
+    },
+  });
+
+const transferKey = ({ control }: EdgeDeps) =>
+  operation({
+    method: "post",
+    path: "/api/api-keys/transfer",
+    summary: "Move an API key to another team of its organization; its secret and limits stay, and the limits of that team apply",
+    tag,
+    auth: "user",
+    body: schemas.transferKeyBody,
+    status: 200,
+    answer: schemas.keyAnswer,
+    handler: async ({ body }, call) => {
+      const { apiKey } = await control.keys.transferKey({ reference: referenceOf(body), teamId: body.team_id }, call.write());
+      return { apiKey: presentApiKey(sent(apiKey, "apiKey")) };
     },
   });
 

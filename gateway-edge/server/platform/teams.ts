@@ -9,7 +9,16 @@ import { limitsChange, limitsOf } from "./rate-limits.ts";
 const tag = "Teams";
 
 export function teamOperations(deps: EdgeDeps): Operation[] {
-  return [listTeams(deps), createTeam(deps), inviteMember(deps), updateMember(deps), removeMember(deps), getTeam(deps), updateTeam(deps)];
+  return [
+    listTeams(deps),
+    createTeam(deps),
+    inviteMember(deps),
+    updateMember(deps),
+    removeMember(deps),
+    getTeam(deps),
+    updateTeam(deps),
+    deleteTeam(deps),
+  ];
 }
 
 const listTeams = ({ control }: EdgeDeps) =>
@@ -89,6 +98,22 @@ const updateTeam = ({ control }: EdgeDeps) =>
       };
       const { team } = await control.teams.updateTeam(request, call.write());
       return { team: presentTeam(sent(team, "team")) };
+    },
+  });
+
+const deleteTeam = ({ control }: EdgeDeps) =>
+  operation({
+    method: "delete",
+    path: "/api/gw/teams/:id",
+    summary: "Delete a team: its keys, members and stored objects are removed, its calls stay in the logs; the last team cannot be deleted",
+    tag,
+    auth: "user",
+    params: idParams,
+    status: 200,
+    answer: schemas.deletedTeamAnswer,
+    handler: async ({ params }, call) => {
+      const { revokedKeys } = await control.teams.deleteTeam(params, call.write());
+      return { deleted: true as const, id: params.id, revokedKeys };
     },
   });
 

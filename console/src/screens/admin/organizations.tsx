@@ -14,10 +14,11 @@ import { useAddress } from "../../components/use-address.ts";
 import { ago, count } from "../../format/text.ts";
 import { Block, isBlockedByAdmin } from "./organizations/block.tsx";
 import { BlockTeam } from "./organizations/block-team.tsx";
+import { EditOrganization } from "./organizations/edit-organization.tsx";
 import { Grant } from "./organizations/grant.tsx";
 
 interface Dialog {
-  readonly kind: "grant" | "block";
+  readonly kind: "edit" | "grant" | "block";
   readonly organization: Organization;
 }
 
@@ -48,6 +49,7 @@ export function Organizations() {
       />
       <Pages meta={data?.meta} unit="organization" onPage={(page) => setAddress({ page })} />
       <BlockTeam />
+      {dialog?.kind === "edit" && <EditOrganization organization={dialog.organization} onClose={close} />}
       {dialog?.kind === "grant" && <Grant organization={dialog.organization} onClose={close} />}
       {dialog?.kind === "block" && <Block organization={dialog.organization} onClose={close} />}
     </>
@@ -102,6 +104,14 @@ const actions = (open: (dialog: Dialog) => void): Column<Organization> => ({
     const action = isBlockedByAdmin(organization) ? "Unblock" : "Block";
     return (
       <Group gap={4} justify="flex-end">
+        <Button
+          size="compact-xs"
+          variant="default"
+          onClick={() => open({ kind: "edit", organization })}
+          aria-label={`Edit ${organization.name}`}
+        >
+          Edit
+        </Button>
         <Button
           size="compact-xs"
           variant="default"

@@ -41,7 +41,7 @@ const setOrganizationLimits = ({ control }: EdgeDeps) =>
   operation({
     method: "patch",
     path: "/api/admin/organizations/:id",
-    summary: "Update the rate limits or the budget of an organization; null removes one",
+    summary: "Rename an organization or change its rate limits or budget; null removes a limit",
     tag,
     auth,
     params: idParams,
@@ -49,7 +49,7 @@ const setOrganizationLimits = ({ control }: EdgeDeps) =>
     status: 200,
     answer: organizationAnswer,
     handler: async ({ params, body }, call) => {
-      const request = { id: params.id, limits: limitsChange(body), budget: budgetChange(body) };
+      const request = { id: params.id, name: body.name, limits: limitsChange(body), budget: budgetChange(body) };
       const { organization } = await control.organizations.setOrganizationLimits(request, call.write());
       return { organization: presentOrganization(sent(organization, "organization")) };
     },

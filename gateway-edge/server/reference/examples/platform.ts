@@ -32,6 +32,7 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "post /api/gw/api-keys": { body: { name: "laptop", team_id: "team_1m7f9hztem", rpm: 60 } },
   "post /api/api-keys/update": { body: { ...key, rpm: null, models: ["gpt-4o-mini", "echo"] } },
   "post /api/api-keys/remove": { body: key },
+  "post /api/api-keys/transfer": { body: { ...key, team_id: "team_1m7f9hztem" } },
   "post /api/api-keys/rotate": { body: { ...key, graceSeconds: 3600 } },
   "post /api/credits/purchase": { body: { amountUsd: "5", method: "test" } },
   "get /api/credits/ledger": { query: { type: "purchase" } },

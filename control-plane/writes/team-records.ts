@@ -1,0 +1,34 @@
+import { AppError } from "../../common/errors.ts";
+import { collect } from "../stores/page.ts";
+import type { Transaction } from "../stores/store.ts";
+import { countBytes } from "./file-bytes.ts";
+
+/** What one transaction can remove. */
+const RECORDS_MAX = 2000;
+
+/**
+ * Removes all records of a team that is deleted, and returns the ids of their contents, which are marked as unowned and no longer count for
+ * the organization. Refused while background work is not finished.
+ */
+export async function removeTeamRecords(tx: Transaction, teamId: string, now: number): Promise<string[]> {
+  const records = await collect(tx.scan("records", { index: "byTeam", equals: [teamId], limit: RECORDS_MAX + 1 }));
+  if (records.length > RECORDS_MAX) {
+    throw new AppError(
+      "VALIDATION_ERROR",
+      `The team has more than ${RECORDS_MAX} stored objects (files, responses, assistants, threads). Delete some of them first.`,
+    );
+  }
+  const open = records.filter(({ dueAt }) => dueAt !== undefined);
+  if (open.length > 0) {
+    const kinds = [...new Set(open.map(({ kind }) => kind))].join(", ");
+    throw new AppError("VALIDATION_ERROR", `Background work of the team is not finished (${kinds}). Wait for it, or cancel it.`);
+  }
+  for (const { id } of records) await tx.remove("records", id);
+  // "0" follows the slash between team and record.
+  const contents = await collect(tx.scan("contents", { from: `${teamId}/`, before: `${teamId}0` }));
+  for (const content of contents) {
+    await countBytes(tx, { teamId, before: content.bytes, after: 0 });
+    await tx.put("contents", { ...content, unownedAt: content.unownedAt ?? now });
+  }
+  return contents.map(({ id }) => id);
+}
