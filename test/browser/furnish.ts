@@ -63,6 +63,9 @@ async function makeCalls(system: System, { key }: Tenant): Promise<void> {
   for (let round = 0; round < 6; round++) {
     await Promise.all([ask("look at me"), ask("and at me, whoever you are", { model: "assistant" }), ask("twice", { caching: true })]);
   }
+  const metadata = { session_id: "trip to the sea" };
+  for (const question of ["where to?", "and then?"]) await ask(question, { metadata });
+  await ask("by boat", { metadata, model: "unreachable" });
   await ask("the s3cret", { guardrails: ["no-secrets"] });
   await ask("write to ada@example.org", { guardrails: ["personal-data"] });
   await ask("nobody has this", { model: "no-such-model" });

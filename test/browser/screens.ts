@@ -50,6 +50,7 @@ const SCREENS: readonly ScreenCase[] = [
         .first()
         .waitFor(),
   },
+  { name: "session", path: "/ui/session?session=trip%20to%20the%20sea", ready: text("1 without success") },
   { name: "teams", path: "/ui/teams", ready: (page) => page.getByRole("link", { name: "Default" }).waitFor() },
   { name: "organization", path: "/ui/organization", ready: text("No webhooks yet") },
   {

@@ -56,6 +56,7 @@ export const screens: readonly ScreenEntry[] = [
   { path: "/playground", load: () => import("./playground.tsx"), menu: { label: "Playground", icon: IconMessages, group: "Build" } },
   { path: "/usage", load: () => import("./usage.tsx"), menu: { label: "Usage", icon: IconChartBar, group: "Build" } },
   { path: "/logs", load: () => import("./logs.tsx"), menu: { label: "Logs", icon: IconListDetails, group: "Build" } },
+  { path: "/session", load: () => import("./session.tsx") },
   { path: "/teams", load: () => import("./teams.tsx"), menu: { label: "Teams", icon: IconUsersGroup, group: "Manage" } },
   { path: "/teams/$teamId", load: () => import("./team.tsx") },
   { path: "/organization", load: () => import("./organization.tsx"), menu: { label: "Organization", icon: IconBuilding, group: "Manage" } },

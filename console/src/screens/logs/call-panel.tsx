@@ -1,5 +1,5 @@
 import { Badge, Button, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { IconPlayerPlay } from "@tabler/icons-react";
+import { IconPlayerPlay, IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
@@ -11,11 +11,9 @@ import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { searchOf } from "../../components/use-address.ts";
 import { useHasScreen } from "../../components/use-has-screen.ts";
+import { sessionTagOf } from "../session/session-calls.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallSteps } from "./call-steps.tsx";
-
-/** The prefix of the tag of a session (metadata.session_id). */
-const SESSION = "session:";
 
 const CallContent = lazy(async () => ({ default: (await import("./call-content.tsx")).CallContent }));
 
@@ -42,6 +40,7 @@ export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) 
 }
 
 function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
+  const session = sessionTagOf(log.tags);
   const hasPlayground = useHasScreen("/playground") && log.type === "chat";
   return (
     <>
@@ -72,11 +71,23 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
             tt="none"
             mr={4}
             style={{ cursor: "pointer" }}
-            title={tag.startsWith(SESSION) ? "Show all calls of this session" : "Show all calls with this tag"}
+            title="Show all calls with this tag"
           >
             {tag}
           </Badge>
         ))}
+        {session !== undefined && (
+          <Button
+            component={Link}
+            to="/session"
+            search={searchOf({ tag: session })}
+            variant="default"
+            size="compact-xs"
+            leftSection={<IconRoute size={14} aria-hidden />}
+          >
+            Open session
+          </Button>
+        )}
       </div>
       <CallSteps log={log} signed={signed} />
       {log.status !== "refused" && <ContentOnRequest id={log.id} key={log.id} />}
