@@ -1,8 +1,14 @@
-import { chat, newTenant } from "../helpers/api.ts";
+import { call, chat, newTenant } from "../helpers/api.ts";
+import { lookAt } from "./look.ts";
 import type { Stage } from "./stage.ts";
 
+const tool = {
+  type: "function",
+  function: { name: "tide", description: "Height by harbor", parameters: { type: "object", properties: {} } },
+};
+
 export function replayedTests(stage: () => Stage): void {
-  describe("calls of a session are seen together", () => {
+  describe("calls of a session are seen together, and a stored call is made again as it was", () => {
     test("from the panel of a call to its session, with sums, and from there to another call; another ID is asked for exactly", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "traveler" });
@@ -34,6 +40,51 @@ export function replayedTests(stage: () => Stage): void {
       await page.getByText("0 without success").waitFor();
       expect(await rows.count()).toBe(1);
       expect(complaints).toEqual([]);
+    });
+
+    test("Open in playground is there with a stored prompt only, and sends the request as it was, tools and format too", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "repeater" });
+      await chat(system, tenant.key, "before");
+      await call(system.url, "PUT", "/api/gw/organizations", { token: tenant.token, body: { logContent: true } });
+      const messages = [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "High tide?" },
+        { role: "assistant", content: null, tool_calls: [{ id: "1", type: "function", function: { name: "tide", arguments: "{}" } }] },
+        { role: "tool", tool_call_id: "1", content: "4 meters" },
+      ];
+      const sent = { model: "echo", messages, tools: [tool], temperature: 0, max_tokens: 50, seed: 7, response_format: { type: "text" } };
+      const id = await storedCall(async () => {
+        const answer = await call(system.url, "POST", "/v1/chat/completions", { token: tenant.key, body: sent });
+        return answer.headers.get("x-gw-call-id") ?? "";
+      });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto(`/ui/logs?call=${id}`);
+      const panel = page.getByRole("dialog");
+      await panel.getByRole("button", { name: "Show prompt and answer" }).waitFor();
+      await expect(panel.getByRole("link", { name: "Open in playground" }).count()).resolves.toBe(0);
+      await panel.getByRole("button", { name: "Show prompt and answer" }).click();
+      await panel.getByRole("link", { name: "Open in playground" }).click();
+      await page.getByText("4 meters").waitFor();
+      await expect(page.getByLabel("System prompt").first().inputValue()).resolves.toBe("Be brief.");
+      expect(await lookAt(page, "replay")).toEqual([]);
+      const repeated = page.waitForRequest((request) => request.url().endsWith("/v1/chat/completions"));
+      await page.getByRole("button", { name: "Send this conversation" }).click();
+      expect((await repeated).postDataJSON()).toEqual({ ...sent, stream: true, stream_options: { include_usage: true } });
+      await page.getByTestId("meter").getByText(/token/).waitFor();
+      expect(complaints).toEqual([]);
+
+      async function storedCall(make: () => Promise<string>): Promise<string> {
+        for (let attempt = 0; attempt < 100; attempt++) {
+          const made = await make();
+          // An edge learns of the setting within a second, and a content follows its call.
+          for (let look = 0; look < 5; look++) {
+            if ((await call(system.url, "GET", `/api/gw/logs/${made}/content`, { token: tenant.token })).status === 200) return made;
+            await new Promise((resolve) => setTimeout(resolve, 50));
+          }
+        }
+        throw new Error("no prompt was stored");
+      }
     });
   });
 }

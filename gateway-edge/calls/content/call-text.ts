@@ -7,12 +7,25 @@ import { mergeDeltas } from "../inference/traits/merge-deltas.ts";
 
 /** The fields of requests, of every API, that callers mean by the prompt. */
 const PROMPT_FIELDS = ["system", "instructions", "messages", "prompt", "suffix", "input", "query", "documents", "tools"] as const;
+/**
+ * The fields that decide how a prompt is answered, stored beside it so that the call can be made again. A list of what is stored, because
+ * other fields may be credentials; `user` and `metadata` say whose call it was, not how it is answered.
+ */
+// biome-ignore format: one name after the other
+const PARAMETER_FIELDS = [
+  "model", "temperature", "top_p", "top_k", "min_p", "max_tokens", "max_completion_tokens", "n", "stop", "seed", "response_format",
+  "tool_choice", "parallel_tool_calls", "functions", "function_call", "frequency_penalty", "presence_penalty", "repetition_penalty",
+  "logit_bias", "logprobs", "top_logprobs", "reasoning_effort", "verbosity", "thinking", "modalities", "service_tier", "guardrails",
+  "caching", "fallbacks", "num_retries",
+] as const;
 /** The fields of answers that pass unchanged. */
 const PROXIED_FIELDS = ["role", "content", "output", "stop_reason", "status"] as const;
 
-/** The prompt of a job; without fields for a job whose request is not text. */
+/** The prompt of a job, with `parameters`; without fields for a job whose request is not text. */
 export function promptOf(job: Job<unknown>): Fields {
-  return picked(job.traits?.().request ?? {}, PROMPT_FIELDS);
+  const request = job.traits?.().request ?? {};
+  const prompt = picked(request, PROMPT_FIELDS);
+  return Object.keys(prompt).length === 0 ? prompt : { ...prompt, parameters: picked(request, PARAMETER_FIELDS) };
 }
 
 /** The text of a whole answer; undefined for vectors, images and scores. */

@@ -64,9 +64,11 @@ test("redaction covers texts, names of fields and credentials, and leaves JSON t
   expect(redacted).toEqual({ "[EMAIL]": ["line\n[EMAIL]", { card: "[CREDIT_CARD]" }], key: "[redacted]", n: 3 });
 });
 
-test("a prompt has the fields with text and no others", () => {
-  const request = { model: "echo", messages: [{ role: "user", content: "hi" }], user: "u", metadata: { a: "b" }, api_key: "secret" };
-  expect(promptOf(chatJob(request as unknown as ChatRequest) as Job<unknown>)).toEqual({ messages: request.messages });
+test("a prompt has the fields with text and the parameters of the answer, and no others", () => {
+  const parameters = { model: "echo", temperature: 0, response_format: { type: "json_object" } };
+  const messages = [{ role: "user", content: "hi" }];
+  const request = { ...parameters, messages, user: "u", metadata: { a: "b" }, api_key: "secret", extra_headers: { a: "b" } };
+  expect(promptOf(chatJob(request as unknown as ChatRequest) as Job<unknown>)).toEqual({ messages, parameters });
 });
 
 test("an answer has its choices, or what its provider wrote; vectors are none", () => {
@@ -138,7 +140,7 @@ describe("the lane", () => {
     expect(lane.sent).toEqual([
       { contents: [expect.objectContaining({ callId: "a", organizationId: "org_1", keyId: "key_1" }), expect.anything()] },
     ]);
-    const prompt = '{"messages":[{"role":"user","content":"to [EMAIL]"}]}';
+    const prompt = '{"messages":[{"role":"user","content":"to [EMAIL]"}],"parameters":{"model":"echo"}}';
     expect(lane.sent[0]?.contents[0]?.content).toEqual({ prompt, promptTruncated: false, answer: undefined, answerTruncated: false });
     expect(lane.contents.figures()).toEqual({ stored: 2, refused: 0, dropped: 0 });
   });
@@ -155,7 +157,7 @@ describe("the lane", () => {
   });
 
   test("drops and counts what has no room, and has room again when it was sent", async () => {
-    const lane = start(150);
+    const lane = start(250);
     settle(lane, "first");
     settle(lane, "second", "z".repeat(150));
     settle(lane, "third");

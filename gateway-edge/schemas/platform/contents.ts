@@ -23,7 +23,9 @@ const fields = z.record(z.string(), z.unknown());
 
 export const callContentRecord = z
   .object({
-    prompt: fields.describe("The fields of the request with text (`messages`, `input`, `prompt`, ...), redacted."),
+    prompt: fields.describe(
+      "The fields of the request with text (`messages`, `input`, `prompt`, ...), redacted, and `parameters`: the model and the settings.",
+    ),
     promptTruncated: z.boolean().describe("The prompt was longer than 64 KB."),
     answer: fields.nullable().describe("What the client received, redacted; null: no answer, or one that is not text."),
     answerTruncated: z.boolean(),

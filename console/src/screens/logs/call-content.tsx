@@ -1,20 +1,15 @@
 import { Badge, Group, Paper, Skeleton, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { ApiError, get } from "../../api/client.ts";
-import type { CallContent as Content } from "../../api/types.ts";
+import { ApiError } from "../../api/client.ts";
+import { contentQuery } from "../../api/contents.ts";
+import type { UsageLog } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
 import { contentParts } from "./content-parts.ts";
+import { ReplayCall } from "./replay-call.tsx";
 
 /** Prompt and answer of a call. It is mounted only on request, because each read is in the audit log. */
-export function CallContent({ id }: { id: string }) {
-  const { data, error } = useQuery({
-    queryKey: ["log", id, "content"],
-    queryFn: async ({ signal }) =>
-      (await get<{ content: Content }>(`/api/gw/logs/${encodeURIComponent(id)}/content`, undefined, signal)).content,
-    // Every request is a line of the audit log.
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-  });
+export function CallContent({ log }: { log: UsageLog }) {
+  const { data, error } = useQuery(contentQuery(log.id));
   if (error instanceof ApiError && error.status === 404) return <Text size="sm">{error.message}</Text>;
   if (error) return <Failure error={error} />;
   if (!data) return <Skeleton height={120} />;
@@ -29,6 +24,7 @@ export function CallContent({ id }: { id: string }) {
       <Text size="xs" c="dimmed">
         Personal data and credentials are redacted. Removed at {new Date(data.expiresAt).toISOString()}.
       </Text>
+      <ReplayCall log={log} content={data} />
     </Stack>
   );
 }

@@ -1,5 +1,5 @@
 import { Badge, Button, Drawer, Group, Skeleton, Stack, Text, Title } from "@mantine/core";
-import { IconPlayerPlay, IconRoute } from "@tabler/icons-react";
+import { IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
@@ -10,7 +10,6 @@ import { CopyText } from "../../components/copy-text.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { searchOf } from "../../components/use-address.ts";
-import { useHasScreen } from "../../components/use-has-screen.ts";
 import { sessionTagOf } from "../session/session-calls.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallSteps } from "./call-steps.tsx";
@@ -41,7 +40,6 @@ export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) 
 
 function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
   const session = sessionTagOf(log.tags);
-  const hasPlayground = useHasScreen("/playground") && log.type === "chat";
   return (
     <>
       <div>
@@ -90,27 +88,16 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
         )}
       </div>
       <CallSteps log={log} signed={signed} />
-      {log.status !== "refused" && <ContentOnRequest id={log.id} key={log.id} />}
+      {log.status !== "refused" && <ContentOnRequest log={log} key={log.id} />}
       <Title order={3} size="h6">
         Repeat this call
       </Title>
       <CodeBlock code={callCurl(log, window.location.origin)} label="Copy as curl" />
-      {hasPlayground && (
-        <Button
-          component={Link}
-          to="/playground"
-          search={searchOf({ models: log.model })}
-          variant="light"
-          leftSection={<IconPlayerPlay size={16} aria-hidden />}
-        >
-          Open in playground
-        </Button>
-      )}
     </>
   );
 }
 
-function ContentOnRequest({ id }: { id: string }) {
+function ContentOnRequest({ log }: { log: UsageLog }) {
   const [isShown, setShown] = useState(false);
   return (
     <>
@@ -119,7 +106,7 @@ function ContentOnRequest({ id }: { id: string }) {
       </Title>
       {isShown ? (
         <Suspense fallback={<Skeleton height={120} />}>
-          <CallContent id={id} />
+          <CallContent log={log} />
         </Suspense>
       ) : (
         <Button variant="light" onClick={() => setShown(true)}>

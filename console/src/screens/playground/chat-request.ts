@@ -1,8 +1,10 @@
 export type Content = string | readonly ({ type: "text"; text: string } | { type: "image_url"; image_url: { url: string } })[];
 
 export interface Message {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: Content;
+  readonly role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+  /** Null beside calls of tools. Stored messages may have other fields too, which are sent as they are. */
+  readonly content: Content | null;
+  readonly tool_calls?: unknown;
 }
 
 /** A function that the model may call. The playground shows its calls and does not run them. */
@@ -59,9 +61,9 @@ export function isComplete({ more, schema, tools }: ChatSettings): boolean {
 export const toolNameProblem = (name: string): string | undefined =>
   /^[a-zA-Z0-9_-]{1,64}$/.test(name) ? undefined : "Use 1 to 64 letters, digits, _ or -";
 
-/** The messages of the last call: everything up to the last user message. Before the first call, an example message. */
+/** The messages of the last call: everything before the last answer. Before the first call, an example message. */
 export function lastSent(messages: readonly Message[]): readonly Message[] {
-  const asked = messages.findLastIndex(({ role }) => role === "user");
+  const asked = messages.findLastIndex(({ role }) => role !== "assistant" && role !== "system");
   return asked < 0 ? [userMessage("hello river", [])] : messages.slice(0, asked + 1);
 }
 
@@ -82,8 +84,10 @@ export function userMessage(text: string, images: readonly string[]): Message {
   return { role: "user", content: [{ type: "text", text }, ...images.map((url) => ({ type: "image_url" as const, image_url: { url } }))] };
 }
 
-export const textOf = (content: Content): string =>
-  typeof content === "string" ? content : content.map((part) => (part.type === "text" ? part.text : "")).join("");
+export const textOf = (content: Content | null): string =>
+  content === null || typeof content === "string"
+    ? (content ?? "")
+    : content.map((part) => (part.type === "text" ? part.text : "")).join("");
 
-export const imagesOf = (content: Content): readonly string[] =>
-  typeof content === "string" ? [] : content.flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : []));
+export const imagesOf = (content: Content | null): readonly string[] =>
+  content === null || typeof content === "string" ? [] : content.flatMap((part) => (part.type === "image_url" ? [part.image_url.url] : []));

@@ -1,13 +1,14 @@
 import { ActionIcon, Alert, Button, Drawer, Group, SimpleGrid, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconAdjustments, IconCode, IconTrash } from "@tabler/icons-react";
+import { IconAdjustments, IconCode, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import type { Model } from "../../api/types.ts";
+import { Failure } from "../../components/failure.tsx";
 import { Usd } from "../../components/usd.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { usdOf } from "../../format/money.ts";
-import { chatRequest, isComplete, lastSent, userMessage } from "./chat-request.ts";
+import { chatRequest, isComplete, lastSent, type Message, userMessage } from "./chat-request.ts";
 import { chatProblem, inputHint, namedModels, playgroundModels } from "./choose-models.ts";
 import { ConversationColumn } from "./conversation-column.tsx";
 import { MessageInput } from "./message-input.tsx";
@@ -15,6 +16,7 @@ import { SettingsPanel } from "./settings-panel.tsx";
 import { ShowCode } from "./show-code.tsx";
 import { readChats, storeChats } from "./stored-chats.ts";
 import { useConversations } from "./use-conversations.ts";
+import { useReplay } from "./use-replay.ts";
 
 interface ChatProps {
   list: readonly Model[] | undefined;
@@ -34,7 +36,12 @@ export function Chat({ list, owner, team, secret, onSecret, secretOf }: ChatProp
   const [settings, setSettings] = useState(before.settings);
   const [isCodeOpen, code] = useDisclosure(false);
   const [isPanelOpen, panel] = useDisclosure(false);
-  const { conversations, ask, stop, clear } = useConversations(before.chats);
+  const { conversations, ask, begin, stop, clear } = useConversations(before.chats);
+  const replayed = useReplay(address.call === undefined ? undefined : String(address.call), (replay) => {
+    begin(replay.model, replay.messages);
+    setSettings(replay.settings);
+    setAddress({ call: undefined, models: replay.model, model: undefined });
+  });
   const known = playgroundModels(list ?? []);
   const named = namedModels(address);
   const models = named.length > 0 ? named.filter((name) => chatProblem(name, list ?? []) === undefined) : known.slice(0, 1);
@@ -45,10 +52,13 @@ export function Chat({ list, owner, team, secret, onSecret, secretOf }: ChatProp
     // Not at every piece of an answer.
     if (!isBusy) storeChats(localStorage, owner, { settings, chats: storable(conversations) });
   }, [owner, settings, conversations, isBusy]);
-  const send = async (text: string, images: readonly string[]) => {
+  const canSend = models.length > 0 && (secret !== "" || team !== undefined) && isComplete(settings);
+  /** A conversation that an answer is missing from: of a stored call, or one that failed. */
+  const isUnanswered = shown.length > 0 && shown.every(({ messages }) => messages.length > 0 && messages.at(-1)?.role !== "assistant");
+  const send = async (message: Message | undefined) => {
     // All columns share one key, because they send at the same time.
     const paying = secretOf();
-    await ask(userMessage(text, images), { models, settings, secretOf: () => paying });
+    await ask(message, { models, settings, secretOf: () => paying });
     await queryClient.invalidateQueries({ queryKey: ["quota"] });
   };
   const settingsPanel = (
@@ -85,18 +95,26 @@ export function Chat({ list, owner, team, secret, onSecret, secretOf }: ChatProp
             </ActionIcon>
           </Group>
         </Group>
+        <Failure error={replayed} />
         <Hints names={named.length > 0 ? named : models} list={list} />
         <SimpleGrid className="chat-columns" cols={{ base: 1, sm: Math.min(2, Math.max(1, models.length)) }}>
           {models.map((model) => (
             <ConversationColumn key={model} model={model} conversation={conversations[model]} />
           ))}
         </SimpleGrid>
-        <MessageInput
-          isBusy={isBusy}
-          canSend={models.length > 0 && (secret !== "" || team !== undefined) && isComplete(settings)}
-          onSend={(text, images) => void send(text, images)}
-          onStop={stop}
-        />
+        {isUnanswered && !isBusy && (
+          <Group>
+            <Button
+              variant="light"
+              leftSection={<IconPlayerPlay size={16} aria-hidden />}
+              disabled={!canSend}
+              onClick={() => void send(undefined)}
+            >
+              Send this conversation
+            </Button>
+          </Group>
+        )}
+        <MessageInput isBusy={isBusy} canSend={canSend} onSend={(text, images) => void send(userMessage(text, images))} onStop={stop} />
       </div>
       <aside className="card chat-panel" aria-label="Settings">
         {settingsPanel}

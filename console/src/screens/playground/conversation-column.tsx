@@ -55,7 +55,7 @@ export function ConversationColumn({ model, conversation }: { model: string; con
   );
 }
 
-function MessageView({ message: { role, content } }: { message: Message }) {
+function MessageView({ message: { role, content, tool_calls: calls } }: { message: Message }) {
   const text = textOf(content);
   return (
     <div className={role === "user" ? "chat-turn chat-own" : "chat-turn"}>
@@ -68,6 +68,7 @@ function MessageView({ message: { role, content } }: { message: Message }) {
       <Text component="div" size="sm" style={{ overflowWrap: "anywhere" }} data-role={role}>
         {role === "assistant" ? <AnswerText text={text} /> : <span style={{ whiteSpace: "pre-wrap" }}>{text}</span>}
       </Text>
+      {calls !== undefined && <CodeBlock code={JSON.stringify(calls, null, 2)} label="Copy tool calls" />}
       <Group gap={6} mt={4}>
         {imagesOf(content).map((url) => (
           <Image key={url} src={url} alt="Image of this message" w={96} h={96} fit="cover" radius="sm" />

@@ -41,9 +41,9 @@ export function forgetChats(storage: Storage): void {
 }
 
 function withoutImages(chats: StoredChats["chats"]): StoredChats["chats"] {
-  const textOnly = ({ role, content }: Message): Message => ({
-    role,
-    content: typeof content === "string" ? content : content.filter(({ type }) => type === "text"),
+  const textOnly = (message: Message): Message => ({
+    ...message,
+    content: Array.isArray(message.content) ? message.content.filter(({ type }) => type === "text") : message.content,
   });
   return Object.fromEntries(Object.entries(chats).map(([model, chat]) => [model, { ...chat, messages: chat.messages.map(textOnly) }]));
 }

@@ -34,10 +34,11 @@ export function useConversations(before: StoredChats["chats"]) {
       return { ...all, [model]: { ...conversation, ...update(conversation) } };
     });
   }, []);
-  const ask = async (question: Message, { models, settings, secretOf }: AskOptions) => {
+  /** Adds a message to the conversation with each model and sends it; without one, the conversation is sent as it is. */
+  const ask = async (question: Message | undefined, { models, settings, secretOf }: AskOptions) => {
     stop.current = new AbortController();
     const { signal } = stop.current;
-    const histories = new Map(models.map((model) => [model, [...(conversations[model]?.messages ?? []), question]]));
+    const histories = new Map(models.map((model) => [model, [...(conversations[model]?.messages ?? []), ...(question ? [question] : [])]]));
     for (const [model, messages] of histories) {
       change(model, () => ({ messages, isBusy: true, error: undefined, firstMs: undefined, wholeMs: undefined }));
     }
@@ -65,7 +66,11 @@ export function useConversations(before: StoredChats["chats"]) {
       }),
     );
   };
-  return { conversations, ask, stop: () => stop.current?.abort(), clear: () => setConversations({}) };
+  /** Replaces the conversation with a model. */
+  const begin = useCallback((model: string, messages: readonly Message[]) => {
+    setConversations((all) => ({ ...all, [model]: { ...EMPTY_CONVERSATION, messages } }));
+  }, []);
+  return { conversations, ask, begin, stop: () => stop.current?.abort(), clear: () => setConversations({}) };
 }
 
 interface AskOptions {
