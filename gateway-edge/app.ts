@@ -18,6 +18,7 @@ import { crossOrigin, noStore, securityHeaders } from "./server/middleware/secur
 import { openApiDocument } from "./server/openapi.ts";
 import { adminGatewayOperations, type GatewayState } from "./server/platform/admin/admin-gateway.ts";
 import { adminGuardrailOperations } from "./server/platform/admin/admin-guardrails.ts";
+import { adminSettingOperations } from "./server/platform/admin/admin-settings.ts";
 import { DOCS_CONTENT_POLICY, docsPage, withGuides } from "./server/platform/docs-page.ts";
 import { type HealthParts, healthRoutes } from "./server/platform/health.ts";
 import { messagesDescription, platformOperations } from "./server/platform/operations.ts";
@@ -79,6 +80,7 @@ function servedOperations(deps: EdgeDeps, parts: Pick<AppParts, "gateway">): Ope
     ...trainerNodeOperations(deps),
     ...adminGatewayOperations(deps, parts.gateway),
     ...adminGuardrailOperations(deps, parts.gateway),
+    ...adminSettingOperations(deps, parts.gateway),
     ...dataSetOperations(deps),
     ...strategyOperations(deps),
   ];

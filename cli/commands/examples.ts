@@ -171,7 +171,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "admin providers delete": ["gw admin providers delete prov_1m7f9j"],
   "admin cache show": ["gw admin cache"],
   "admin cache clear": ["gw admin cache clear"],
-  "admin routing": ["gw admin routing"],
+  "admin cache set": ["gw admin cache set --on --ttl 600"],
+  "admin routing list": ["gw admin routing"],
+  "admin routing update": ["gw admin routing update gpt-4o --strategy least-busy --fallbacks claude-sonnet,gpt-4o-mini"],
   "admin guardrails list": ["gw admin guardrails"],
   "admin guardrails create": [
     `gw admin guardrails create --name no-secrets --kind word-list --stage both --default --settings '{"words": ["project-bluebird"]}'`,

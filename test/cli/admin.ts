@@ -141,6 +141,16 @@ export function adminTests(world: () => { session: Session }): void {
     expect(data.find(({ name }: { name: string }) => name === "echo").deployments[0]).toMatchObject({ health: { state: "up" } });
     expect((await gw("routing", { terminal: true })).out).toMatch(/^MODEL +STRATEGY +DEPLOYMENTS/);
     expect((await json("guardrails")).data).toEqual([]);
+    const words = '--kind word-list --settings {"words":["danube"]}';
+    for (const name of ["one", "two"]) expect((await json(`guardrails create --name ${name} ${words}`)).guardrail.name).toBe(name);
+    expect((await json("guardrails order --names two,one")).data.map(({ name }: { name: string }) => name)).toEqual(["two", "one"]);
+    expect((await json("guardrails try --name one --text danube")).action).toBe("block");
+    expect((await json("guardrails update one --off")).guardrail.enabled).toBe(false);
+    for (const name of ["one", "two"]) expect((await json(`guardrails delete ${name} --yes`)).deleted).toBe(true);
+    expect((await json("routing update echo --strategy least-busy")).stored.strategy).toBe("least-busy");
+    expect((await json("routing update echo")).stored.strategy).toBeNull();
+    expect((await json("cache set --on --ttl 60")).configured).toMatchObject({ enabled: true, ttlSeconds: 60 });
+    expect((await json("cache set --off")).configured.enabled).toBe(false);
     expect(await json("cache show")).toMatchObject({ settings: null, hits: 0 });
     expect((await json("cache clear --yes")).cleared).toBe(true);
     expect((await json("audit --page-size 1")).data[0].action).toBe("cache.clear");

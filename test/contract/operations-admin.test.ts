@@ -344,6 +344,62 @@ describe("the gateway's own state", () => {
     expectError(await ask("POST", "/api/admin/guardrails/try", { body: { ...fine, text: "a" }, token: tenant.token }), 403, "FORBIDDEN");
   });
 
+  test("routing that is stored counts from the next call: strategy and fallbacks of a model whose provider cannot be reached", async () => {
+    const provider = { name: "Nowhere", kind: "openai", apiKey: "none", baseUrl: "http://127.0.0.1:9/v1" };
+    const { id } = (await ask("POST", "/api/admin/providers", { body: provider })).body.provider;
+    const body = { name: "nowhere", provider: id, inferenceModelId: "x", pricing: { input: 0, output: 0 } };
+    const model = (await ask("POST", "/api/admin/models", { body })).body.model;
+    const path = "/api/admin/routing/nowhere";
+    const asked = () => chat(system, tenant.key, "reach me", { model: "nowhere", num_retries: 0 });
+    const stored = { strategy: "least-busy", deployments: [{ id: model.id, weight: 3, order: 1 }], fallbacks: { general: ["echo"] } };
+    await within(2000, asked, ({ status }) => status >= 500);
+    const set = await ask("PUT", path, { body: stored });
+    expect([set.status, set.body]).toMatchObject([200, { model: "nowhere", stored, fileFields: [] }]);
+    expect((await asked()).status).toBe(200);
+    const shown = (await ask("GET", "/api/admin/routing")).body.data.find(({ name }: { name: string }) => name === "nowhere");
+    expect(shown).toMatchObject({ strategy: "least-busy", deployments: [{ weight: 3, order: 1, source: "catalog" }], stored });
+    expect(shown.fallbacks.general).toEqual(["echo"]);
+    for (const [wrong, field] of [
+      [{ strategy: "astrology" }, "strategy"],
+      [{ fallbacks: { general: ["no-such-model"] } }, "fallbacks.general"],
+      [{ fallbacks: { contextWindow: ["nowhere"] } }, "fallbacks.contextWindow"],
+      [{ deployments: [{ id: "other", weight: 1 }] }, "deployments"],
+      [{ deployments: [{ id: model.id, weight: -1 }] }, "deployments.0.weight"],
+    ] as const) {
+      expectError(await ask("PUT", path, { body: wrong }), 400, "VALIDATION_ERROR", field);
+    }
+    expectError(await ask("PUT", "/api/admin/routing/no-such-model", { body: {} }), 404, "NOT_FOUND");
+    expectError(await ask("PUT", path, { body: {}, token: tenant.token }), 403, "FORBIDDEN");
+    await ask("PUT", path, { body: {} });
+    expect((await asked()).status).toBeGreaterThanOrEqual(500);
+    await ask("DELETE", `/api/admin/models/${model.id}`);
+    await ask("DELETE", `/api/admin/providers/${id}`);
+  });
+
+  test("a cache that is stored counts from the next call, and what cannot work is refused at its field", async () => {
+    const isCached = async () => (await chat(system, tenant.key, "cached from now on?")).headers.has("x-gw-cache-key");
+    const set = (body: object, options = {}) => ask("PUT", "/api/admin/cache", { body, ...options });
+    expect([await isCached(), await isCached()]).toEqual([false, false]);
+    expect((await set({ enabled: true, ttlSeconds: 60 })).body.configured).toMatchObject({
+      enabled: true,
+      ttlSeconds: 60,
+      source: "catalog",
+    });
+    expect([await isCached(), await isCached()]).toEqual([false, true]);
+    expect((await ask("GET", "/api/admin/cache")).body).toMatchObject({ settings: { ttlSeconds: 60 }, configured: { file: null } });
+    expectError(await set({ enabled: true, type: "redis" }), 400, "VALIDATION_ERROR", "type");
+    expectError(await set({ enabled: true, ttlSeconds: 0 }), 400, "VALIDATION_ERROR", "ttlSeconds");
+    const semantic = { mode: "all", embeddingModel: "no-such-model" };
+    expectError(await set({ enabled: true, semantic }), 400, "VALIDATION_ERROR", "semantic.embeddingModel");
+    expectError(await set({ enabled: true, semantic: { ...semantic, threshold: 2 } }), 400, "VALIDATION_ERROR", "semantic.threshold");
+    expectError(await set({ enabled: false }, { token: tenant.token }), 403, "FORBIDDEN");
+    await set({ enabled: false });
+    expect(await isCached()).toBe(false);
+    const actions = ["guardrail.create", "guardrail.update", "guardrail.delete", "routing.update", "cache.update"];
+    const audited = await Promise.all(actions.map((action) => ask("GET", `/api/admin/audit?action=${action}&pageSize=1`)));
+    expect(audited.map(({ body }) => body.data[0]?.action)).toEqual(actions);
+  });
+
   test("clearing the cache is audited", async () => {
     expect((await ask("POST", "/api/admin/cache/clear", { headers: { "x-request-id": "cleared-1" } })).body).toEqual({ cleared: true });
     const { data } = (await ask("GET", "/api/admin/audit?action=cache.clear")).body;

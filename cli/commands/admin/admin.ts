@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Io } from "../../io.ts";
 import { budgetFields, rateLimitFields } from "../../operations/limit-fields.ts";
-import { registerGroup, registerOperation } from "../../operations/register.ts";
+import { registerGroup } from "../../operations/register.ts";
 import { argument, filter, type Group, type OperationSpec, option } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
 import { type Column, valueAt } from "../../output/values.ts";
@@ -149,9 +149,8 @@ export function registerAdmin(program: Command, io: Io): void {
     .description(
       "Administration: users, organizations, models, providers, routing, guardrails, cache, audit, ledger, certificates, backups, system",
     );
-  for (const group of [users, adminOrganizations, teams, adminModels, adminProviders, adminGuardrails, adminCache])
-    registerGroup(admin, io, group);
-  registerOperation(admin, io, adminRouting);
+  const groups = [users, adminOrganizations, teams, adminModels, adminProviders, adminRouting, adminGuardrails, adminCache];
+  for (const group of groups) registerGroup(admin, io, group);
   registerAdminAudit(admin, io);
   registerAdminLedger(admin, io);
   registerAdminCerts(admin, io);

@@ -6,6 +6,7 @@ import type { ConfiguredDeployment, GatewayConfig } from "../../gateway-config/g
 import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
+import { storedDeploymentParams, storedSettings } from "../gateway/merged-settings.ts";
 import { date } from "../messages.ts";
 import { modelMessage } from "./messages.ts";
 import { openTls } from "./provider-tls.ts";
@@ -31,9 +32,10 @@ export async function allDeployments(deps: Deps): Promise<Deployment[]> {
   const now = deps.clock.now();
   const stored = await storedModels(deps.store, now);
   const admins = byName(stored);
+  const params = storedDeploymentParams(await storedSettings(deps.store));
   const all = [
-    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, admins)),
-    ...(await storedDeployments(deps, stored)),
+    ...deps.gateway.current.deployments.map((deployment) => fileDeployment(deployment, admins, params.get(deployment.id))),
+    ...(await storedDeployments(deps, stored, params)),
     ...(await trainedDeployments(deps)),
   ];
   return deps.config.allowUnpricedModels ? all.map(asFreeWhereUnpriced) : all;
@@ -95,7 +97,13 @@ function byName(stored: readonly ModelMessage[]): AdminModels {
   return new Map(stored.map((model) => [model.name, model]));
 }
 
-async function storedDeployments({ store, secrets }: Deps, messages: readonly ModelMessage[]): Promise<Deployment[]> {
+type DeploymentParams = ReturnType<typeof storedDeploymentParams>;
+
+async function storedDeployments(
+  { store, secrets }: Deps,
+  messages: readonly ModelMessage[],
+  params: DeploymentParams,
+): Promise<Deployment[]> {
   const models = await store.getMany(
     "models",
     messages.map(({ id }) => id),
@@ -116,7 +124,7 @@ async function storedDeployments({ store, secrets }: Deps, messages: readonly Mo
         inferenceModelId: model.inferenceModelId,
         baseUrl: provider.baseUrl,
         apiKey: provider.sealedCredential === undefined ? undefined : secrets.open(provider.sealedCredential).toString("utf8"),
-        params: "{}",
+        params: toJson(params.get(message.id) ?? {}),
         info: "{}",
         dbModel: true,
         organizationIds: [],
@@ -126,7 +134,7 @@ async function storedDeployments({ store, secrets }: Deps, messages: readonly Mo
   });
 }
 
-function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): Deployment {
+function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels, params: object | undefined): Deployment {
   return {
     id: deployment.id,
     modelName: deployment.modelName,
@@ -135,7 +143,7 @@ function fileDeployment(deployment: ConfiguredDeployment, admins: AdminModels): 
     inferenceModelId: deployment.inferenceModelId,
     baseUrl: deployment.baseUrl,
     apiKey: deployment.apiKey,
-    params: toJson(deployment.params),
+    params: toJson({ ...params, ...deployment.params }),
     info: toJson(deployment.info),
     dbModel: false,
     organizationIds: [],

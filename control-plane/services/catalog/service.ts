@@ -17,6 +17,7 @@ import {
   UpdateProviderResponse,
 } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
 import { budgetName, budgetOf, withBudget } from "../../domain/budgets.ts";
+import { routingSetting } from "../../domain/gateway-settings.ts";
 import { rateLimitsOf, withRateLimits } from "../../domain/rate-limits.ts";
 import type { Model, Provider } from "../../domain/records.ts";
 import { collect, slicePage } from "../../stores/page.ts";
@@ -140,6 +141,8 @@ function modelHandlers(deps: ControlDeps): Pick<Handlers, "createModel" | "updat
         // Its price versions stay, because usage rows name them.
         await tx.remove("models", model.id);
         await tx.remove("budgetUses", budgetName("model", model.id));
+        const isInFile = deps.gateway.current.deployments.some(({ modelName }) => modelName === model.name);
+        if (!isInFile) await tx.remove("gatewaySettings", routingSetting(model.name));
         await appendChange(tx, { kind: "catalog", subject: model.id }, now);
         await audit({ action: "model.delete", target: model.id, details: { name: model.name } });
         return {};

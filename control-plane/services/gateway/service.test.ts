@@ -1,5 +1,6 @@
 import { type GatewayConfig, NO_GATEWAY_CONFIG } from "../../gateway-config/gateway-config.ts";
 import { collect } from "../../stores/page.ts";
+import { catalogHandlers } from "../catalog/service.ts";
 import { openPlatform, outcomeOf, type Platform } from "../platform-fixture.ts";
 import { settingsJson } from "./merged-settings.ts";
 import { gatewayHandlers } from "./service.ts";
@@ -109,4 +110,50 @@ describe("guardrails", () => {
     expect(await outcomeOf(create())).toBe("ALREADY_EXISTS");
     expect(await outcomeOf(gateway().updateGuardrail({ name: "other", enabled: false }, admin()))).toBe("NOT_FOUND");
   });
+});
+
+describe("routing", () => {
+  const none = { strategy: undefined, deployments: [], fileFields: [] };
+  const update = (routing: object, deps = platform.deps) =>
+    gateway(deps).updateRouting({ routing: { ...none, model: "echo", ...routing } }, admin());
+
+  test("of a model group is what admins stored where the file leaves it open", async () => {
+    const catalog = catalogHandlers(platform.deps);
+    await catalog.createProvider({ name: "upstream", kind: "echo" }, admin());
+    for (const name of ["echo", "other"]) {
+      await catalog.createModel({ name, provider: "upstream", inferenceModelId: "echo", type: "chat" }, admin());
+    }
+    await update({ strategy: "least-busy", fallbacks: { names: ["other"] }, contextWindowFallbacks: { names: ["other"] } });
+    expect((await inForce())["router_settings"]).toEqual({
+      fallbacks: [{ echo: ["other"] }],
+      context_window_fallbacks: [{ echo: ["other"] }],
+      routing_groups: [{ models: ["echo"], routing_strategy: "least-busy" }],
+    });
+    const file = { router_settings: { fallbacks: [{ echo: ["file"] }], routing_groups: [{ models: ["echo"], routing_strategy: "x" }] } };
+    const deps = withFile(file);
+    expect((await inForce(deps))["router_settings"]).toMatchObject({
+      fallbacks: [{ echo: ["file"] }],
+      routing_groups: [{ routing_strategy: "least-busy" }, { routing_strategy: "x" }],
+    });
+    const { groups } = await gateway(deps).listRouting({}, admin());
+    expect(groups.find(({ model }) => model === "echo")?.fileFields).toEqual(["strategy", "fallbacks"]);
+    await expect(update({ fallbacks: { names: ["other"] } }, deps)).rejects.toMatchObject({
+      details: [{ path: "body.fallbacks.general" }],
+    });
+    await expect(update({ strategy: "least-busy" }, deps)).rejects.toMatchObject({ details: [{ path: "body.strategy" }] });
+    await update({});
+    expect((await inForce())["router_settings"]).toEqual({});
+  });
+});
+
+test("the cache is the file's if it says anything about it, and else what admins stored", async () => {
+  const settings = { enabled: true, ttlSeconds: 60, mode: "default_off" };
+  await gateway().updateCacheSettings({ settings }, admin());
+  const stored = { cache: true, cache_params: { ttl: 60, mode: "default_off" } };
+  expect((await inForce())["litellm_settings"]).toEqual(stored);
+  expect(await gateway().getCacheSettings({}, admin())).toMatchObject({ settings, source: "catalog" });
+  const deps = withFile({ litellm_settings: { cache: false } });
+  expect((await inForce(deps))["litellm_settings"]).toEqual({ cache: false });
+  expect(await gateway(deps).getCacheSettings({}, admin())).toMatchObject({ source: "configuration", file: "/etc/tributary/gateway.yaml" });
+  expect(await outcomeOf(gateway(deps).updateCacheSettings({ settings }, admin()))).toBe("VALIDATION_ERROR");
 });

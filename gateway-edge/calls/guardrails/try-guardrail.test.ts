@@ -27,6 +27,7 @@ test("a moderation model is not called, because its calls are billed", () => {
 test.each([
   [{ kind: "word-list", settings: { words: [] } }, "body.settings.words"],
   [{ kind: "prompt-size", settings: { max_characters: 0 } }, "body.settings.max_characters"],
+  [{ kind: "json-schema", settings: { schema: { type: "nonsense" } } }, "body.settings.schema"],
   [{ kind: "regex", settings: { patterns: ["("] } }, "body.settings.patterns"],
   [{ kind: "regex", settings: { patterns: ["^(a+)+$"] } }, "body.settings.patterns"],
 ])("settings that an edge cannot use, or that would hold up calls, are refused at their field (%#)", (draft, path) => {

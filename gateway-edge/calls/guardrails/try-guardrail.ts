@@ -59,8 +59,9 @@ function compiled({ kind, settings }: GuardrailDraft): Guardrail {
   try {
     return compileGuardrail(base, settings, { moderate, logger: silentLogger });
   } catch (error) {
-    if (error instanceof AppError) throw error;
-    const details = error instanceof ZodError ? zodDetails(error) : [{ path: pathOf(kind), message: String(error) }];
+    if (error instanceof AppError && error.code === "VALIDATION_ERROR") throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    const details = error instanceof ZodError ? zodDetails(error) : [{ path: pathOf(kind), message }];
     throw new AppError("VALIDATION_ERROR", "The guardrail's settings are not valid.", { details });
   }
 }

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { configuredCacheRecord } from "./cache.ts";
 import { guardrailKindRecord, guardrailRecord } from "./guardrails.ts";
+import { storedRoutingRecord } from "./routing.ts";
 
 // The state of the edge that answers. Edges behind one address share settings; counts and health are per edge.
 
@@ -26,6 +28,8 @@ const deploymentRecord = z
     providerKind: z.string(),
     provider: z.string(),
     providerId: z.string(),
+    /** Where it is defined: catalog, configuration (the file) or training (a published version). */
+    source: z.enum(["catalog", "configuration", "training"]),
     inferenceModelId: z.string(),
     weight: z.number().nullable(),
     /** Lower values are used first; null comes last. */
@@ -46,6 +50,10 @@ const modelGroupRecord = z
     strategy: z.string(),
     deployments: z.array(deploymentRecord),
     fallbacks: z.object({ general: z.array(z.string()), contextWindow: z.array(z.string()), contentPolicy: z.array(z.string()) }),
+    /** What is stored of it, and so can be changed here. */
+    stored: storedRoutingRecord,
+    /** What the configuration file sets of it, and so cannot be changed here: strategy, fallbacks.general, …, weight/{id}, order/{id}. */
+    fileFields: z.array(z.string()),
   })
   .meta({ id: "RoutingGroup" });
 
@@ -61,6 +69,9 @@ export const routingAnswer = z.object({
     defaultFallbacks: z.array(z.string()),
   }),
   data: z.array(modelGroupRecord),
+  /** The configuration file. */
+  file: z.string().nullable(),
+  strategies: z.array(z.string()),
   aliases: z.array(z.object({ name: z.string(), model: z.string(), hidden: z.boolean() })),
 });
 export type RoutingAnswer = z.infer<typeof routingAnswer>;
@@ -103,6 +114,8 @@ export const cacheAnswer = z.object({
       bytes: z.int(),
     })
     .nullable(),
+  /** What is configured, and where. */
+  configured: configuredCacheRecord,
 });
 export type CacheAnswer = z.infer<typeof cacheAnswer>;
 

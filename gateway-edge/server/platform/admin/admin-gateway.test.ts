@@ -4,7 +4,7 @@ import { Vault } from "../../../calls/guardrails/vault.ts";
 import type { RouteCall } from "../../../upstream/routing/route-call.ts";
 import { deployment } from "../../http/testing/edge-fixture.ts";
 import { gatewayState } from "../gateway-state-fixture.ts";
-import { presentCache, presentGuardrails, presentRouting } from "./present-gateway.ts";
+import { presentCache, presentConfiguredCache, presentGuardrails, presentRouting } from "./present-gateway.ts";
 
 const params = (fields: object) => JSON.stringify(fields);
 const gpt = (id: string, fields: object) => deployment({ id, modelName: "gpt", providerKind: "openai", params: params(fields) });
@@ -22,7 +22,7 @@ test("routing: groups with weights and orders, fallbacks of every kind, aliases;
     { ...gpt("dep_a", { weight: 1 }), ...secret },
     deployment({ id: "dep_c", modelName: "small" }),
   ]);
-  const shown = presentRouting(routing);
+  const shown = presentRouting(routing, { groups: [], file: undefined });
   expect(shown.data.map(({ name }) => name)).toEqual(["gpt", "small"]);
   expect(shown.data[0]).toMatchObject({
     strategy: "least-busy",
@@ -42,7 +42,9 @@ test("routing: a deployment that refuses our key cools down, and says why and ho
   const attempt = await run.next();
   if (!attempt) throw new Error("nothing to try");
   run.failed(attempt, new AppError("UPSTREAM_UNAVAILABLE", "no"), { visible: false, upstreamStatus: 401 });
-  const health = presentRouting(routing).data[0]?.deployments.find(({ id }) => id === attempt.deployment.id)?.health;
+  const health = presentRouting(routing, { groups: [], file: undefined }).data[0]?.deployments.find(
+    ({ id }) => id === attempt.deployment.id,
+  )?.health;
   expect(health).toMatchObject({ state: "cooling", coolingCause: "failure", failed: 1, lastFailure: { kind: "authentication" } });
   expect(health?.coolingMs).toBeGreaterThan(50_000);
 });
@@ -78,14 +80,20 @@ test("guardrails: what is configured, in its order, with counts and the newest d
 });
 
 test("cache: off is said as off; what is held is counted, and clearing forgets it", async () => {
-  expect(presentCache(gatewayState().layers.cache)).toMatchObject({ settings: null, held: null, hits: 0 });
+  const off = presentConfiguredCache({ settings: undefined, source: "default", file: undefined }, undefined);
+  expect(presentCache(gatewayState().layers.cache, off)).toMatchObject({
+    settings: null,
+    held: null,
+    hits: 0,
+    configured: { enabled: false },
+  });
   const { cache } = gatewayState({ litellm_settings: { cache: true, cache_params: { ttl: 30 } } }).layers;
   await cache.current()?.cache.set("k", "an answer", 60_000);
-  const shown = presentCache(cache);
+  const shown = presentCache(cache, off);
   expect(shown.settings).toMatchObject({ type: "memory", ttlSeconds: 30, byDefault: true });
   expect(shown.held).toEqual({ entries: 1, bytes: 10, bytesMax: 1_000_000 });
   await cache.clear();
-  expect(presentCache(cache).held).toMatchObject({ entries: 0, bytes: 0 });
+  expect(presentCache(cache, off).held).toMatchObject({ entries: 0, bytes: 0 });
   await expect(cache.current()?.cache.get("k")).resolves.toBeUndefined();
 });
 

@@ -1,9 +1,8 @@
 import type { Inference } from "../../../calls/create.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import * as schemas from "../../../schemas/platform/gateway-state.ts";
-import { requireAdmin } from "../../middleware/authenticate-user.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
-import { presentCache, presentGuardrails, presentRouting } from "./present-gateway.ts";
+import { presentCache, presentConfiguredCache, presentGuardrails, presentRouting } from "./present-gateway.ts";
 
 const tag = "Admin";
 const auth = "admin";
@@ -25,8 +24,7 @@ const showRouting = ({ control, config }: EdgeDeps, { routing }: GatewayState) =
     status: 200,
     answer: schemas.routingAnswer,
     handler: async (_input, call) => {
-      await requireAdmin(control, call.read());
-      return { edge: config.edgeIndex, ...presentRouting(routing) };
+      return { edge: config.edgeIndex, ...presentRouting(routing, await control.gateway.listRouting({}, call.read())) };
     },
   });
 
@@ -55,8 +53,8 @@ const showCache = ({ control, config }: EdgeDeps, { layers }: GatewayState) =>
     status: 200,
     answer: schemas.cacheAnswer,
     handler: async (_input, call) => {
-      await requireAdmin(control, call.read());
-      return { edge: config.edgeIndex, ...presentCache(layers.cache) };
+      const configured = presentConfiguredCache(await control.gateway.getCacheSettings({}, call.read()), config.cache);
+      return { edge: config.edgeIndex, ...presentCache(layers.cache, configured) };
     },
   });
 

@@ -1,18 +1,29 @@
 import { GUARDRAIL_KINDS } from "../../../../common/guardrails/kinds.ts";
-import type { Guardrail } from "../../../../proto/gen/tributary/gateway/v1/gateway.ts";
+import type {
+  GetCacheSettingsResponse,
+  Guardrail,
+  ListRoutingResponse,
+  Routing as StoredGroup,
+} from "../../../../proto/gen/tributary/gateway/v1/gateway.ts";
 import type { SemanticSettings } from "../../../calls/cache/semantic/semantic-settings.ts";
 import type { Layers } from "../../../calls/layers/layers.ts";
+import type { ConfiguredCache } from "../../../schemas/platform/cache.ts";
 import type { CacheAnswer, GuardrailsAnswer, RoutingAnswer } from "../../../schemas/platform/gateway-state.ts";
 import type { GuardrailRecord } from "../../../schemas/platform/guardrails.ts";
 import type { Target } from "../../../upstream/routing/deployment-settings.ts";
 import { fallbacksFor } from "../../../upstream/routing/fallback-plan.ts";
 import type { DeploymentHealth } from "../../../upstream/routing/health.ts";
 import type { Router } from "../../../upstream/routing/route.ts";
+import { STRATEGIES } from "../../../upstream/routing/settings.ts";
 
 type RoutingGroup = RoutingAnswer["data"][number];
 type RoutingDeployment = RoutingGroup["deployments"][number];
 
-export function presentRouting(routing: Pick<Router, "targets" | "settings" | "stateOf">): Omit<RoutingAnswer, "edge"> {
+export function presentRouting(
+  routing: Pick<Router, "targets" | "settings" | "stateOf">,
+  { groups: configured, file }: ListRoutingResponse,
+): Omit<RoutingAnswer, "edge"> {
+  const stored = new Map(configured.map((group) => [group.model, group]));
   const settings = routing.settings();
   const { strategy, numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks, defaultFallbacks, aliases, strategyOfGroup } = settings;
   const named = Map.groupBy(routing.targets(), (target) => target.settings.teamModelName ?? target.deployment.modelName);
@@ -26,10 +37,13 @@ export function presentRouting(routing: Pick<Router, "targets" | "settings" | "s
         contextWindow: [...fallbacksFor("context_window", [name], settings)],
         contentPolicy: [...fallbacksFor("content_policy", [name], settings)],
       },
+      ...presentStored(stored.get(name)),
     }),
   );
   return {
     settings: { strategy, numRetries, timeoutMs, cooldowns, cooldownMs, maxFallbacks, defaultFallbacks: [...defaultFallbacks] },
+    file: file ?? null,
+    strategies: [...STRATEGIES],
     data: groups.sort((left, right) => (left.name < right.name ? -1 : 1)),
     aliases: [...aliases].map(([name, { model, hidden }]) => ({ name, model, hidden })),
   };
@@ -41,6 +55,7 @@ function presentTarget({ deployment, settings }: Target, health: DeploymentHealt
     providerKind: deployment.providerKind,
     provider: deployment.model?.providerName ?? deployment.providerKind,
     providerId: deployment.model?.providerId ?? "",
+    source: (deployment.model?.source as RoutingDeployment["source"] | undefined) ?? "catalog",
     inferenceModelId: deployment.inferenceModelId,
     weight: settings.weight ?? null,
     order: Number.isFinite(settings.order) ? settings.order : null,
@@ -67,6 +82,29 @@ export function presentGuardrail({ name, kind, stage, byDefault, enabled, settin
     file: file ?? null,
   };
 }
+
+/** What is stored of a model group, and what the file sets of it. */
+export function presentStored(group: StoredGroup | undefined): Pick<RoutingGroup, "stored" | "fileFields"> {
+  const { strategy, deployments = [], fallbacks, contextWindowFallbacks, contentPolicyFallbacks, fileFields = [] } = group ?? {};
+  return {
+    stored: {
+      strategy: strategy ?? null,
+      deployments: deployments.map(({ id, weight, order }) => ({ id, weight: weight ?? null, order: order ?? null })),
+      fallbacks: {
+        general: fallbacks?.names ?? null,
+        contextWindow: contextWindowFallbacks?.names ?? null,
+        contentPolicy: contentPolicyFallbacks?.names ?? null,
+      },
+    },
+    fileFields: fileFields.map((field) => FALLBACK_NAMES[field] ?? field),
+  };
+}
+
+const FALLBACK_NAMES: Readonly<Record<string, string>> = {
+  fallbacks: "fallbacks.general",
+  contextWindowFallbacks: "fallbacks.contextWindow",
+  contentPolicyFallbacks: "fallbacks.contentPolicy",
+};
 
 const STATES = { closed: "up", open: "cooling", "half-open": "probing" } as const;
 
@@ -108,7 +146,10 @@ export function presentGuardrails(guardrails: readonly Guardrail[], { findings }
   };
 }
 
-export function presentCache({ current, figures, bytesMax, semantic }: Layers["cache"]): Omit<CacheAnswer, "edge"> {
+export function presentCache(
+  { current, figures, bytesMax, semantic }: Layers["cache"],
+  configured: ConfiguredCache,
+): Omit<CacheAnswer, "edge"> {
   const { settings, cache } = current() ?? {};
   const held = cache?.held?.();
   return {
@@ -123,6 +164,29 @@ export function presentCache({ current, figures, bytesMax, semantic }: Layers["c
     ...figures,
     held: held ? { ...held, bytesMax } : null,
     semantic: settings?.semantic ? presentSemantic(settings.semantic, semantic) : null,
+    configured,
+  };
+}
+
+/** The cache as it is configured; `environment` is the edge's own choice. */
+export function presentConfiguredCache(
+  { settings, source, file }: GetCacheSettingsResponse,
+  environment: ConfiguredCache["environment"] | undefined,
+): ConfiguredCache {
+  const { enabled = false, type, ttlSeconds, mode, semanticCache, similarityThreshold, embeddingModel } = settings ?? {};
+  return {
+    enabled,
+    type: type === undefined ? null : type === "redis" ? "redis" : "memory",
+    ttlSeconds: ttlSeconds ?? null,
+    byDefault: mode === undefined ? null : mode !== "default_off",
+    semantic: {
+      mode: (semanticCache as ConfiguredCache["semantic"]["mode"] | undefined) ?? "off",
+      threshold: similarityThreshold ?? null,
+      embeddingModel: embeddingModel ?? null,
+    },
+    source: source as ConfiguredCache["source"],
+    file: file ?? null,
+    environment: environment ?? null,
   };
 }
 

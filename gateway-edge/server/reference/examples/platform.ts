@@ -72,6 +72,11 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "delete /api/admin/guardrails/:name": { params: { name: "no-secrets" } },
   "put /api/admin/guardrails/order": { body: { names: ["mask-pii", "no-secrets"] } },
   "post /api/admin/guardrails/try": { body: { name: "no-secrets", text: "what is project-bluebird?" } },
+  "put /api/admin/cache": { body: { enabled: true, ttlSeconds: 600 } },
+  "put /api/admin/routing/:model": {
+    params: { model: "gpt-4o" },
+    body: { strategy: "least-busy", fallbacks: { general: ["claude-sonnet"] } },
+  },
   "post /api/admin/cache/clear": { body: {} },
   "post /api/webhooks/payments/stripe": {
     body: { id: "evt_1m7f9j", type: "checkout.session.completed" },
