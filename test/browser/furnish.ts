@@ -14,6 +14,12 @@ model_list:
       {model: openai/large-model-with-a-rather-long-name-2026-05, api_base: "http://127.0.0.1:9/v1", api_key: none, weight: 3, order: 1}
   - model_name: assistant
     litellm_params: {model: echo/echo, order: 2}
+  - model_name: pair
+    litellm_params: {model: echo/echo}
+    model_info: {id: pair-a}
+  - model_name: pair
+    litellm_params: {model: echo/echo}
+    model_info: {id: pair-b}
   - model_name: assistant-small
     litellm_params: {model: echo/echo}
   - model_name: assistant-long

@@ -118,6 +118,98 @@ export function operateTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
+    test("a guardrail is added where guardrails are listed, tried, ordered, switched off, and deleted by its name", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "guarded" });
+      const { page, complaints } = await asAdmin();
+      await page.goto("/ui/admin?tab=guardrails");
+      const rowOf = (name: string) => page.getByRole("row").filter({ hasText: name });
+      await rowOf("no-secrets").getByText("from gateway.yaml").waitFor();
+      await expect(page.getByLabel("Edit no-secrets").count()).resolves.toBe(0);
+      for (const name of ["no-rivers", "no-lakes"]) {
+        await page.getByRole("button", { name: "Add guardrail" }).click();
+        const dialog = page.getByRole("dialog", { name: "Add guardrail" });
+        await dialog.getByLabel("Name").fill(name);
+        await dialog.getByRole("button", { name: "Save" }).click();
+        await dialog.getByText("Required").waitFor();
+        await dialog.getByLabel("words").fill("danube\nlake constance");
+        await dialog.getByLabel("Try a text").fill("on the Danube");
+        await dialog.getByRole("button", { name: "Try" }).click();
+        await dialog.getByText("it matches a word of the list").waitFor();
+        await dialog.getByRole("button", { name: "Save" }).click();
+        await rowOf(name).waitFor();
+      }
+      const said = async () => (await chat(system, tenant.key, "danube", { guardrails: ["no-lakes"] })).status;
+      expect(await said()).toBe(400);
+      await page.getByRole("button", { name: "Move no-lakes up" }).click();
+      await page.locator('[aria-label="Move no-lakes up"][disabled]').waitFor();
+      await page.getByLabel("no-lakes is on").click();
+      await page.getByText("no-lakes is off.").waitFor();
+      expect(await said()).toBe(200);
+      for (const name of ["no-rivers", "no-lakes"]) {
+        await page.getByRole("button", { name: `Delete ${name}` }).click();
+        await page
+          .getByRole("dialog")
+          .getByLabel(/to confirm/)
+          .fill(name);
+        await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+        await rowOf(name).waitFor({ state: "detached" });
+      }
+      expect(complaints).toEqual([]);
+    });
+
+    test("deployments of a model are put in order by dragging and by buttons, and a fallback is added; what the file sets is not open", async () => {
+      const { system } = stage();
+      const token = await adminToken(system);
+      const routed = async () =>
+        (await call(system.url, "GET", "/api/admin/routing", { token })).body.data.find(({ name }: { name: string }) => name === "pair");
+      const { page, complaints } = await asAdmin();
+      await page.goto("/ui/admin?tab=routing&group=pair");
+      const dialog = page.getByRole("dialog", { name: "Routing of pair" });
+      const handles = dialog.getByRole("list", { name: "Deployments" }).locator("[data-handle]");
+      const ids = async () => Promise.all((await handles.all()).map((handle) => handle.getAttribute("data-handle")));
+      const save = async () => {
+        await dialog.getByRole("button", { name: "Save" }).click();
+        await dialog.waitFor({ state: "detached" });
+      };
+      await page.getByRole("button", { name: "Edit routing of pair" }).click();
+      const handle = await dialog.locator('[data-handle="pair-b"]').boundingBox();
+      const target = await dialog.locator('[data-handle="pair-a"]').boundingBox();
+      if (!handle || !target) throw new Error("the handles are not shown");
+      await page.mouse.move(handle.x + 8, handle.y + 8);
+      await page.mouse.down();
+      await page.mouse.move(target.x + 8, target.y + 4, { steps: 8 });
+      await page.mouse.up();
+      expect(await ids()).toEqual(["pair-b", "pair-a"]);
+      await dialog.getByLabel("Weight of echo echo").first().fill("3");
+      await dialog.getByLabel("Add to: Fallbacks if a call fails").click();
+      await page.getByRole("option", { name: "assistant-small" }).click();
+      await save();
+      expect(await routed()).toMatchObject({
+        deployments: expect.arrayContaining([
+          expect.objectContaining({ id: "pair-b", weight: 3, order: 1 }),
+          expect.objectContaining({ id: "pair-a", order: 2 }),
+        ]),
+        fallbacks: { general: ["assistant-small"] },
+      });
+      await page.getByRole("button", { name: "Edit routing of pair" }).click();
+      await dialog
+        .getByRole("button", { name: /^Move .* down$/ })
+        .first()
+        .press("Enter");
+      expect(await ids()).toEqual(["pair-a", "pair-b"]);
+      await save();
+      expect((await routed()).deployments).toContainEqual(expect.objectContaining({ id: "pair-a", order: 1 }));
+
+      await page.goto("/ui/admin?tab=routing&group=assistant");
+      await page.getByRole("button", { name: "Edit routing of assistant", exact: true }).click();
+      const fixed = page.getByRole("dialog", { name: "Routing of assistant" });
+      await fixed.getByText("The order is set from gateway.yaml.").waitFor();
+      await expect(fixed.getByLabel("Add to: Fallbacks if a call fails").isDisabled()).resolves.toBe(true);
+      await expect(fixed.locator("[data-handle]").count()).resolves.toBe(0);
+      expect(complaints).toEqual([]);
+    });
+
     test("after the cache is cleared, the same request goes to the provider again", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: CREDIT_NANO, name: "caller" });

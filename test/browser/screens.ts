@@ -124,6 +124,24 @@ const SCREENS: readonly ScreenCase[] = [
     ready: (page) => page.getByRole("img", { name: /^Routes of/ }).waitFor(),
     who: "admin",
   },
+  {
+    name: "admin-route-form",
+    path: "/ui/admin?tab=routing&group=pair",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Edit routing of pair" }).click();
+      await page.getByRole("dialog").getByLabel("Strategy").waitFor();
+    },
+    who: "admin",
+  },
+  {
+    name: "admin-guardrail-form",
+    path: "/ui/admin?tab=guardrails",
+    ready: async (page) => {
+      await page.getByRole("button", { name: "Add guardrail" }).click();
+      await page.getByRole("dialog").getByLabel("Try a text").waitFor();
+    },
+    who: "admin",
+  },
   { name: "admin-guardrails", path: "/ui/admin?tab=guardrails", ready: text("Recent decisions"), who: "admin" },
   {
     name: "admin-cache",

@@ -1,12 +1,14 @@
-import { List, Select, Stack, Text, Title } from "@mantine/core";
+import { Button, List, Select, Stack, Text, Title } from "@mantine/core";
 import { IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { type Routing as RoutingAnswer, type RoutingGroup, routingQuery } from "../../api/gateway.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { useAddress } from "../../components/use-address.ts";
 import { count, formatMs } from "../../format/text.ts";
+import { RouteForm } from "./routing/route-form.tsx";
 import { RoutingPicture } from "./routing/routing-picture.tsx";
 import { healthText, picturedGroups, sharesOf } from "./routing/shares.ts";
 
@@ -17,6 +19,7 @@ export function Routing() {
   const chosen = address.group === undefined ? undefined : String(address.group);
   const groups = data?.data;
   const pictured = groups && picturedGroups(groups, chosen);
+  const [edited, setEdited] = useState<RoutingGroup | undefined>();
   return (
     <Stack>
       <Failure error={error} />
@@ -35,7 +38,7 @@ export function Routing() {
       {pictured && pictured.length > 0 && <RoutingPicture groups={pictured} />}
       {pictured?.length === 0 && (
         <Empty icon={IconRoute} title="No model has several deployments or a fallback">
-          Give two deployments the same model name, or set fallbacks in router_settings of the configuration file, to see the diagram here.
+          Give two deployments the same model name, or edit a route below to set a fallback, to see the diagram here.
         </Empty>
       )}
       <Title order={2} size="h6">
@@ -43,11 +46,12 @@ export function Routing() {
       </Title>
       <DataTable
         label="Routes"
-        columns={COLUMNS}
+        columns={[...COLUMNS, editColumn(setEdited)]}
         rows={chosen === undefined ? groups : pictured}
         rowKey={({ name }) => name}
         empty={<Empty icon={IconRoute} title="No models yet" />}
       />
+      {edited && data && <RouteForm group={edited} routing={data} onClose={() => setEdited(undefined)} />}
       {data && data.aliases.length > 0 && (
         <Text size="sm" c="dimmed">
           Aliases: {data.aliases.map(({ name, model }) => `${name} → ${model}`).join(", ")}.
@@ -87,6 +91,18 @@ const COLUMNS: Column<RoutingGroup>[] = [
   { title: "Deployments", cell: (group) => <Targets group={group} /> },
   { title: "Fallbacks", cell: ({ fallbacks }) => <Fallbacks fallbacks={fallbacks} />, wideOnly: true },
 ];
+
+function editColumn(onEdit: (group: RoutingGroup) => void): Column<RoutingGroup> {
+  return {
+    title: "Actions",
+    cell: (group) => (
+      <Button size="compact-xs" variant="default" onClick={() => onEdit(group)} aria-label={`Edit routing of ${group.name}`}>
+        Edit
+      </Button>
+    ),
+    isNumber: true,
+  };
+}
 
 function Targets({ group }: { group: RoutingGroup }) {
   return (
