@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler, Response } from "express";
 import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
 import { FIELD_REQUIRED } from "../schemas/request-body.ts";
+import { setHeaders } from "./header-list.ts";
 import { rateHeaders } from "./rate-headers.ts";
 
 interface GatewayError {
@@ -113,7 +114,7 @@ function setErrorHeaders(response: Response, error: AppError): void {
   const { status } = TABLE[error.code];
   if (!mayRetry(error)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
-  for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
+  setHeaders(response, rateHeaders(error.rate));
   if (status === 401) response.setHeader("www-authenticate", 'Bearer realm="gateway"');
   // The rest of an oversized body is not read.
   if (status === 413) response.setHeader("connection", "close");

@@ -2,6 +2,7 @@ import { AppError } from "../../common/errors.ts";
 import { fromErrorInfo, toErrorInfo } from "../../common/grpc/status.ts";
 import { FakeControl, startEdge, USER_TOKEN } from "../server/http/testing/edge-fixture.ts";
 import { platformErrorBody } from "../server/middleware/error-response.ts";
+import { headerFields } from "./header-list.ts";
 import { rateHeaders } from "./rate-headers.ts";
 
 const reached = new AppError("RATE_LIMIT_EXCEEDED", "The team's limit of 5 requests per minute is reached. Try again in 7 s.", {
@@ -15,9 +16,9 @@ const headers = {
 };
 
 test("only limited units have headers", () => {
-  expect(rateHeaders(undefined)).toEqual({});
-  expect(rateHeaders({ resetSeconds: 0 })).toEqual({});
-  expect(rateHeaders({ limitTokens: 9, remainingTokens: -1, resetSeconds: 0.5 })).toEqual({
+  expect(rateHeaders(undefined)).toEqual([]);
+  expect(rateHeaders({ resetSeconds: 0 })).toEqual([]);
+  expect(headerFields(rateHeaders({ limitTokens: 9, remainingTokens: -1, resetSeconds: 0.5 }))).toEqual({
     "x-ratelimit-limit-tokens": "9",
     "x-ratelimit-remaining-tokens": "0",
     "x-ratelimit-reset-tokens": "500ms",

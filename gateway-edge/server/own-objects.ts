@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Express, Request, Response } from "express";
+import { type HeaderList, nameAt } from "../calls/header-list.ts";
 
 /** Request and response classes for `createServer`. */
 export interface OwnObjects {
@@ -15,10 +16,40 @@ export function ownObjects(app: Express): OwnObjects {
   class AppRequest extends IncomingMessage {}
   class AppResponse extends ServerResponse {
     readonly locals: Record<string, unknown> = {};
+    readonly earlyHeaders: string[] = [];
+
+    override hasHeader(name: string): boolean {
+      return nameAt(this.earlyHeaders, name) >= 0 || super.hasHeader(name);
+    }
+
+    override getHeader(name: string): ReturnType<ServerResponse["getHeader"]> {
+      return super.getHeader(name) ?? this.earlyHeaders[nameAt(this.earlyHeaders, name) + 1];
+    }
+
+    override writeHead(status: number, given?: unknown, headers?: unknown): this {
+      const early = this.earlyHeaders;
+      const list = Array.isArray(given) ? [...(given as HeaderList)] : undefined;
+      for (let at = 0; at < early.length; at += 2) {
+        const [name, value] = [early[at] as string, early[at + 1] as string];
+        if (!list && !super.hasHeader(name)) super.setHeader(name, value);
+        if (list && nameAt(list, name) < 0) list.push(name, value);
+      }
+      return super.writeHead(status, (list ?? given) as string, headers as HeaderList);
+    }
   }
   Object.setPrototypeOf(AppRequest.prototype, app.request);
   Object.setPrototypeOf(AppResponse.prototype, app.response);
   app.request = AppRequest.prototype as unknown as Request;
   app.response = AppResponse.prototype as unknown as Response;
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse as unknown as typeof ServerResponse };
+}
+
+/**
+ * Sets a header that every answer of the request has, unless the answer has its own of that name. An answer whose other headers come as a
+ * list then has no header from `setHeader`, which makes each of them cost twice as much.
+ */
+export function setEarly(response: ServerResponse, name: string, value: string): void {
+  const { earlyHeaders } = response as { earlyHeaders?: string[] };
+  if (earlyHeaders) earlyHeaders.push(name, value);
+  else response.setHeader(name, value);
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Request, Response } from "express";
 import { gatewayErrorBody } from "../../calls/gateway-error.ts";
+import type { HeaderList } from "../../calls/header-list.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId } from "../middleware/request-id.ts";
 import { crossOrigin } from "../middleware/security-headers.ts";
@@ -54,19 +55,17 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
 
 const OVERLOADED = overloaded();
 const OVERLOADED_BODY = JSON.stringify(gatewayErrorBody(OVERLOADED));
-const OVERLOADED_HEADERS = {
-  "content-type": "application/json; charset=utf-8",
-  "content-length": String(Buffer.byteLength(OVERLOADED_BODY)),
-  "x-content-type-options": "nosniff",
-  "retry-after": "1",
-};
+const OVERLOADED_HEADERS: HeaderList = [
+  ...["content-type", "application/json; charset=utf-8", "content-length", String(Buffer.byteLength(OVERLOADED_BODY))],
+  ...["x-content-type-options", "nosniff", "retry-after", "1"],
+];
 
 /** As `fail` would answer the same error, but at a small part of its cost: each refusal takes time from the calls that are served. */
 function refuseAtOnce(deps: EdgeDeps, request: Request, response: Response): void {
   response.locals["route"] = "refused";
   response.locals["error"] = OVERLOADED;
-  response.setHeader("x-gw-call-id", assignRequestId(request, response, deps));
-  response.writeHead(503, OVERLOADED_HEADERS);
+  const callId = assignRequestId(request, response, deps);
+  response.writeHead(503, [...OVERLOADED_HEADERS, "x-gw-call-id", callId]);
   response.end(OVERLOADED_BODY);
 }
 

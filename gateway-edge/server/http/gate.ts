@@ -6,6 +6,7 @@ import { gatewayErrorOf } from "../../calls/gateway-error.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
 import type { OverloadGate } from "../overload/overload-gate.ts";
+import { setEarly } from "../own-objects.ts";
 
 /** A route behind a gate. */
 export interface GatedRoute {
@@ -86,9 +87,9 @@ export function assignCallId(deps: EdgeDeps, request: Request, response: Respons
   const callId = newId("call", deps);
   response.locals["callId"] = callId;
   response.locals["route"] = "refused";
-  response.setHeader("x-gw-call-id", callId);
+  setEarly(response, "x-gw-call-id", callId);
   if (deps.tracing) response.locals["traceId"] = deps.tracing.begin(callId, request, response);
-  response.setHeader("x-content-type-options", "nosniff");
+  setEarly(response, "x-content-type-options", "nosniff");
 }
 
 function errorHandlers({ logger }: EdgeDeps, { onError, onRefused }: Gate): ErrorRequestHandler[] {

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { AppError, asAppError, type ErrorCode } from "../../../common/errors.ts";
 import { toJson } from "../../../common/json.ts";
 import type { Logger } from "../../../common/logger.ts";
+import { setHeaders } from "../../calls/header-list.ts";
 import { rateHeaders } from "../../calls/rate-headers.ts";
 import type { errorRecord } from "../../schemas/records.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -81,7 +82,7 @@ function sendPlatformError(response: Response, error: AppError): void {
   if (status === 401) response.setHeader("www-authenticate", "Bearer");
   const retryAfterSeconds = error.retryAfterSeconds ?? (status === 504 || status === 429 ? 1 : undefined);
   if (retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterSeconds))));
-  for (const [name, value] of Object.entries(rateHeaders(error.rate))) response.setHeader(name, value);
+  setHeaders(response, rateHeaders(error.rate));
   // The rest of a body that is too large is not read.
   if (status === 413) response.setHeader("connection", "close");
   response.setHeader("content-type", "application/json; charset=utf-8");

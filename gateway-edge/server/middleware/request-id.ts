@@ -3,6 +3,7 @@ import type { RequestHandler } from "express";
 import type { Clock } from "../../../common/clock.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Random } from "../../../common/random.ts";
+import { setEarly } from "../own-objects.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -20,7 +21,7 @@ export function assignRequestId(request: IncomingMessage, response: ServerRespon
   if (typeof present === "string") return present;
   const given = request.headers["x-request-id"];
   const assigned = typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req", source);
-  response.setHeader("x-request-id", assigned);
+  setEarly(response, "x-request-id", assigned);
   return assigned;
 }
 

@@ -6,6 +6,7 @@ import type { Caller, StoredAnswer } from "../../../../proto/gen/tributary/acces
 import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import { gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
+import type { HeaderList } from "../../../calls/header-list.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from "../../../calls/inference/run-inference.ts";
 import type { OpenCalls } from "../../../calls/open-calls.ts";
@@ -125,13 +126,10 @@ async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent 
 
 async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stream"> & { writer: SseWriter }): Promise<void> {
   const { exchange, result, idempotent, writer } = sending;
-  const { response, callId } = exchange;
+  const { callId } = exchange;
   const format = exchange.format.stream?.({ callId, nowMs: deps.clock.now(), model: result.head.model });
   const headers = callHeaders(callId, result.head);
-  if (!writer.isOpen) {
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    writer.open();
-  }
+  if (!writer.isOpen) writer.open({ headers });
   const parts: ReadyIterator<DeliveredPart | BytesPart> = result.parts[Symbol.asyncIterator]();
   const written = (part: DeliveredPart | BytesPart) => {
     const frames = framesOf(part, format);
@@ -198,18 +196,16 @@ async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, 
 }
 
 export function replay(response: Response, answer: StoredAnswer): void {
-  const headers = { ...answer.headers, "idempotent-replayed": "true" };
+  const headers = [...Object.entries(answer.headers).flat(), "idempotent-replayed", "true"];
   send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
 }
 
 export function send(
   response: Response,
-  answer: { status?: number; headers: Readonly<Record<string, string>>; contentType: string; body: string | Buffer },
+  answer: { status?: number; headers: HeaderList; contentType: string; body: string | Buffer },
 ): void {
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-  response.statusCode = answer.status ?? 200;
-  response.setHeader("content-type", answer.contentType);
-  response.setHeader("content-length", Buffer.byteLength(answer.body));
+  const length = String(Buffer.byteLength(answer.body));
+  response.writeHead(answer.status ?? 200, [...answer.headers, "content-type", answer.contentType, "content-length", length]);
   response.end(answer.body);
 }
 

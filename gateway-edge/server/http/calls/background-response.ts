@@ -51,7 +51,7 @@ export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse)
     const shown = await stored(deps, queued);
     const body = toJson(shown);
     idempotent.record(body);
-    const headers = { "x-gw-call-id": callId };
+    const headers = ["x-gw-call-id", callId];
     await idempotent.store(headers, JSON_TYPE);
     if (asked.stream !== true) return send(response, { headers, contentType: JSON_TYPE, body });
     response.setHeader("x-gw-call-id", callId);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Logger } from "../../../../common/logger.ts";
 import type { StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
+import { type HeaderList, headerFields } from "../../../calls/header-list.ts";
 
 /** The idempotency store of the control plane. */
 export interface IdempotentDeps {
@@ -16,7 +17,7 @@ export interface IdempotentCall {
   /** Adds bytes to the answer that will be stored. */
   record(bytes: string | Uint8Array): void;
   /** Stores the recorded answer. Must happen before the client's last byte, so that a retry finds it. */
-  store(headers: Readonly<Record<string, string>>, contentType: string): void | Promise<void>;
+  store(headers: HeaderList, contentType: string): void | Promise<void>;
   /** Frees the key if no answer was stored, so that the call can be retried. */
   close(): void | Promise<void>;
 }
@@ -77,7 +78,12 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
     // An answer that is too large to store frees the key: a retry is billed again instead of refused.
     store: (headers, contentType) =>
       end(
-        recorded && { status: 200, contentType, body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))), headers: { ...headers } },
+        recorded && {
+          status: 200,
+          contentType,
+          body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))),
+          headers: headerFields(headers),
+        },
       ),
     close: async () => {
       if (!ended) await end(undefined);

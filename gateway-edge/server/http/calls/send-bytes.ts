@@ -21,9 +21,8 @@ export interface BytesSending {
 export async function sendBytes({ exchange, result, idempotent, writer }: BytesSending): Promise<void> {
   const { response, callId, format } = exchange;
   const headers = callHeaders(callId, result.head);
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   const contentType = format.bytesType?.(result.contentType) ?? result.contentType ?? "application/octet-stream";
-  writer.open(contentType);
+  writer.open({ contentType, headers });
   try {
     // Always iterate, because the end of the iteration settles the call; a break means that the client disconnected.
     for await (const part of result.parts) {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../../common/clock.ts";
+import type { HeaderList } from "../../../calls/header-list.ts";
 
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
@@ -64,13 +65,10 @@ export class SseWriter {
   }
 
   /** Sends status and headers; from then on an error can only be a frame. Only event streams get keep-alives. */
-  open(contentType: string = EVENT_STREAM): void {
+  open({ contentType = EVENT_STREAM, headers = [] }: { contentType?: string; headers?: HeaderList } = {}): void {
     if (this.#isGone()) return;
     this.#bytesBefore = this.#response.socket?.bytesWritten ?? 0;
-    this.#response.setHeader("content-type", contentType);
-    this.#response.setHeader("cache-control", "no-cache");
-    this.#response.setHeader("x-accel-buffering", "no");
-    this.#response.writeHead(200);
+    this.#response.writeHead(200, [...headers, "content-type", contentType, "cache-control", "no-cache", "x-accel-buffering", "no"]);
     // Usually a frame follows at once, and the headers are sent with it.
     setImmediate(() => {
       if (!this.#hasWritten && !this.#isGone()) this.#response.flushHeaders();

@@ -1,0 +1,20 @@
+import type { ServerResponse } from "node:http";
+
+/** Headers, each name in lower case before its value: Node writes a list at half the cost of a header at a time. */
+export type HeaderList = readonly string[];
+
+/** The place of a name in a list; -2 if it has none, so that no value follows it. */
+export function nameAt(list: HeaderList, name: string): number {
+  for (let at = 0; at < list.length; at += 2) if (list[at] === name) return at;
+  return -2;
+}
+
+export function setHeaders(response: ServerResponse, list: HeaderList): void {
+  for (let at = 0; at < list.length; at += 2) response.setHeader(list[at] as string, list[at + 1] as string);
+}
+
+export function headerFields(list: HeaderList): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (let at = 0; at < list.length; at += 2) fields[list[at] as string] = list[at + 1] as string;
+  return fields;
+}
