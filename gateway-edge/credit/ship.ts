@@ -4,6 +4,7 @@ import type { Logger } from "../../common/logger.ts";
 import { ownerOf } from "../../common/peers/peer.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
+import type { EncodedSettlement } from "../access/clients/settle-request.ts";
 import type { Settlement } from "./journal/final-record.ts";
 import type { Journal } from "./journal/journal.ts";
 import { BATCH_MAX, LATE_BATCH_MAX, Lane, type LaneDeps } from "./ship-lane.ts";
@@ -245,7 +246,7 @@ export class Shipper {
 
   async #send(batch: readonly Settlement[], returns: LeaseReturn[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
     const { access, edgeId, generationOf } = this.#deps;
-    const settlements = batch.map(({ log }) => ({ log, leaseGeneration: generationOf(log.callId) }));
+    const settlements = batch.map(({ log, row }): EncodedSettlement => ({ log, row, leaseGeneration: generationOf(log.callId) }));
     try {
       await access.settle({ settlements, edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
       this.#deps.returned(returns);

@@ -1,6 +1,6 @@
 import { SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import { encodedRow, encodeSettleRequest } from "./settle-request.ts";
+import { type EncodedSettlement, encodeRow, encodeSettleRequest } from "./settle-request.ts";
 
 test("a settlement sends the bytes that the generated encoder makes", () => {
   const log = UsageLog.fromPartial({
@@ -19,7 +19,14 @@ test("a settlement sends the bytes that the generated encoder makes", () => {
   expect(encodeSettleRequest(request).equals(SettleRequest.encode(request).finish())).toBe(true);
 });
 
-test("a row is encoded once", () => {
-  const log = UsageLog.fromPartial({ callId: "call_1" });
-  expect(encodedRow(log)).toBe(encodedRow(log));
+test("a row that the journal has encoded is sent as it is", () => {
+  const settlement: EncodedSettlement = { log: UsageLog.fromPartial({ callId: "call_1" }), leaseGeneration: 0n, row: Buffer.from([8, 1]) };
+  const request = SettleRequest.fromPartial({});
+  expect([...encodeSettleRequest({ ...request, settlements: [settlement] })]).toEqual([10, 4, 10, 2, 8, 1]);
+});
+
+test("a row that cannot be encoded leaves nothing in the next one", () => {
+  const log = UsageLog.fromPartial({ callId: "call_1", usage: { total: 3n } });
+  expect(() => encodeRow(UsageLog.fromPartial({ callId: "call_2", usage: { total: 2n ** 70n } }))).toThrow("too large");
+  expect(encodeRow(log).equals(UsageLog.encode(log).finish())).toBe(true);
 });

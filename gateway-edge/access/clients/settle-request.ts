@@ -1,20 +1,24 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
-import { SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { type Settlement, SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 
-const encodedRows = new WeakMap<UsageLog, Buffer>();
+/** A settlement with its row as the journal wrote it: a row never changes after its call has ended, and is encoded once. */
+export interface EncodedSettlement extends Settlement {
+  readonly row?: Buffer | undefined;
+}
 
-/**
- * The protobuf encoding of a row, made once: the journal writes these bytes, and the settlement sends the same. A row never changes after
- * its call has ended.
- */
-export function encodedRow(log: UsageLog): Buffer {
-  const known = encodedRows.get(log);
-  if (known) return known;
-  const { buffer, byteOffset, byteLength } = UsageLog.encode(log).finish();
-  const bytes = Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
-  encodedRows.set(log, bytes);
-  return bytes;
+/** One for all rows: a new writer would allocate its buffer for each row, and again each time it grows. */
+const rowWriter = new BinaryWriter();
+
+/** The protobuf encoding of a row. */
+export function encodeRow(log: UsageLog): Buffer {
+  try {
+    return Buffer.from(UsageLog.encode(log, rowWriter).finish());
+  } catch (error) {
+    // What was written of this row must not begin the next one.
+    rowWriter.finish();
+    throw error;
+  }
 }
 
 const [SETTLEMENTS_TAG, LOG_TAG, LEASE_GENERATION_TAG] = [10, 10, 16];
@@ -22,9 +26,9 @@ const [SETTLEMENTS_TAG, LOG_TAG, LEASE_GENERATION_TAG] = [10, 10, 16];
 /** As the generated encoder, with rows that are encoded already. */
 export function encodeSettleRequest({ settlements, ...rest }: SettleRequest): Buffer {
   const writer = new BinaryWriter();
-  for (const { log, leaseGeneration } of settlements) {
+  for (const { log, leaseGeneration, row = log && encodeRow(log) } of settlements as readonly EncodedSettlement[]) {
     writer.uint32(SETTLEMENTS_TAG).fork();
-    if (log) writer.uint32(LOG_TAG).bytes(encodedRow(log));
+    if (row) writer.uint32(LOG_TAG).bytes(row);
     if (leaseGeneration !== 0n) writer.uint32(LEASE_GENERATION_TAG).int64(leaseGeneration);
     writer.join();
   }

@@ -7,6 +7,8 @@ import { RECORD_TYPE } from "./records.ts";
 export interface Settlement {
   readonly sequence: number;
   readonly log: UsageLog;
+  /** Its encoding, while it is in memory. */
+  readonly row?: Buffer | undefined;
 }
 
 export function isFinal(type: number): boolean {

@@ -4,7 +4,7 @@ import { AppError } from "../../../common/errors.ts";
 import { toJson } from "../../../common/json.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import { encodedRow } from "../../access/clients/settle-request.ts";
+import { encodeRow } from "../../access/clients/settle-request.ts";
 import { Backlog, finalsOf } from "./backlog.ts";
 import type { Settlement } from "./final-record.ts";
 import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
@@ -209,11 +209,12 @@ class FileJournal implements Journal {
   }
 
   #appendFinal(log: UsageLog, began: Segment | undefined): number {
-    const sequence = this.#writer.append(RECORD_TYPE.final, encodedRow(log));
+    const row = encodeRow(log);
+    const sequence = this.#writer.append(RECORD_TYPE.final, row);
     this.#writer.segment.lastFinal = sequence;
     this.#open.delete(log.callId);
     if (began) this.#releases.push({ sequence, segment: began });
-    this.#backlog.add({ sequence, log }, this.#writer.safeSequence);
+    this.#backlog.add({ sequence, log, row }, this.#writer.safeSequence);
     return sequence;
   }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
-import { encodedRow } from "../../access/clients/settle-request.ts";
+import { encodeRow } from "../../access/clients/settle-request.ts";
 import { cost } from "../pricing/price.ts";
 import { NO_USAGE } from "../pricing/usage.ts";
 import { crc32c } from "./crc32c.ts";
@@ -76,7 +76,7 @@ const anyRow: fc.Arbitrary<UsageLog> = fc.record({ ...identity, ...key, ...place
 
 test("a row comes back as it went in, whatever is in it: 64-bit money, absent fields, any text", () => {
   fc.assert(
-    fc.property(anyRow, (row) => expect(unpackFinal({ type: RECORD_TYPE.final, payload: encodedRow(row) })).toEqual(row)),
+    fc.property(anyRow, (row) => expect(unpackFinal({ type: RECORD_TYPE.final, payload: encodeRow(row) })).toEqual(row)),
     { numRuns: 500 },
   );
 });
@@ -143,7 +143,7 @@ test("the call of any record is read without the rest of it", () => {
     fc.property(ids, (id) => {
       expect(callIdOf(RECORD_TYPE.intent, packIntent({ ...intentOf(0), callId: id }))).toBe(id);
       expect(callIdOf(RECORD_TYPE.served, packServed({ ...servedOf(0), callId: id }))).toBe(id);
-      expect(callIdOf(RECORD_TYPE.final, encodedRow(UsageLog.fromPartial({ callId: id, teamId: "t" })))).toBe(id);
+      expect(callIdOf(RECORD_TYPE.final, encodeRow(UsageLog.fromPartial({ callId: id, teamId: "t" })))).toBe(id);
     }),
   );
 });
