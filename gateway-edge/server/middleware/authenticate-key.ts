@@ -55,10 +55,10 @@ export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory)
     if (caller === undefined) throw invalidKey(profile);
     return caller;
   };
-  const hasherOf = hashers();
+  const testsOf = keyTests(directory);
   return (request) => {
-    const hash = hasherOf(request.socket);
-    const reading = readKey(request.rawHeaders, { profile, isKey: keyTest(directory, hash) });
+    const { hash, isKey } = testsOf(request.socket);
+    const reading = readKey(request.rawHeaders, { profile, isKey });
     if (reading.type === "repeated") throw new AppError("INVALID_REQUEST", `The header ${reading.header} was sent more than once.`);
     const caller = reading.type === "key" ? directory.findCaller(hash(reading.secret)) : undefined;
     return caller instanceof Promise ? caller.then(known) : known(caller);
@@ -73,29 +73,36 @@ export function callerOf(response: Response): Caller {
 }
 
 /** Whether a text can be a key: it has a valid checksum or is the master key. Makes no RPC. */
-export function keyTest(directory: Pick<KeyDirectory, "isMasterKey">, hash = secretSha256): (text: string) => boolean {
-  return (text) => hasKeyShape(text) || (mayBeMasterKey(text) && directory.isMasterKey(hash(text)));
+export function keyTest(
+  directory: Pick<KeyDirectory, "isMasterKey">,
+  { hash, hasShape }: { hash: typeof secretSha256; hasShape: typeof hasKeyShape } = { hash: secretSha256, hasShape: hasKeyShape },
+): (text: string) => boolean {
+  return (text) => hasShape(text) || (mayBeMasterKey(text) && directory.isMasterKey(hash(text)));
 }
 
-type Hash = (text: string) => Buffer;
+interface KeyTests {
+  readonly hash: typeof secretSha256;
+  readonly isKey: (text: string) => boolean;
+}
 
-/** One hash cache per connection, which nearly always sends the same key. No secret is cached longer than its connection. */
-function hashers(): (connection: Socket) => Hash {
-  const known = new WeakMap<Socket, Hash>();
+/** One cache per connection, which nearly always sends the same key. No secret is cached longer than its connection. */
+function keyTests(directory: KeyDirectory): (connection: Socket) => KeyTests {
+  const known = new WeakMap<Socket, KeyTests>();
   return (connection) => {
     const found = known.get(connection);
     if (found) return found;
-    const made = rememberLast(secretSha256);
+    const hash = rememberLast(secretSha256);
+    const made = { hash, isKey: keyTest(directory, { hash, hasShape: rememberLast(hasKeyShape) }) };
     known.set(connection, made);
     return made;
   };
 }
 
-function rememberLast(hash: Hash): Hash {
-  let last: { text: string; hashed: Buffer } | undefined;
+function rememberLast<Result>(read: (text: string) => Result): (text: string) => Result {
+  let last: { text: string; result: Result } | undefined;
   return (text) => {
-    if (last?.text !== text) last = { text, hashed: hash(text) };
-    return last.hashed;
+    if (last?.text !== text) last = { text, result: read(text) };
+    return last.result;
   };
 }
 
