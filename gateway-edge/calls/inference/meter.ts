@@ -65,8 +65,9 @@ class CallMeter implements Meter {
   readonly #clock: Clock;
   readonly #createdAt: Date;
   readonly #startedMs: number;
-  /** Counted only when the provider reports no usage. */
+  /** Counted only when the provider reports no usage: the parts of a stream, or a whole answer. */
   #text: DeliveredText | undefined;
+  #whole: readonly string[] | undefined;
   #deltas = 0;
   #outsideMs = 0;
   #firstTokenMs: number | undefined;
@@ -175,7 +176,7 @@ class CallMeter implements Meter {
     if (usage) this.#believe(usage);
     if (texts.length === 0) return;
     this.#firstTokenMs ??= this.elapsedMs();
-    this.#text = this.#newText(texts);
+    this.#whole = texts;
   }
 
   bill(unsentShare = 0): Bill | Promise<Bill> {
@@ -259,7 +260,8 @@ class CallMeter implements Meter {
 
   /** The gateway's count of request and answer. A count by vocabulary may have to wait for it to load. */
   #counted(): Counted | Promise<Counted> {
-    const output = this.#text?.total() ?? 0;
+    const text = this.#whole ? this.#newText(this.#whole) : this.#text;
+    const output = text?.total() ?? 0;
     const input = this.#countedInput();
     if (typeof input === "number") return mapped(output, (tokens) => ({ input, output: tokens }));
     return Promise.all([input, output]).then(([inputTokens, outputTokens]) => ({ input: inputTokens, output: outputTokens }));

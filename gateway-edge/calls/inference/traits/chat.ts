@@ -4,24 +4,28 @@ import { mapChatAnswer, mapMessages } from "./message-texts.ts";
 import { gatherChoices, isWhole, textDeltas } from "./streamed-choices.ts";
 import { readTexts, replaceTexts } from "./text-mapper.ts";
 
-/**
- * Most calls have no guardrails and never read `prompt`, so it is a getter. The getter belongs to the object, not to a class: a spread
- * that makes new traits from these must not lose what guardrails read.
- */
 export function chatTraits(request: Fields, over: (request: Fields) => Job<ChatAnswer>): JobTraits<ChatAnswer> {
-  return {
-    request,
-    get prompt(): PromptTraits<ChatAnswer> {
-      return {
-        get texts() {
-          return readTexts(mapMessages, request);
-        },
-        withTexts: (texts) => over(replaceTexts(mapMessages, request, texts)),
-        answer: ANSWER,
-      };
-    },
-    cacheable: chatCacheable,
-  };
+  return { request, prompt: new ChatPrompt(request, over), cacheable: chatCacheable };
+}
+
+/** Most calls have no guardrails, which alone read the texts. */
+class ChatPrompt implements PromptTraits<ChatAnswer> {
+  readonly answer = ANSWER;
+  readonly #request: Fields;
+  readonly #over: (request: Fields) => Job<ChatAnswer>;
+
+  constructor(request: Fields, over: (request: Fields) => Job<ChatAnswer>) {
+    this.#request = request;
+    this.#over = over;
+  }
+
+  get texts(): readonly string[] {
+    return readTexts(mapMessages, this.#request);
+  }
+
+  withTexts(texts: readonly string[]): Job<ChatAnswer> {
+    return this.#over(replaceTexts(mapMessages, this.#request, texts));
+  }
 }
 
 const ANSWER: AnswerTraits<ChatAnswer> = {
