@@ -50,8 +50,8 @@ await runMain("tributary edge", async () => {
   // Waits until the catalog is loaded from the control plane.
   const inference = await createInference(deps);
   const work = { runs: createEdgeRuns(deps, inference), feed: new ResponseFeed() };
-  const worker = startWork(deps, inference, work);
   const overload = createOverloadGate(deps, inference);
+  const worker = startWork(deps, inference, { ...work, overload });
   const read = () => ({ ...inference.figures(), clientBytesQueued: queuedBytes(), overload: overload.figures() });
   addCallFigures(metrics, read, systemClock);
   addMachineMetrics(metrics.registry, config);

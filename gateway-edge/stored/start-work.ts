@@ -15,14 +15,16 @@ const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4, response: 256 };
 export interface WorkParts {
   readonly runs: EdgeRuns;
   readonly feed: ResponseFeed;
+  /** Absent: background work never waits for calls of clients. */
+  readonly overload?: { figures(): { readonly isOverloaded: boolean } };
 }
 
 /** The background work of an edge, by kind of record. */
-function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed }: WorkParts): WorkHandlers {
+function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed, overload }: WorkParts): WorkHandlers {
   const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
   return {
     run: runs.handler,
-    batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax }),
+    batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax, mustWait: () => overload?.figures().isOverloaded === true }),
     vector_store_file: indexHandler({ ...deps, inference }),
     response: backgroundHandler({ ...deps, inference, feed }),
   };

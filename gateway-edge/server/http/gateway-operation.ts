@@ -34,6 +34,8 @@ export interface JsonOperation<Body extends z.ZodType, Query extends z.ZodType> 
   /** Passes nulls of the body to the handler: in a change, null clears a field. */
   readonly keepNulls?: boolean;
   readonly query?: Query;
+  /** As of a gated route. */
+  readonly makesCall?: boolean;
   readonly answer: z.ZodType;
   /** The size limit of the body. */
   readonly bodyBytesMax: number;
@@ -55,11 +57,12 @@ export interface JsonCall<Body, Query> {
 export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query extends z.ZodType = z.ZodUndefined>(
   operation: JsonOperation<Body, Query>,
 ): GatewayOperation {
-  const { method, paths, summary, tag, body, query, answer } = operation;
+  const { method, paths, summary, tag, body, query, makesCall, answer } = operation;
   const names = [...new Set(paths.flatMap((path) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name ?? "")))];
   return {
     method,
     paths,
+    makesCall,
     description: {
       summary,
       tags: [tag],

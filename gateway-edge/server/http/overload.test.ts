@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { WebSocket } from "ws";
 import { FakeControl, startEdge } from "./testing/edge-fixture.ts";
 
 const chat = { model: "echo", messages: [{ role: "user", content: "hi" }] };
@@ -8,7 +11,7 @@ test("calls above the capacity are refused with 503 and retry-after before key a
   const edge = await startEdge(control, {}, {}, { overload });
   try {
     const headers = { authorization: `Bearer ${control.addKey().secret}` };
-    for (const path of ["/v1/chat/completions", "/v1/chat/completions?", "/v1/responses", "/v1/embeddings"]) {
+    for (const path of ["/v1/chat/completions", "/v1/chat/completions?", "/v1/responses", "/mcp", "/v1/threads/runs", "/threads/t/runs"]) {
       const answer = await edge.post(path, "{ neither key nor JSON");
       const { error } = (await answer.json()) as { error: unknown };
       expect([path, answer.status, answer.headers.get("retry-after")]).toEqual([path, 503, "1"]);
@@ -30,6 +33,11 @@ test("calls above the capacity are refused with 503 and retry-after before key a
     expect((await edge.post("/v1/responses/resp_none/cancel", undefined, headers)).status).toBe(404);
     expect((await edge.post("/v1/messages/count_tokens", { model: "echo", ...text }, headers)).status).toBe(200);
     expect((await edge.post("/openai/v1/files", "{}")).status).toBe(503);
+    expect((await edge.post("/v1/batches", {}, headers)).status).toBe(422);
+    const session = new WebSocket(`${edge.url.replace("http", "ws")}/v1/realtime?model=echo`, { headers });
+    const [, refusal] = (await once(session, "unexpected-response")) as [unknown, IncomingMessage];
+    expect([refusal.statusCode, refusal.headers["retry-after"]]).toEqual([503, "1"]);
+    session.on("error", () => {}).terminate();
     overload.isFull = false;
     expect((await edge.post("/v1/chat/completions", chat, headers)).status).toBe(200);
   } finally {

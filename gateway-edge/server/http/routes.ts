@@ -95,7 +95,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const { inference } = parts;
   const calls = callDeps(deps, inference);
   const gate = gateOf(parts);
-  const unlogged: Gate = { ...gate, onRefused: undefined, overload: undefined };
+  const unlogged: Gate = { ...gate, onRefused: undefined };
   const router = Router({ caseSensitive: true });
   router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));

@@ -46,6 +46,7 @@ async function open(
     errorFileId: "file_err",
   });
   await records.commit(OWNER, [{ type: "create", kind: "batch", id: "batch_1", body, createdAtMs: 0, dueAtMs: clock.now() }]);
+  const overload = { mustWait: false };
   const made: string[] = [];
   const requests: unknown[] = [];
   const run: Inference["run"] = async (call) => {
@@ -58,7 +59,7 @@ async function open(
   };
   const start = (store: RecordStore = records) => {
     const deps = { clock, random: systemRandom, logger: silentLogger, records: store };
-    const batch = batchHandler({ ...deps, inference: { run }, concurrency: 4, lineBytesMax: 10_000 });
+    const batch = batchHandler({ ...deps, inference: { run }, concurrency: 4, lineBytesMax: 10_000, mustWait: () => overload.mustWait });
     const worker = createWorker({ ...deps, handlers: { batch } });
     workers.push(worker);
     return worker;
@@ -69,7 +70,7 @@ async function open(
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line) as { custom_id: string; error: { code: string } | null });
-  return { clock, records, start, batch, output, made, requests };
+  return { clock, records, start, batch, output, made, requests, overload };
 }
 
 test("a line with a prompt gets the template's messages; a line whose prompt does not exist fails alone", async () => {
@@ -97,6 +98,19 @@ test("a line with a prompt gets the template's messages; a line whose prompt doe
   unknown.start();
   await unknown.clock.advance(10_000);
   expect([await unknown.batch(), unknown.made]).toMatchObject([{ status: "completed", request_counts: { completed: 0, failed: 1 } }, []]);
+});
+
+test("while the edge has more calls than it can serve, no line is started", async () => {
+  const { clock, start, batch, made, overload } = await open(8, { callMs: 1000 });
+  start();
+  await clock.advance(500);
+  expect(made).toHaveLength(4);
+  overload.mustWait = true;
+  await clock.advance(20_000);
+  expect(made).toHaveLength(4);
+  overload.mustWait = false;
+  await clock.advance(5000);
+  expect(await batch()).toMatchObject({ status: "completed", request_counts: { total: 8, completed: 8, failed: 0 } });
 });
 
 test("lines that are left when the window is over are named batch_expired, and are not called", async () => {

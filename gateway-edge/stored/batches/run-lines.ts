@@ -15,6 +15,8 @@ export interface BatchRunDeps extends LineDeps {
   readonly logger: Logger;
   readonly concurrency: number;
   readonly lineBytesMax: number;
+  /** The edge has more calls of clients than it can serve: no request is started meanwhile. */
+  mustWait(): boolean;
 }
 
 /** How far lines may run ahead of the first unfinished line: finished lines ahead of it are stored in the batch's record. */
@@ -88,6 +90,7 @@ class Lines {
 
   #hasRoom(line: number): boolean {
     if (this.#log.isFull || this.#active.size >= this.#deps.concurrency) return false;
+    if (!this.#run.skipped && this.#deps.mustWait()) return false;
     return line - Math.min(line, ...this.#active.keys()) < AHEAD_MAX;
   }
 

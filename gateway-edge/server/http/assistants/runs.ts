@@ -36,6 +36,7 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
       ...shared,
       method: "post",
       paths: twice("threads/runs"),
+      makesCall: true,
       summary: "Create a thread and a run on it",
       body: newThreadAndRun,
       handle: async ({ body, caller, response }) => {
@@ -83,6 +84,7 @@ function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
     jsonOperation({
       ...shared,
       method: "post",
+      makesCall: true,
       summary: "Create a run on a thread",
       body: newRun,
       answer: runObject,

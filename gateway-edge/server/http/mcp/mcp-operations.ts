@@ -13,7 +13,7 @@ import type { GatedRoute } from "../gate.ts";
 
 /** `POST /mcp`: streamable HTTP without sessions and without streams of the server, so GET and DELETE are 405. */
 export function mcpRoutes({ config }: Pick<EdgeDeps, "config">, { mcp }: { mcp: Mcp }): GatedRoute[] {
-  return [{ method: "post", paths: [MCP_ENDPOINT], handler: mcpHandler(mcp, config.jsonBodyBytesMax) }];
+  return [{ method: "post", paths: [MCP_ENDPOINT], makesCall: true, handler: mcpHandler(mcp, config.jsonBodyBytesMax) }];
 }
 
 export function describeMcp(): OperationDescription[] {

@@ -11,6 +11,7 @@ import type { EdgeDeps } from "../../../deps.ts";
 import type { AuthProfile } from "../../middleware/authenticate-key.ts";
 import { keyAuthentication } from "../../middleware/authenticate-key.ts";
 import { assignRequestId } from "../../middleware/request-id.ts";
+import { type Gate, overloaded } from "../gate.ts";
 import { REALTIME_PATHS } from "./realtime-operations.ts";
 
 /** Requests that become WebSockets. */
@@ -25,7 +26,10 @@ const BETA_PROTOCOL = "openai-beta.realtime-v1";
 const ENDPOINT = "/v1/realtime";
 
 /** `GET /v1/realtime` with an upgrade: the session is opened at the provider first, so that a refusal is a plain HTTP error. */
-export function realtimeUpgrades(deps: EdgeDeps, parts: { inference: Inference; authProfile: AuthProfile }): Upgrades {
+export function realtimeUpgrades(
+  deps: EdgeDeps,
+  parts: { inference: Inference; authProfile: AuthProfile; overload?: Gate["overload"] },
+): Upgrades {
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: deps.config.jsonBodyBytesMax,
@@ -49,6 +53,7 @@ function isRealtime({ method, url, headers }: IncomingMessage): boolean {
 
 interface UpgradeParts {
   readonly inference: Inference;
+  readonly overload?: Gate["overload"];
   readonly server: WebSocketServer;
   readonly authenticate: ReturnType<typeof keyAuthentication>;
   readonly request: IncomingMessage;
@@ -69,13 +74,14 @@ class Upgrade {
   }
 
   async run(): Promise<void> {
-    const { socket } = this.#parts;
+    const { socket, request, overload } = this.#parts;
     const leave = () => this.#left.abort(new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected."));
     socket.on("error", leave);
     socket.once("close", leave);
     let caller: Caller | undefined;
     const model = this.#model();
     try {
+      if (overload?.refuses(request)) throw overloaded();
       caller = await this.#caller();
       const connected = await this.#connect(model);
       if (this.#left.signal.aborted) return await connected.abandon();
