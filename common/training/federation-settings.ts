@@ -6,6 +6,7 @@ import { enrollmentFields } from "./enrollment-settings.ts";
 import { initialSettings } from "./initial-settings.ts";
 import { rewardSettings } from "./reward-settings.ts";
 import { secureAggregation } from "./secure-settings.ts";
+import { selectionSettings } from "./selection-settings.ts";
 
 // How a federation trains: checked where it is created, read by the coordinator that does the work.
 
@@ -86,6 +87,8 @@ export const federationSettingsFields = {
   fraction: z.number().gt(0, "must be above 0").max(1, "must be at most 1").default(1),
   /** How many more are asked than are waited for: 0.3 asks 30 % more. */
   overSelect: z.number().min(0).max(10).default(0),
+  /** Which participants rounds ask, beside how many. */
+  selection: selectionSettings.optional(),
   /** A round with fewer is not aggregated; half of those asked where absent. */
   minResults: z.int().min(1, "must be at least 1").max(10_000).optional(),
   deadlineMs: z.int().min(100, "must be at least 100").max(DAY_MS).default(DEADLINE_MS),

@@ -7,6 +7,7 @@ import type { Federation, Participant } from "../../proto/gen/tributary/training
 import type { Aggregation } from "./aggregation.ts";
 import type { BlobFolder } from "./blobs/blob-folder.ts";
 import type { FederationControl } from "./control.ts";
+import type { OwnSelection } from "./own-strategies/own-selection.ts";
 import type { Participants } from "./participants/participants.ts";
 import type { SecureTools } from "./secure/unmasking.ts";
 import type { OwnControls } from "./updates/own-controls.ts";
@@ -21,6 +22,8 @@ export interface CoordinatorDeps {
   readonly logger: Logger;
   /** Absent if participants are not called over HTTP. */
   readonly secure?: SecureTools | undefined;
+  /** Absent where no federation has a selection function. */
+  readonly selectByFunction?: OwnSelection | undefined;
   /** Most concurrent calls for each federation. */
   readonly callsMax: number;
 }
@@ -32,6 +35,8 @@ export interface FederationRun {
   readonly settings: FederationSettings;
   /** The participants, with the address that each is called at. */
   readonly members: readonly Participant[];
+  /** Those of the next round, if the federation has a `selection`. */
+  readonly chosen?: readonly Participant[] | undefined;
   /** Aborts when the claim is lost or the coordinator stops. */
   readonly signal: AbortSignal;
   /** The last state that the control plane returned. */

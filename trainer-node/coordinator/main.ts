@@ -24,6 +24,7 @@ import { evaluateFor } from "./evaluate-model.ts";
 import { withHeartbeat } from "./heartbeat.ts";
 import { createCoordinatorApp } from "./http.ts";
 import { withOwnStrategies } from "./own-strategies/own-aggregation.ts";
+import { createOwnSelection } from "./own-strategies/own-selection.ts";
 import { createInnerFederations } from "./participants/inner-federations.ts";
 import { createJoinedWork, eitherWay } from "./participants/joined-work.ts";
 import { createNodeCalls } from "./participants/node-call.ts";
@@ -48,8 +49,8 @@ await runMain("tributary coordinator", async () => {
   const copies = openCopies(config, { folder: config.blobFolder, self, token: config.coordinatorToken, tls: config.tls, clock, logger });
   const blobs = copies ? withCopies(folder, { copies: copies.copies, logger }) : folder;
   const aggregation = withOwnStrategies(createAggregation({ blobs, recordBytes: config.trainerRecordBytes, logger }), {
-    ...{ blobs, allowed: config.ownStrategies, python: config.strategyPython },
-    ...{ deadlineMs: config.strategyMsMax, memoryMb: config.strategyMemoryMb },
+    blobs,
+    ...ownCodeOf(config),
   });
   const nodes = createNodeCalls({ clock, random, idleMs: config.coordinatorIdleMs, allowPrivate: config.allowPrivateNodes });
   const call = withHeartbeat(nodes.call, { clock, idleMs: config.coordinatorIdleMs });
@@ -58,7 +59,7 @@ await runMain("tributary coordinator", async () => {
   const called = createParticipants({ call, blobs, digestOf: digestByFollowing(aggregation.follow) });
   const participants = eitherWay({ called, joined: work.participants, inner });
   const secure = createSecureTools({ call, blobs, logger });
-  const deps: CoordinatorDeps = { participants, aggregation, secure, blobs, clock, random, logger, callsMax: config.coordinatorCallsMax };
+  const deps: CoordinatorDeps = { participants, aggregation, secure, blobs, clock, random, logger, ...limitsOf(config) };
   const health = watchClaims({ clock, logger, control: config.controlAddress, unhealthyMs: config.coordinatorUnhealthyMs });
   let state: ProcessState = "starting";
   const stopping = new AbortController();
@@ -113,6 +114,15 @@ await runMain("tributary coordinator", async () => {
   logger.info({ port: server.port }, "ready");
   report({ type: "ready", port: server.port });
 });
+
+/** Whether own strategies and selection functions may run, and their limits. */
+function ownCodeOf({ ownStrategies, strategyPython, strategyMsMax, strategyMemoryMb }: ReturnType<typeof readCoordinatorConfig>) {
+  return { allowed: ownStrategies, python: strategyPython, deadlineMs: strategyMsMax, memoryMb: strategyMemoryMb };
+}
+
+function limitsOf(config: ReturnType<typeof readCoordinatorConfig>): Pick<CoordinatorDeps, "selectByFunction" | "callsMax"> {
+  return { selectByFunction: createOwnSelection(ownCodeOf(config)), callsMax: config.coordinatorCallsMax };
+}
 
 function openFolder({
   blobFolder: folder,

@@ -3,10 +3,12 @@ import { compressionProblems } from "../../common/training/compression-settings.
 import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { rootProblems } from "../../common/training/root-settings.ts";
+import { selectionProblems } from "../../common/training/selection-settings.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { withInitialParameters } from "./initial-parameters.ts";
 import { withPresentParticipants } from "./participants/present-participants.ts";
+import { withSelection } from "./participants/selected-participants.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
 import { runRound } from "./run-round.ts";
@@ -19,7 +21,11 @@ const CREDIT_LOOK_MS = 1000;
 /** Runs a federation from its current state to its end. Throws FederationFailed with a message for its owner. */
 export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
   const { settings, control } = run;
-  const [refused] = [...rootProblems({ ...settings, participants: run.members }), ...compressionProblems(settings)];
+  const [refused] = [
+    ...rootProblems({ ...settings, participants: run.members }),
+    ...compressionProblems(settings),
+    ...selectionProblems(settings),
+  ];
   if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);
   let { federation } = run;
@@ -32,7 +38,7 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   let isContinued = isRoundOpen;
   const round = async (asked: FederationRun): Promise<Federation> => {
     // A round that is open has its participants already.
-    const current = isContinued ? asked : await withPresentParticipants(asked);
+    const current = isContinued ? asked : await withSelection(await withPresentParticipants(asked));
     return asynchronous?.next(current) ?? runRound(current);
   };
   // The number of rounds is that of the newest state, because a federation can be extended while it runs.

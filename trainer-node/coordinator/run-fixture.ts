@@ -7,11 +7,13 @@ import { systemRandom as random } from "../../common/random.ts";
 import { CAPABILITIES, type Capability } from "../../common/training/capabilities.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
+import type { Properties } from "../../common/training/selection-settings.ts";
 import { Participant, type Round } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { createMemoryControl } from "../simulation/memory-control.ts";
 import { createAggregation } from "./aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
+import type { OwnSelection } from "./own-strategies/own-selection.ts";
 import type { Evaluation, Participants, ParticipantTask } from "./participants/participants.ts";
 import { runFederation } from "./run-federation.ts";
 
@@ -38,6 +40,9 @@ export interface FixtureOptions {
   readonly participants?: number;
   /** Of every participant; all where absent. */
   readonly capabilities?: readonly Capability[];
+  /** What each participant says about itself. */
+  readonly properties?: (id: string) => Properties;
+  readonly selectByFunction?: OwnSelection;
   /** Whether another coordinator began the round. */
   readonly isRoundOpen?: boolean;
 }
@@ -57,7 +62,7 @@ export function openRunFixture(): RunFixture {
   const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
   const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
   const run: RunFixture["run"] = async (given, script, options = {}) => {
-    const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false } = options;
+    const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false, properties, selectByFunction } = options;
     const asked: FixtureRun["asked"] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
@@ -69,6 +74,7 @@ export function openRunFixture(): RunFixture {
     const participants = {
       reach: async () => "octets",
       capabilities: async () => new Set(capabilities),
+      properties: async ({ id }: Participant) => properties?.(id) ?? {},
       train,
       evaluate,
     } as unknown as Participants;
@@ -82,7 +88,7 @@ export function openRunFixture(): RunFixture {
       ...{ settings: JSON.stringify(settings), participants: members, initialBlob },
       ...{ now: clock.now, onCommitted: async () => {} },
     });
-    const deps = { participants, aggregation, blobs, clock, random, logger: silentLogger, callsMax: count };
+    const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax: count };
     const { signal } = new AbortController();
     const begun = { deps, control: memory.control, settings, members, signal, federation: memory.federation };
     const problem = await runFederation(begun, { isRoundOpen }).then(

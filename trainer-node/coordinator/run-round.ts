@@ -10,7 +10,7 @@ import { FederationFailed, type FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
 import { requireAllCapabilities } from "./participants/require-capabilities.ts";
 import { privacyMode } from "./privacy/modes.ts";
-import { quorum, roundSize, sampleParticipants, samplingOf, selectParticipants } from "./select.ts";
+import { apart, quorum, roundSize, sampleParticipants, samplingOf, selectParticipants } from "./select.ts";
 import { contributionsOf } from "./updates/contributions.ts";
 import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
@@ -33,29 +33,26 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   return finishRound(run, round, accepted);
 }
 
-/** How many results a round waits for. That of an open federation knows only whom it asked: others may have come or gone since. */
+/**
+ * How many results a round waits for. That of an open federation, or with a selection, knows only whom it asked: others may have come or gone
+ * since, and a coordinator that resumes the round may find other properties.
+ */
 function wantedIn(run: FederationRun, asked: number): number {
   const { settings } = run;
   if (samplingOf(run)) return asked;
-  if (isOpen(settings)) return Math.max(1, Math.floor(asked / (1 + settings.overSelect)));
+  if (isOpen(settings) || settings.selection) return Math.max(1, Math.floor(asked / (1 + settings.overSelect)));
   const { rest, roots } = apart(run);
   return roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: 0 }).wanted + roots.length;
 }
 
-function chooseParticipants(run: FederationRun): Participant[] {
+function chooseParticipants(run: FederationRun): readonly Participant[] {
   const { deps, settings, members, federation } = run;
+  if (run.chosen) return run.chosen;
   const sampling = samplingOf(run);
   if (sampling) return sampleParticipants(members, sampling.share, deps.random);
   const { rest, roots } = apart(run);
   const { asked } = roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: settings.overSelect });
   return [...roots, ...selectParticipants(rest, { count: asked, seed: settings.seed, round: federation.headRound + 1 })];
-}
-
-/** The participant with the root data set, which every round needs, apart from those that rounds select from. */
-function apart({ settings, members }: FederationRun): { roots: Participant[]; rest: Participant[] } {
-  const root = rootOf(settings.strategy);
-  const isRoot = ({ id }: Participant): boolean => id === root;
-  return { roots: members.filter(isRoot), rest: members.filter((participant) => !isRoot(participant)) };
 }
 
 /** Aggregates, evaluates and commits a round from its stored updates. */

@@ -1,7 +1,6 @@
 import { systemRandom } from "../../common/random.ts";
-import { sampledShare } from "../../common/training/client-sampling.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
-import { sampleParticipants } from "./select.ts";
+import { sampledShare, sampleParticipants } from "./select.ts";
 
 const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
 
@@ -29,6 +28,7 @@ test.each([
   [{ dp: central }, undefined],
   [{ dp: central, fraction: 0.1, enrollment: "open" }, undefined],
   [{ dp: central, fraction: 0.1, overSelect: 0.3 }, undefined],
+  [{ dp: central, fraction: 0.1, selection: { properties: { region: "eu" } } }, undefined],
   [{ dp: central, fraction: 0.1, strategy: { name: "krum", f: 1 } }, undefined],
   [{ dp: central, fraction: 0.1, secureAggregation: true }, undefined],
   [{ dp: { ...central, mode: "local" }, fraction: 0.1 }, undefined],

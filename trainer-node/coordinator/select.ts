@@ -1,15 +1,24 @@
 import { hash } from "node:crypto";
 import { type Random, randomFraction } from "../../common/random.ts";
-import { sampledShare } from "../../common/training/client-sampling.ts";
+import { strategyNamed } from "../../common/strategies/shared/registry.ts";
+import { countedShare } from "../../common/training/client-sampling.ts";
+import { isOpen } from "../../common/training/enrollment-settings.ts";
+import type { FederationSettings } from "../../common/training/federation-settings.ts";
+import { rootOf } from "../../common/training/root-settings.ts";
 import type { ClientSampling } from "../../common/training/sampled-gaussian.ts";
+import { wantedOf } from "../../common/training/selection-settings.ts";
+import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 
 /** How many results a round waits for, and how many participants it asks to get them. */
-export function roundSize({ participants, fraction, overSelect }: { participants: number; fraction: number; overSelect: number }): {
-  wanted: number;
-  asked: number;
-} {
-  const wanted = Math.max(1, Math.ceil(participants * fraction));
+export function roundSize(given: {
+  participants: number;
+  fraction: number;
+  overSelect: number;
+  selection?: FederationSettings["selection"];
+}): { wanted: number; asked: number } {
+  const { participants, overSelect } = given;
+  const wanted = wantedOf(given);
   return { wanted, asked: Math.min(participants, Math.ceil(wanted * (1 + overSelect))) };
 }
 
@@ -39,10 +48,22 @@ export function sampleParticipants<Participant>(participants: readonly Participa
   }
 }
 
+/** The probability with which a participant is sampled, if epsilon counts on it. */
+export function sampledShare(settings: FederationSettings): number | undefined {
+  return countedShare({ ...settings, isOpen: isOpen(settings), isSum: strategyNamed(settings.strategy.name).sees === "sum" });
+}
+
 /** The sampling of a federation's participants that its epsilon counts on; undefined if there is none. */
 export function samplingOf({ settings, federation }: Pick<FederationRun, "settings" | "federation">): ClientSampling | undefined {
   const share = sampledShare(settings);
   return share === undefined ? undefined : { share, participants: federation.participants.length };
+}
+
+/** The participant with the root data set, which every round needs, apart from those that rounds select from. */
+export function apart({ settings, members }: Pick<FederationRun, "settings" | "members">): { roots: Participant[]; rest: Participant[] } {
+  const root = rootOf(settings.strategy);
+  const isRoot = ({ id }: Participant): boolean => id === root;
+  return { roots: members.filter(isRoot), rest: members.filter((participant) => !isRoot(participant)) };
 }
 
 /** The fewest results of a round. */

@@ -33,7 +33,8 @@ function chosenLate(
   members: readonly { id: string }[],
   { settings, round, share }: { settings: FederationSettings; round: number; share: number },
 ): ReadonlySet<string> {
-  const { asked } = roundSize({ participants: members.length, fraction: settings.fraction, overSelect: settings.overSelect });
+  const { fraction, overSelect, selection } = settings;
+  const { asked } = roundSize({ participants: members.length, fraction, overSelect, selection });
   const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round });
   const ranked = chosen.map(({ id }) => ({ id, rank: hash("sha256", `late/${settings.seed}/${round}/${id}`, "hex") }));
   const count = Math.floor(chosen.length * share);

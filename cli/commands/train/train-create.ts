@@ -28,6 +28,15 @@ export const createFields: readonly Field[] = [
   option("--rounds <n>", "number of rounds", "rounds", { kind: "integer" }),
   option("--waits", "no rounds of its own: it waits to be a participant of another federation", "waits", { kind: "true" }),
   option("--fraction <number>", "fraction of participants selected per round", "fraction", { kind: "number" }),
+  option(
+    "--selection <json>",
+    'participants of a round: {"properties": {"region": "eu"}, "min": 5, "max": 50, "function": "mine"}',
+    "selection",
+    {
+      kind: "json",
+    },
+  ),
+  option("--rewards <by>", "share of the budget by: cosine, samples (with --max-samples the default), leave_one_out, equal", "rewards.by"),
   option("--min-results <n>", "minimum number of updates per round", "minResults", { kind: "integer" }),
   option("--max-samples <n>", "most samples that a participant may declare", "maxSamples", { kind: "integer" }),
   option("--deadline <seconds>", "round deadline for updates", "deadlineMs", { kind: "number" }),

@@ -1,7 +1,8 @@
 import { defined } from "../../../common/defined.ts";
-import { ownOf, sourceHash } from "../../../common/strategies/shared/own-strategy.ts";
+import { type OwnStrategy, ownOf, sourceHash } from "../../../common/strategies/shared/own-strategy.ts";
 import type { GivenStrategy } from "../../../common/strategies/shared/strategy.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
+import type { Selection } from "../../../common/training/selection-settings.ts";
 import type { RoundEvaluation as RoundEvaluationMessage } from "../../../proto/gen/tributary/training/v1/metrics.ts";
 import {
   type Federation as FederationMessage,
@@ -69,10 +70,16 @@ function baseOf({ head, outer, extendedAt = 0 }: Federation): string {
 /** Settings with the hash of an own strategy in place of its source, because a page of federations has to fit one message. */
 function shownSettings(settings: string): string {
   if (!settings.includes('"own":')) return settings;
-  const { strategy, ...rest } = JSON.parse(settings) as { strategy: GivenStrategy };
-  const own = ownOf(strategy);
-  if (!own) return settings;
-  return JSON.stringify({ ...rest, strategy: { ...strategy, own: { language: own.language, sha256: sourceHash(own.source) } } });
+  const { strategy, selection, ...rest } = JSON.parse(settings) as { strategy: GivenStrategy; selection?: Selection };
+  return JSON.stringify({
+    ...rest,
+    strategy: withoutSource(strategy, ownOf(strategy)),
+    ...(selection ? { selection: withoutSource(selection, selection.own) } : {}),
+  });
+}
+
+function withoutSource<Given extends object>(given: Given, own: OwnStrategy | undefined): object {
+  return own ? { ...given, own: { language: own.language, sha256: sourceHash(own.source) } } : given;
 }
 
 type ParticipantMessage = FederationMessage["participants"][number];

@@ -6,6 +6,7 @@ import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { rewardProblems } from "../../../common/training/reward-settings.ts";
 import { rootProblems } from "../../../common/training/root-settings.ts";
+import { requestedSelection, selectionProblems, wantedOf } from "../../../common/training/selection-settings.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { participant, secret, url } from "./federation-participant.ts";
@@ -18,6 +19,7 @@ export const createFederationBody = z
     rounds: z.int().min(1, "must be at least 1").max(ROUNDS_MAX, `must be at most ${ROUNDS_MAX}`).default(10),
     /** It has no rounds of its own: it waits to be extended, or to be a participant of another federation. */
     waits: z.boolean().default(false),
+    selection: requestedSelection.optional(),
     strategy: requestedStrategy.default({ name: "fedavg" }),
     name: name.optional(),
     teamId: id.optional(),
@@ -34,12 +36,13 @@ export const createFederationBody = z
       ...enrollmentProblems(given),
       ...rootProblems(given),
       ...compressionProblems(given),
+      ...selectionProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.
-    const wanted = Math.max(1, Math.ceil(mostParticipants(given) * given.fraction));
+    const wanted = wantedOf({ ...given, participants: mostParticipants(given) });
     if ((given.minResults ?? 0) <= wanted) return;
-    const message = `must be at most ${wanted}, the number of participants that a round selects (participants times fraction)`;
+    const message = `must be at most ${wanted}, the number of participants that a round selects (participants times fraction, within selection.min and max)`;
     context.addIssue({ code: "custom", path: ["minResults"], message });
   });
 

@@ -36,6 +36,15 @@ def send(header, *blobs):
     answers.flush()
 
 
+def select(asked, module):
+    """The ids of a round's participants."""
+    exec(compile(asked["source"], "strategy.py", "exec"), module)
+    if not callable(module.get("select")):
+        raise TypeError("the source defines no function select(participants, context)")
+    participants = [SimpleNamespace(**one) for one in asked["participants"]]
+    return list(module["select"](participants, SimpleNamespace(round=asked["round"], count=asked["count"])))
+
+
 def main():
     try:
         from tributary_participant.numpy_tensors import dump_numpy, load_numpy
@@ -45,6 +54,10 @@ def main():
         except ImportError:
             raise RuntimeError("the Python of this coordinator (STRATEGY_PYTHON) has no numpy") from None
         asked = json.loads(read_blob())
+        module = {"__name__": "strategy"}
+        if "participants" in asked:
+            send({}, json.dumps(select(asked, module)).encode())
+            return
 
         def tensors():
             blob = read_blob()
@@ -52,7 +65,6 @@ def main():
 
         base, state = tensors(), tensors()
         updates = [SimpleNamespace(weight=weight, parameters=tensors()) for weight in asked["weights"]]
-        module = {"__name__": "strategy"}
         exec(compile(asked["source"], "strategy.py", "exec"), module)
         if not callable(module.get("aggregate")):
             raise TypeError("the source defines no function aggregate(updates, context)")

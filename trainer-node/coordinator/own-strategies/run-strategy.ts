@@ -77,12 +77,27 @@ function send(header: object, ...blobs: Uint8Array[]): void {
   for (const bytes of [length, text, ...blobs]) for (let at = 0; at < bytes.length; ) at += writeSync(STDOUT, bytes, at);
 }
 
-try {
-  const { source, settings, round, weights } = JSON.parse(new TextDecoder().decode(readBytes(readLength())));
+const load = (source: string) => import(`data:text/javascript,${encodeURIComponent(stripTypeScriptTypes(source, { mode: "strip" }))}`);
+
+/** The ids of a round's participants. */
+async function select({ source, participants, round, count }: { source: string; participants: object[]; round: number; count: number }) {
+  const module = await load(source);
+  if (typeof module.select !== "function") throw new Error("the source exports no function select(participants, context)");
+  send({}, new TextEncoder().encode(JSON.stringify((await module.select(participants, { round, count })) ?? null)));
+}
+
+interface Asked {
+  source: string;
+  settings: object;
+  round: number;
+  weights: number[];
+}
+
+async function aggregate({ source, settings, round, weights }: Asked) {
   const [base, state] = [readTensors(), readTensors()];
-  const updates = (weights as number[]).map((weight) => ({ weight, ...readTensors() }));
+  const updates = weights.map((weight) => ({ weight, ...readTensors() }));
   const shapes = updates[0]?.shapes ?? {};
-  const module = await import(`data:text/javascript,${encodeURIComponent(stripTypeScriptTypes(source, { mode: "strip" }))}`);
+  const module = await load(source);
   if (typeof module.aggregate !== "function") throw new Error("the source exports no function aggregate(updates, context)");
   const context = { base: base?.parameters ?? null, state: state?.parameters ?? null, settings, round };
   const returned = await module.aggregate(
@@ -91,6 +106,11 @@ try {
   );
   const [parameters, next] = Array.isArray(returned) ? returned : [returned, null];
   send({}, writeTensors(parameters, shapes), ...(next ? [writeTensors(next, {})] : []));
+}
+
+try {
+  const asked = JSON.parse(new TextDecoder().decode(readBytes(readLength())));
+  await ("participants" in asked ? select(asked) : aggregate(asked));
 } catch (thrown) {
   send({ error: thrown instanceof Error ? `${thrown.name}: ${thrown.message}`.slice(0, 500) : String(thrown).slice(0, 500) });
 }

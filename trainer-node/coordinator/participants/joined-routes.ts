@@ -1,5 +1,6 @@
 import { type Request, Router } from "express";
 import { CAPABILITIES_HEADER, capabilitiesInHeader } from "../../../common/training/capabilities.ts";
+import { PROPERTIES_HEADER, readProperties } from "../../../common/training/selection-settings.ts";
 import { StorageFull } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
 import { announcedBytes } from "../../http/blobs.ts";
@@ -22,7 +23,9 @@ export function joinedRoutes({ work, blobs, stopping }: { work: JoinedWork; blob
     const left = new AbortController();
     response.once("close", () => left.abort());
     const capabilities = capabilitiesInHeader(request.get(CAPABILITIES_HEADER) ?? "");
-    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal: AbortSignal.any([left.signal, stopping]), capabilities });
+    const properties = readProperties(request.get(PROPERTIES_HEADER));
+    const signal = AbortSignal.any([left.signal, stopping]);
+    const task = await work.next(placeOf(request), { waitMs: WAIT_MS, signal, capabilities, properties });
     if (task) response.json({ task });
     else response.status(204).end();
   });

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../../common/clock.ts";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
+import type { Properties } from "../../../common/training/selection-settings.ts";
 import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { innerAddress, isInnerAddress } from "./inner-federations.ts";
 import type { NodeAddress } from "./node-call.ts";
@@ -33,6 +34,8 @@ export interface JoinedAsk {
   readonly signal: AbortSignal;
   /** The capabilities that the participant declares. */
   readonly capabilities: ReadonlySet<Capability>;
+  /** What it says about itself. */
+  readonly properties?: Properties | undefined;
 }
 
 /** A queue of work for participants that cannot be called: they ask for tasks and send results. */
@@ -72,7 +75,7 @@ interface Pending {
 /** Creates the queue, in memory. */
 export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   const pending = new Map<string, Pending[]>();
-  const declared = new Map<string, ReadonlySet<Capability>>();
+  const declared = new Map<string, Pick<JoinedAsk, "capabilities" | "properties">>();
   const wakers = new Map<string, () => void>();
   const presence = createPresence(clock);
   const placeOf = ({ url }: NodeAddress) => url.slice(SCHEME.length);
@@ -102,8 +105,8 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
   };
   const find = (place: string, taskId: string) => pending.get(place)?.find(({ task }) => task.id === taskId);
   return {
-    next: async (place, { waitMs, signal, capabilities }) => {
-      declared.set(place, capabilities);
+    next: async (place, { waitMs, signal, capabilities, properties }) => {
+      declared.set(place, { capabilities, properties });
       const untilMs = clock.monotonicMs() + waitMs;
       const stopAsking = presence.ask(place);
       for (;;) {
@@ -137,7 +140,11 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       },
       capabilities: async (node) => {
         presence.requireSeen(placeOf(node));
-        return declared.get(placeOf(node)) ?? new Set();
+        return declared.get(placeOf(node))?.capabilities ?? new Set();
+      },
+      properties: async (node) => {
+        presence.requireSeen(placeOf(node));
+        return declared.get(placeOf(node))?.properties ?? {};
       },
       isPresent: (node) => presence.has(placeOf(node)),
       train: async (node, task, signal) => readTrained(await ask(node, "train", task, signal)),
@@ -169,6 +176,7 @@ export function eitherWay({ called, joined, inner }: Record<"called" | "joined" 
   return {
     reach: (node, signal) => of(node).reach(node, signal),
     capabilities: (node, signal) => of(node).capabilities(node, signal),
+    properties: async (node, signal) => (await of(node).properties?.(node, signal)) ?? {},
     isPresent: (node) => of(node).isPresent?.(node),
     train: (node, task, signal) => of(node).train(node, task, signal),
     evaluate: (node, task, signal) => of(node).evaluate(node, task, signal),

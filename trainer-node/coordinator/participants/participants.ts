@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
+import type { Properties } from "../../../common/training/selection-settings.ts";
 import { gathered } from "../../stream/give-back.ts";
 import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
 import type { Layout } from "../updates/inspect-update.ts";
 import { type DigestUpdate, digestHere } from "../updates/update-digest.ts";
-import { readCapabilities } from "./capabilities.ts";
+import { readCapabilities, readPropertiesOf } from "./capabilities.ts";
 import { type Dialect, findDialect } from "./dialect.ts";
 import { createParametersReader, jsonWithFiles } from "./json-parameters.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
@@ -51,6 +52,8 @@ export interface Participants {
   reach(node: NodeAddress, signal: AbortSignal): Promise<Dialect>;
   /** The capabilities that the participant declares; throws if it cannot be reached now. */
   capabilities(node: NodeAddress, signal: AbortSignal): Promise<ReadonlySet<Capability>>;
+  /** What the participant says about itself; throws if it cannot be reached now. Absent where participants have no properties. */
+  properties?(node: NodeAddress, signal: AbortSignal): Promise<Properties>;
   /** Whether a participant that asks for its work is there now; undefined for one that is called. */
   isPresent?(node: NodeAddress): boolean | undefined;
   train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
@@ -103,6 +106,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
   return {
     reach,
     capabilities: (node, signal) => readCapabilities(call, node, signal),
+    properties: (node, signal) => readPropertiesOf(call, node, signal),
     train: (node, task, signal) =>
       forgetting(
         node,

@@ -18,7 +18,8 @@ const REASONS_LENGTH_MAX = 500;
 export async function waitForParticipants(run: FederationRun): Promise<void> {
   const { deps, control, settings, members, federation, signal } = run;
   if (isOpen(settings)) return;
-  const { wanted } = roundSize({ participants: federation.participants.length, fraction: settings.fraction, overSelect: 0 });
+  const { fraction, selection } = settings;
+  const { wanted } = roundSize({ participants: federation.participants.length, fraction, overSelect: 0, selection });
   const least = quorum({ minResults: settings.minResults, wanted });
   const startedAt = deps.clock.now();
   const until = startedAt + settings.startDeadlineMs;

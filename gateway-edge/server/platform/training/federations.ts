@@ -1,9 +1,11 @@
 import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { orElse } from "../../../../common/ignore.ts";
+import { ownStrategy } from "../../../../common/strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../../../../common/strategies/shared/registry.ts";
 import type { GivenStrategy } from "../../../../common/strategies/shared/strategy.ts";
 import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
+import type { Selection } from "../../../../common/training/selection-settings.ts";
 import { connectCoordinator, connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
@@ -48,7 +50,12 @@ const createFederation = (deps: EdgeDeps) =>
     answer: schemas.createdFederationAnswer,
     handler: async ({ body }, call) => {
       const { name, teamId = "", participants, budgetNanoUsd, waits, ...asked } = body;
-      const settings = { ...asked, ...(waits ? { rounds: 0 } : {}), strategy: await withOwnStrategy(deps, asked.strategy, call) };
+      const settings = {
+        ...asked,
+        ...(waits ? { rounds: 0 } : {}),
+        ...(asked.selection ? { selection: await withOwnFunction(deps, asked.selection, call) } : {}),
+        strategy: await withOwnStrategy(deps, asked.strategy, call),
+      };
       await refuseUnable(deps, body, call);
       const initialBlob = await initialBlobOf(deps, body, call);
       const {
@@ -91,6 +98,19 @@ async function withOwnStrategy({ control }: EdgeDeps, given: GivenStrategy, call
   });
   const { language, source } = sent(strategy, "strategy");
   return { ...given, own: { language, source } };
+}
+
+/** The same for the function that selects the participants of its rounds. */
+async function withOwnFunction({ control }: EdgeDeps, given: Selection, call: OperationCall): Promise<Selection> {
+  if (given.function === undefined) return given;
+  const { strategy } = await control.training.getStrategy({ name: given.function }, call.read()).catch((thrown: unknown) => {
+    if (!(thrown instanceof AppError) || thrown.code !== "NOT_FOUND") throw thrown;
+    const message = "must be the name of an own function of the organization (POST /training/strategies)";
+    const details = [{ path: "body.selection.function", message }];
+    throw new AppError("VALIDATION_ERROR", `The request is not valid: body.selection.function: ${message}`, { details });
+  });
+  const { language, source } = sent(strategy, "strategy");
+  return { ...given, own: ownStrategy.parse({ language, source }) };
 }
 
 /** Refuses participants that lack a capability for the federation's privacy or strategy, before its first round. */

@@ -1,0 +1,44 @@
+import { isEligible, readProperties, requestedSelection, selectionProblems, wantedOf } from "./selection-settings.ts";
+
+test.each([
+  [{ participants: 100, fraction: 0.1 }, 10],
+  [{ participants: 100, fraction: 0.1, selection: { min: 20 } }, 20],
+  [{ participants: 15, fraction: 0.1, selection: { min: 20 } }, 15],
+  [{ participants: 100, fraction: 1, selection: { max: 30 } }, 30],
+  [{ participants: 100, fraction: 0.25, selection: { min: 5, max: 30 } }, 25],
+  [{ participants: 0, fraction: 1 }, 1],
+])("%j: a round waits for %d results", (given, wanted) => {
+  expect(wantedOf(given)).toBe(wanted);
+});
+
+test("a participant is eligible if it declares every property that is asked for, by value and by nothing it inherits", () => {
+  const declared = readProperties('{"region": "eu", "gpu": true, "ram": 16}');
+  expect(isEligible(declared, {})).toBe(true);
+  expect(isEligible(declared, { region: "eu", gpu: true })).toBe(true);
+  expect(isEligible(declared, { region: ["us", "eu"], ram: 16 })).toBe(true);
+  expect(isEligible(declared, { region: "us" })).toBe(false);
+  expect(isEligible(declared, { ram: "16" })).toBe(false);
+  expect(isEligible(declared, { constructor: "x" })).toBe(false);
+});
+
+test.each(["", "[1]", "5", "null", "{", `{"a":"${"x".repeat(5000)}"}`])(
+  "properties that are no JSON object of a bearable size are none: %s",
+  (text) => {
+    expect(readProperties(text)).toEqual({});
+  },
+);
+
+test("the copy of a function is not the caller's to give", () => {
+  const own = { language: "python", source: "def select(participants, context): ..." };
+  expect(requestedSelection.safeParse({ function: "mine", own }).success).toBe(false);
+});
+
+test.each([
+  [{ selection: { min: 5, max: 4 }, strategy: { name: "fedavg" } }, ["selection.min"]],
+  [{ selection: { max: 2 }, strategy: { name: "fedavg" }, secureAggregation: {} }, ["selection.max"]],
+  [{ selection: { min: 2 }, strategy: { name: "fedbuff" } }, ["selection"]],
+  [{ selection: { min: 2, max: 2, properties: { region: "eu" } }, strategy: { name: "krum" } }, []],
+  [{ strategy: { name: "fedbuff" } }, []],
+])("%j has the problems %j", (given, paths) => {
+  expect(selectionProblems(given).map(({ path }) => path.join("."))).toEqual(paths);
+});

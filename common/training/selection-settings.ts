@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { ownStrategy, ownStrategyName } from "../strategies/shared/own-strategy.ts";
+import { findStrategy } from "../strategies/shared/registry.ts";
+
+/** Properties of a joined participant as JSON, sent with each request for work because it cannot be asked for /v1/info. */
+export const PROPERTIES_HEADER = "x-properties";
+/** Most characters of that header. */
+export const PROPERTIES_LENGTH_MAX = 4096;
+const COUNT_MAX = 10_000;
+
+/** What a participant says about itself, such as its region. */
+export type Properties = Readonly<Record<string, unknown>>;
+
+const count = z.int().min(1, "must be at least 1").max(COUNT_MAX, `must be at most ${COUNT_MAX}`);
+const value = z.union([z.string().max(200), z.number(), z.boolean()], "must be a text, a number, true or false");
+
+/** Which participants a round asks; `fraction` says how many of them. */
+const requestedFields = {
+  /** What a participant must declare as its `properties`: a value, or one of several. */
+  properties: z
+    .record(z.string().min(1).max(100), z.union([value, z.array(value).min(1).max(100)], "must be a value or a list of values"))
+    .optional(),
+  /** A round asks at least so many, and waits until there are as many. */
+  min: count.optional(),
+  /** A round waits for at most so many results. */
+  max: count.optional(),
+  /** The name of an own function (`POST /training/strategies`) `select(participants, context)`, which returns the ids of the participants. */
+  function: ownStrategyName.optional(),
+};
+
+export const requestedSelection = z.strictObject(requestedFields);
+/** As a federation has it: with a copy of its function. */
+export const selectionSettings = z.strictObject({ ...requestedFields, own: ownStrategy.optional() });
+export type Selection = z.infer<typeof selectionSettings>;
+
+/** How many results a round waits for. */
+export function wantedOf({
+  participants,
+  fraction,
+  selection,
+}: {
+  readonly participants: number;
+  readonly fraction: number;
+  readonly selection?: Pick<Selection, "min" | "max"> | undefined;
+}): number {
+  const { min = 1, max = Number.POSITIVE_INFINITY } = selection ?? {};
+  return Math.min(Math.max(1, participants), max, Math.max(min, Math.ceil(participants * fraction)));
+}
+
+/** Whether a participant with these properties may be selected. */
+export function isEligible(declared: Properties, asked: Selection["properties"] = {}): boolean {
+  return Object.entries(asked).every(([name, wanted]) =>
+    (Array.isArray(wanted) ? wanted : [wanted]).some((one) => Object.hasOwn(declared, name) && declared[name] === one),
+  );
+}
+
+/** Reads properties; anything but a JSON object has none. */
+export function readProperties(text: string | undefined): Properties {
+  if (text === undefined || text.length > PROPERTIES_LENGTH_MAX) return {};
+  try {
+    const given: unknown = JSON.parse(text);
+    return typeof given === "object" && given !== null && !Array.isArray(given) ? (given as Properties) : {};
+  } catch {
+    return {};
+  }
+}
+
+interface Asked {
+  readonly selection?: Selection | undefined;
+  readonly strategy: { readonly name: string };
+  readonly secureAggregation?: unknown;
+}
+
+const SECURE_MIN = 3;
+
+/** What is wrong with the selection in these settings, by path. */
+export function selectionProblems({ selection, strategy, secureAggregation }: Asked): { path: string[]; message: string }[] {
+  if (!selection) return [];
+  const { min, max } = selection;
+  const problems: { path: string[]; message: string }[] = [];
+  if (min !== undefined && max !== undefined && min > max)
+    problems.push({ path: ["selection", "min"], message: `must be at most selection.max, ${max}` });
+  if (secureAggregation && max !== undefined && max < SECURE_MIN)
+    problems.push({ path: ["selection", "max"], message: `must be at least ${SECURE_MIN} with secureAggregation` });
+  if (findStrategy(strategy.name)?.timing === "asynchronous")
+    problems.push({ path: ["selection"], message: `does not work with ${strategy.name}, whose rounds do not select participants` });
+  return problems;
+}

@@ -1,0 +1,93 @@
+import { isEligible, type Properties, wantedOf } from "../../../common/training/selection-settings.ts";
+import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { FederationFailed, type FederationRun } from "../deps.ts";
+import type { Candidate } from "../own-strategies/own-selection.ts";
+import { StrategyProblem } from "../own-strategies/strategy-process.ts";
+import { apart, roundSize, selectParticipants } from "../select.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
+
+const LOOK_MS = { first: 100, max: 2000 };
+
+/**
+ * The run of the next round with the participants that the federation's `selection` chooses. It waits until as many as `selection.min` have the
+ * properties that are asked for; one that cannot be asked for its properties now has none.
+ */
+export async function withSelection(run: FederationRun): Promise<FederationRun> {
+  const { deps, control, settings, signal } = run;
+  const { selection } = settings;
+  if (!selection) return run;
+  const { roots, rest } = apart(run);
+  const least = Math.max(1, selection.min ?? 1);
+  const until = deps.clock.now() + settings.startDeadlineMs;
+  for (let delayMs = LOOK_MS.first; ; delayMs = Math.min(LOOK_MS.max, delayMs * 2)) {
+    const eligible = await eligibleOf(run, rest);
+    if (eligible.length >= least) return { ...run, chosen: [...roots, ...(await chosenOf(run, eligible))] };
+    const text = `${eligible.length} of ${least} participants that selection asks for`;
+    if (deps.clock.now() >= until)
+      throw new FederationFailed("NOT_ENOUGH_PARTICIPANTS", `Only ${text} are there after ${settings.startDeadlineMs} ms.`);
+    await control.reportWaiting(`participants: has ${text}`, until);
+    await deps.clock.sleep(Math.min(delayMs, Math.max(1, until - deps.clock.now())), signal);
+  }
+}
+
+interface Eligible extends Candidate {
+  readonly participant: Participant;
+}
+
+async function eligibleOf(run: FederationRun, participants: readonly Participant[]): Promise<Eligible[]> {
+  const { deps, settings } = run;
+  const { properties: asked, own } = settings.selection ?? {};
+  // Without a need for them no participant is asked for its properties.
+  if (!asked && !own) return participants.map((participant) => ({ participant, id: participant.id, properties: {} }));
+  const found: (Eligible | undefined)[] = [];
+  const waiting = [...participants.entries()];
+  const worker = async (): Promise<void> => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [index, participant] = next;
+      const properties = await propertiesOf(run, participant);
+      if (properties && isEligible(properties, asked)) found[index] = { participant, id: participant.id, properties };
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(deps.callsMax, participants.length) }, worker));
+  return found.filter((one) => one !== undefined);
+}
+
+async function propertiesOf({ deps, signal }: FederationRun, participant: Participant): Promise<Properties | undefined> {
+  try {
+    return (await deps.participants.properties?.(participant, signal)) ?? {};
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof ParticipantProblem) return undefined;
+    throw thrown;
+  }
+}
+
+async function chosenOf(run: FederationRun, eligible: readonly Eligible[]): Promise<Participant[]> {
+  const { settings, federation } = run;
+  const { fraction, overSelect, seed, selection } = settings;
+  const round = federation.headRound + 1;
+  const participants = eligible.map(({ participant }) => participant);
+  if (selection?.function === undefined) {
+    const { asked } = roundSize({ participants: eligible.length, fraction, overSelect, selection });
+    return selectParticipants(participants, { count: asked, seed, round });
+  }
+  const ids = new Set(await byFunction(run, eligible, { round, count: wantedOf({ participants: eligible.length, fraction, selection }) }));
+  return participants.filter(({ id }) => ids.has(id));
+}
+
+async function byFunction(
+  { deps, settings, signal }: FederationRun,
+  eligible: readonly Eligible[],
+  { round, count }: { round: number; count: number },
+): Promise<string[]> {
+  const { function: name, own, min = 1, max = eligible.length } = settings.selection ?? {};
+  const failed = (message: string) => new FederationFailed("VALIDATION_ERROR", `The selection function ${name} failed: ${message}.`);
+  if (!own || !deps.selectByFunction) throw failed("selection functions run in federations only, and need the copy of their source");
+  const candidates = eligible.map(({ id, properties }) => ({ id, properties }));
+  const ids = await deps.selectByFunction({ own, candidates, round, count }, signal).catch((thrown: unknown) => {
+    throw thrown instanceof StrategyProblem ? failed(thrown.message) : thrown;
+  });
+  if (ids.length < Math.min(min, eligible.length) || ids.length > max)
+    throw failed(`it returned ${ids.length} participants, and selection allows ${min} to ${max}`);
+  return ids;
+}

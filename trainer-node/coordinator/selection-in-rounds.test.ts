@@ -1,0 +1,95 @@
+import type { Properties } from "../../common/training/selection-settings.ts";
+import { createOwnSelection } from "./own-strategies/own-selection.ts";
+import { model, openRunFixture, type RunFixture } from "./run-fixture.ts";
+
+let fixture: RunFixture;
+beforeAll(() => {
+  fixture = openRunFixture();
+});
+afterAll(() => fixture.close());
+
+const train = () => ({ model: model(1, 2), samples: 5 });
+const REGIONS = ["eu", "us", "eu", "asia", "eu", "us"];
+const properties = (id: string): Properties => ({ region: REGIONS[Number(id.slice(1)) - 1], number: Number(id.slice(1)) });
+const limits = { python: "python3", deadlineMs: 20_000, memoryMb: 1024 };
+
+async function selected(settings: object, options: object = {}) {
+  const given = { participants: REGIONS.length, properties, ...options };
+  const { problem, rounds } = await fixture.run({ startDeadlineMs: 300, ...settings }, { train }, given);
+  return { problem, ids: rounds.map(({ participants }) => participants.map(({ participantId }) => participantId)) };
+}
+
+test("rounds ask the participants with the properties, and no others", async () => {
+  const { problem, ids } = await selected({ selection: { properties: { region: ["eu", "asia"] } }, rounds: 2 });
+  expect([problem, ids]).toEqual([undefined, Array(2).fill(["p1", "p3", "p4", "p5"])]);
+});
+
+test("a round has at least min and at most max participants, whatever the fraction", async () => {
+  const sizes = async (settings: object) => (await selected({ rounds: 3, ...settings })).ids.map(({ length }) => length);
+  expect(await sizes({ fraction: 0.1, selection: { min: 3 } })).toEqual([3, 3, 3]);
+  expect(await sizes({ selection: { max: 2 } })).toEqual([2, 2, 2]);
+  expect(await sizes({ selection: { max: 2, properties: { region: "eu" } } })).toEqual([2, 2, 2]);
+});
+
+test("fewer than min with the properties are waited for, and then the federation fails with their number", async () => {
+  const { problem, ids } = await selected({ selection: { min: 3, properties: { region: "us" } } });
+  expect(ids).toEqual([]);
+  expect(problem).toEqual({
+    code: "NOT_ENOUGH_PARTICIPANTS",
+    message: "Only 2 of 3 participants that selection asks for are there after 300 ms.",
+  });
+});
+
+const SOURCE = `export function select(participants: { id: string; properties: { number: number } }[], { round, count }) {
+  return participants.filter(({ properties }) => properties.number % 2 === round % 2).map(({ id }) => id).slice(0, count);
+}`;
+const byFunction = (source: string, more: object = {}) => ({
+  selection: { function: "mine", own: { language: "typescript", source }, ...more },
+});
+
+test("an own function selects: it gets ids, properties, the round and how many are asked for", async () => {
+  const selectByFunction = createOwnSelection({ allowed: true, ...limits });
+  const { problem, ids } = await selected({ ...byFunction(SOURCE, { max: 2 }), rounds: 2 }, { selectByFunction });
+  expect([problem, ids]).toEqual([
+    undefined,
+    [
+      ["p1", "p3"],
+      ["p2", "p4"],
+    ],
+  ]);
+}, 30_000);
+
+test.each([
+  ["an id that it made up", "return ['p9']", 'it returned "p9", which is not the id of a participant'],
+  ["nothing", "return []", "it must return a list of at least one id"],
+  ["more than max", "return participants.map(({ id }) => id)", "it returned 6 participants, and selection allows 1 to 2"],
+  ["an error", "throw new RangeError('none of them')", "RangeError: none of them"],
+])(
+  "a function that returns %s fails the federation with its name and the reason",
+  async (_what, body, reason) => {
+    const selectByFunction = createOwnSelection({ allowed: true, ...limits });
+    const source = `export function select(participants) { ${body}; }`;
+    const { problem } = await selected(byFunction(source, { max: 2 }), { selectByFunction });
+    expect(problem).toEqual({ code: "VALIDATION_ERROR", message: `The selection function mine failed: ${reason}.` });
+  },
+  30_000,
+);
+
+test("where own strategies are off, selection functions are, too", async () => {
+  const { problem } = await selected(byFunction(SOURCE), { selectByFunction: createOwnSelection({ allowed: false, ...limits }) });
+  expect(problem?.message).toContain("does not allow own strategies (OWN_STRATEGIES)");
+});
+
+const python = process.env["TEST_PYTHON"];
+const inPython = python === undefined ? test.skip : test;
+inPython(
+  `a function in Python gets the same${python === undefined ? " (TEST_PYTHON names no Python; `make test` makes one)" : ""}`,
+  async () => {
+    const source =
+      "def select(participants, context):\n    return [one.id for one in participants if one.properties['region'] == 'us'][: context.count]";
+    const selectByFunction = createOwnSelection({ allowed: true, ...limits, python: python ?? "" });
+    const settings = { selection: { function: "mine", own: { language: "python", source } } };
+    expect(await selected(settings, { selectByFunction })).toEqual({ problem: undefined, ids: [["p2", "p6"]] });
+  },
+  30_000,
+);
