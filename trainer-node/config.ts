@@ -18,6 +18,7 @@ import { metricsSettings } from "../common/metrics/serve-metrics.ts";
 import { readTls, type Tls, tlsSettings } from "../common/peers/tls.ts";
 import { secretSetting } from "../common/secret-files.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";
+import { PROPERTIES_LENGTH_MAX, readProperties } from "../common/training/selection-settings.ts";
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -104,6 +105,16 @@ export const trainerSettings = {
       .optional()
       .describe("Join token of this node's place in a federation, or the join link of an open one, for `TRAINER_JOIN_URL`."),
   ),
+  TRAINER_PROPERTIES: z
+    .string()
+    .default("{}")
+    .refine((text) => isProperties(text), `must be a JSON object of at most ${PROPERTIES_LENGTH_MAX} characters`)
+    .transform((text) => readProperties(text))
+    .meta({
+      description:
+        'What this node says about itself, as a JSON object such as `{"region": "eu"}`: `selection.properties` of a federation asks for it. Shown in `/v1/info`.',
+      shownDefault: "none",
+    }),
   TRAINER_FUNCTIONS: z
     .string()
     .min(1)
@@ -197,6 +208,8 @@ function checkAnonymous({ trainerAnonymous, trainerSecret }: ReadSettings): void
   if (!trainerAnonymous || trainerSecret === undefined) return;
   throw new ConfigError(["TRAINER_ANONYMOUS: cannot be true together with TRAINER_SECRET, which every caller needs; unset one of them"]);
 }
+
+const isProperties = (text: string): boolean => text === "{}" || Object.keys(readProperties(text)).length > 0;
 
 /** The slash at the end keeps a prefix from matching folders whose names only begin with its last folder. */
 function isPrefix(text: string): boolean {

@@ -1,6 +1,7 @@
 import type { Clock } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import type { Random } from "../common/random.ts";
+import type { Properties } from "../common/training/selection-settings.ts";
 import type { Manifest } from "../common/training/trained-manifest.ts";
 import type { BlobStore } from "./blobs/blob-store.ts";
 import type { FunctionName } from "./functions/registry.ts";
@@ -76,4 +77,6 @@ export interface TrainerSettings {
   readonly threads: number;
   readonly taskTimeoutMs: number;
   readonly hasDefaultDataset: boolean;
+  /** What the node says about itself. */
+  readonly properties?: Properties | undefined;
 }

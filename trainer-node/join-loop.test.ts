@@ -18,7 +18,7 @@ beforeEach(async () => {
   asked = [];
   gateway = createServer((request, response) => {
     const { method = "", url = "", headers } = request;
-    asked.push(`${method} ${url} ${headers.authorization} ${headers["x-capabilities"] ?? ""}`.trim());
+    asked.push(`${method} ${url} ${headers.authorization} ${headers["x-capabilities"] ?? ""} ${headers["x-properties"] ?? ""}`.trim());
     // A poll waits for work, as the gateway's does.
     if (url === "/training/join/tasks") return onPoll(response);
     const token = headers.authorization === `Bearer ${LINK}` ? OWN : headers.authorization?.slice("Bearer ".length);
@@ -41,13 +41,14 @@ async function joinOnce(joinToken: string, name = "5000"): Promise<string[]> {
   });
   const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
   const own = { url: "http://127.0.0.1:9", token: undefined };
-  const joining = startJoining({ url, joinToken, tokenFolder, name, own, capabilities: ["clip"], clock, logger: silentLogger });
+  const properties = { region: "Zürich" };
+  const joining = startJoining({ url, joinToken, tokenFolder, name, own, capabilities: ["clip"], properties, clock, logger: silentLogger });
   await polled;
   await joining.stop();
   return asked;
 }
 
-const work = (token: string) => [`GET /training/join/tasks Bearer ${token} clip`];
+const work = (token: string) => [`GET /training/join/tasks Bearer ${token} clip {"region":"Z\\u00fcrich"}`];
 const enroll = (token: string) => `POST /training/join Bearer ${token} clip`;
 const leave = `DELETE /training/join Bearer ${OWN}`;
 

@@ -2,6 +2,7 @@ import { type Clock, pause } from "../common/clock.ts";
 import type { Logger } from "../common/logger.ts";
 import { operatorFetch } from "../common/operator-fetch.ts";
 import { CAPABILITIES_HEADER } from "../common/training/capabilities.ts";
+import { PROPERTIES_HEADER, type Properties } from "../common/training/selection-settings.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 import { type JoinGrant, leavePlace, ownToken } from "./own-join-token.ts";
 
@@ -9,6 +10,8 @@ import { type JoinGrant, leavePlace, ownToken } from "./own-join-token.ts";
 export interface JoinOptions extends JoinGrant {
   /** This node's own HTTP address, and its token if it has one. */
   readonly own: { readonly url: string; readonly token: string | undefined };
+  /** What this node says about itself. */
+  readonly properties?: Properties | undefined;
   /** Whether the message of a function's exception leaves this node, or only its type. */
   readonly exceptions?: "owner" | "all" | undefined;
   readonly clock: Clock;
@@ -51,8 +54,13 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
   };
 }
 
-async function nextTask({ url, joinToken, capabilities }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
-  const headers = { ...bearer(joinToken), [CAPABILITIES_HEADER]: capabilities.join(",") };
+async function nextTask({ url, joinToken, ...options }: JoinOptions, signal: AbortSignal): Promise<JoinedTask | undefined> {
+  const { capabilities, properties = {} } = options;
+  const headers = {
+    ...bearer(joinToken),
+    [CAPABILITIES_HEADER]: capabilities.join(","),
+    [PROPERTIES_HEADER]: asciiJson(properties),
+  };
   const answer = await operatorFetch(`${url}/training/join/tasks`, { headers, signal });
   if (answer.status === 204) return undefined;
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}: ${(await answer.text()).slice(0, 300)}`);
@@ -116,5 +124,9 @@ async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: Joi
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status} for the parameters`);
   return answer.bytes();
 }
+
+/** A header has ASCII only. */
+const asciiJson = (value: object): string =>
+  JSON.stringify(value).replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });

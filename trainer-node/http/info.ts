@@ -102,6 +102,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     builtins,
     formats: FORMATS,
     capabilities: capabilitiesOf({ builtins, registered }),
+    properties: settings.properties ?? {},
     body_types: Object.values(CONTENT_TYPES),
     body_encodings: ["identity", "gzip"],
     dtypes: DTYPES,

@@ -31,6 +31,7 @@ class Gateway:
         self.progress: list[str] = []
         self.refusals: list[int] = []
         self.capabilities: set[str] = set()
+        self.properties: set[str] = set()
         self._places = 0
         self._lock = threading.Lock()
         gateway = self
@@ -57,6 +58,7 @@ class Gateway:
         with self._lock:
             self.calls.append((request.command, request.path, token))
             self.capabilities.add(request.headers.get("x-capabilities", ""))
+            self.properties.add(request.headers.get("x-properties", ""))
             status, sent = self._respond(request, token, body)
         request.send_response(status)
         request.send_header("Content-Length", str(len(sent)))
@@ -125,6 +127,14 @@ def test_a_link_gives_a_place_once_and_each_process_has_its_own(gateway: Gateway
     assert gateway.count("POST", "/training/join") == enrolled
     assert {token for _, _, token in gateway.calls[before:]} == {"join_own-1"}
     assert gateway.capabilities == {"clip,noise,compress,formats=safetensors" if can_compress() else "clip,noise,formats=safetensors"}
+
+
+def test_properties_reach_the_federation_which_selects_by_them(gateway: Gateway, join: Join, serve: Serve) -> None:
+    join(properties={"region": "Zürich"})
+    eventually(lambda: gateway.count("GET", "/training/join/tasks") > 0, "a request for work")
+    assert gateway.properties == {'{"region": "Z\\u00fcrich"}'}
+    with pytest.raises(ValueError, match="properties: must have at most 4096 characters"):
+        join(properties={"note": "x" * 5000})
 
 
 def test_the_token_of_a_place_is_used_as_it_is_and_not_given_up(gateway: Gateway, join: Join) -> None:

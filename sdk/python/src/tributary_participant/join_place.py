@@ -38,6 +38,8 @@ class Gateway:
 
     url: str
     capabilities: str
+    properties: str = "{}"
+    """As JSON in ASCII."""
 
     def call(
         self,
@@ -49,7 +51,8 @@ class Gateway:
         headers: dict[str, str] | None = None,
         seconds: float = _CALL_SECONDS,
     ) -> tuple[int, bytes]:
-        sent = {"Authorization": f"Bearer {token}", "X-Capabilities": self.capabilities, **(headers or {})}
+        declared = {"X-Capabilities": self.capabilities, "X-Properties": self.properties}
+        sent = {"Authorization": f"Bearer {token}", **declared, **(headers or {})}
         call = request.Request(f"{self.url}{path}", data=body, headers=sent, method=method)
         try:
             with request.urlopen(call, timeout=seconds) as answer:

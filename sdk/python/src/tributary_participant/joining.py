@@ -47,7 +47,7 @@ class Joining:
         if settings.join_url is None or settings.join_token is None:
             raise ValueError("join_url and join_token: set both")
         self._node = node
-        self._gateway = Gateway(settings.join_url.rstrip("/"), _declared(node))
+        self._gateway = Gateway(settings.join_url.rstrip("/"), _declared(node), json.dumps(dict(settings.properties)))
         self._place = Place(self._gateway, settings.join_token, os.path.join(settings.data_dir, "participant-join-tokens"))
         self._stopping = threading.Event()
         self._results: OrderedDict[str, _Result] = OrderedDict()

@@ -126,6 +126,9 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 }
 
 
+_PROPERTIES_LENGTH_MAX = 4096
+
+
 def _problems_of(settings: Settings) -> list[str]:
     problems = []
     for name, (least, most) in _RANGES.items():
@@ -158,6 +161,8 @@ def _join_problems(settings: Settings) -> list[str]:
         problems.append("join_url: must be an http or https address")
     if token is not None and not re.fullmatch(r"join_[A-Za-z0-9_-]+", token):
         problems.append("join_token: must begin with join_")
+    if url is not None and _is_plain(settings.properties) and len(json.dumps(dict(settings.properties))) > _PROPERTIES_LENGTH_MAX:
+        problems.append(f"properties: must have at most {_PROPERTIES_LENGTH_MAX} characters as JSON, to be sent with each request for work")
     return problems
 
 
