@@ -1,9 +1,11 @@
-"""numpy and torch adapters: the same tensors, in arrays that may be written to."""
+"""numpy, torch and JAX adapters: the same tensors, in arrays that may be written to."""
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from test_safetensors import REAL, REAL_VALUES
@@ -39,12 +41,12 @@ def test_arrays_that_are_no_numbers_are_refused(array: object) -> None:
         dump_numpy({"a": array})
 
 
-def test_the_package_needs_neither_numpy_nor_torch() -> None:
-    """Imported, and used, by a Python in which both fail to load."""
+def test_the_package_needs_neither_numpy_nor_torch_nor_jax() -> None:
+    """Imported, and used, by a Python in which all of them fail to load."""
     program = """
 import sys
-sys.modules["numpy"] = sys.modules["torch"] = None
-import tributary_participant, tributary_participant.numpy_tensors, tributary_participant.torch_tensors
+sys.modules["numpy"] = sys.modules["torch"] = sys.modules["jax"] = None
+import tributary_participant, tributary_participant.numpy_tensors, tributary_participant.torch_tensors, tributary_participant.jax_tensors
 from tributary_participant.safetensors import Tensor, dump, load
 assert load(dump({"a": Tensor.of([1.5])}))["a"].values() == [1.5]
 """
@@ -65,3 +67,53 @@ def test_torch_tensors_come_back() -> None:
     tensors["weight"][0, 0] = 9
     with pytest.raises(ValueError, match="safetensors does not have"):
         dump_torch({"a": torch.zeros(1, dtype=torch.complex64)})
+
+
+def test_a_pytree_of_jax_comes_back_with_names_that_numpy_reads() -> None:
+    jax = pytest.importorskip("jax")
+    from tributary_participant.errors import ParticipantError
+    from tributary_participant.jax_tensors import dump_jax, load_jax
+
+    jnp = jax.numpy
+    tree = {"params": {"dense": [jnp.arange(6.0).reshape(2, 3), jnp.ones(3, jnp.bfloat16)]}, "step": jnp.int32(7)}
+    data = dump_jax(tree)
+    assert {name: array.shape for name, array in load_numpy(data).items()} == {
+        "params/dense/0": (2, 3),
+        "params/dense/1": (3,),
+        "step": (),
+    }
+    back = load_jax(data, jax.tree_util.tree_map(jnp.zeros_like, tree))
+    assert jax.tree_util.tree_structure(back) == jax.tree_util.tree_structure(tree)
+    for one, other in zip(jax.tree_util.tree_leaves(back), jax.tree_util.tree_leaves(tree), strict=True):
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    assert dump_jax(back) == data
+    with pytest.raises(ParticipantError, match="different tensors: step"):
+        load_jax(data, {"params": tree["params"]})
+    with pytest.raises(ParticipantError, match=r'"step" has shape \[\], and the model \[2\]'):
+        load_jax(data, {**tree, "step": jnp.zeros(2)})
+
+
+def test_a_jax_model_trains_as_a_participant(serve: Any) -> None:
+    jax = pytest.importorskip("jax")
+    from tributary_participant.jax_tensors import dump_jax, load_jax
+
+    jnp = jax.numpy
+    x = jnp.linspace(-1, 1, 32)
+    y = 3 * x + 0.5
+    fresh = {"weight": jnp.zeros(()), "bias": jnp.zeros(())}
+
+    def loss(model: Any) -> Any:
+        return ((model["weight"] * x + model["bias"] - y) ** 2).mean()
+
+    def train(parameters: bytes | None, dataset: Any) -> bytes:
+        model = fresh if parameters is None else load_jax(parameters, like=fresh)
+        for _ in range(20):
+            model = jax.tree_util.tree_map(lambda value, gradient: value - 0.3 * gradient, model, jax.grad(loss)(model))
+        return dump_jax(model)
+
+    served = serve(train=train)
+    first = served.send("/train", {"parameters": None}).body
+    second = served.send("/train", {"parameters": first["parameters"]}).body
+    losses = [float(loss(load_jax(base64.b64decode(answer["parameters"]), like=fresh))) for answer in (first, second)]
+    assert losses[1] < losses[0] < 0.1

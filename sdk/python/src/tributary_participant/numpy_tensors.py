@@ -10,7 +10,7 @@ from .safetensors import Octets, Tensor, dump, load
 if TYPE_CHECKING:
     import numpy
 
-_TYPES = {
+TYPES = {
     "F64": "<f8",
     "F32": "<f4",
     "F16": "<f2",
@@ -24,7 +24,7 @@ _TYPES = {
     "U8": "|u1",
     "BOOL": "|b1",
 }
-_NAMES = {code: dtype for dtype, code in _TYPES.items()}
+_NAMES = {code: dtype for dtype, code in TYPES.items()}
 
 
 def load_numpy(data: Octets) -> dict[str, numpy.ndarray[Any, Any]]:
@@ -37,18 +37,20 @@ def load_numpy(data: Octets) -> dict[str, numpy.ndarray[Any, Any]]:
             raw = numpy.frombuffer(tensor.data, "<u2").astype("<u4") << 16
             arrays[name] = raw.view("<f4").reshape(tensor.shape)
         else:
-            arrays[name] = numpy.frombuffer(tensor.data, _TYPES[tensor.dtype]).reshape(tensor.shape).copy()
+            arrays[name] = numpy.frombuffer(tensor.data, TYPES[tensor.dtype]).reshape(tensor.shape).copy()
     return arrays
 
 
 def dump_numpy(arrays: Mapping[str, numpy.ndarray[Any, Any]]) -> bytes:
+    return dump({name: array_of(name, value) for name, value in arrays.items()})
+
+
+def array_of(name: str, value: Any) -> Tensor:
+    """An array as a tensor; `name` is for the error of a dtype that safetensors does not have."""
     import numpy
 
-    tensors = {}
-    for name, value in arrays.items():
-        given = numpy.asarray(value)
-        code = given.dtype.newbyteorder("<").str
-        if code not in _NAMES:
-            raise ValueError(f'array "{name}" is of {given.dtype}, which safetensors does not have')
-        tensors[name] = Tensor(_NAMES[code], given.shape, numpy.ascontiguousarray(given, code).tobytes())
-    return dump(tensors)
+    given = numpy.asarray(value)
+    code = given.dtype.newbyteorder("<").str
+    if code not in _NAMES:
+        raise ValueError(f'array "{name}" is of {given.dtype}, which safetensors does not have')
+    return Tensor(_NAMES[code], given.shape, numpy.ascontiguousarray(given, code).tobytes())
