@@ -101,7 +101,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts) }), gate));
-  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
+  router.use(gatedRouter(deps, messagesRoutes({ ...calls, records: deps.records, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
 }

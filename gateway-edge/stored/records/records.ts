@@ -26,7 +26,7 @@ export type RecordKind =
   | ("assistant" | "thread" | "message" | "run" | "run_step" | "response" | "file" | "batch" | "batch_part")
   | "response_events"
   | ("vector_store" | "vector_store_file" | "vector_store_batch" | "prompt" | "prompt_version")
-  | ("conversation" | "conversation_item");
+  | ("conversation" | "conversation_item" | "container");
 
 /** The team, organization and API key that a record belongs to. */
 export interface Owner {

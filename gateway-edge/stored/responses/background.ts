@@ -7,8 +7,10 @@ import type { Inference } from "../../calls/create.ts";
 import { type ResponseIdentity, responseFields } from "../../calls/dialects/responses/response.ts";
 import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import { routingOf } from "../../calls/inference/route-request.ts";
+import { containersIn } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import { retryAfterMs } from "../batches/line-retry.ts";
+import { noteContainers } from "../containers/own-containers.ts";
 import { ownerOf } from "../records/own-record.ts";
 import type { RecordOf, RecordStore } from "../records/records.ts";
 import type { WorkHandler, WorkLease } from "../records/work.ts";
@@ -170,6 +172,7 @@ interface Ending {
 
 /** Ends the work. A response that was canceled meanwhile stays canceled; one that was deleted is not written. */
 async function endWork(deps: BackgroundDeps, record: RecordOf<StoredResponse>, { work, response, events }: Ending): Promise<void> {
+  await noteContainers(deps, ownerOf(record), containersIn(response?.["output"]));
   let ended = response;
   let isUnstorable = false;
   for (let attempt = 1; !work.signal.aborted; attempt++) {

@@ -4,7 +4,9 @@ import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { responseId } from "../../calls/dialects/responses/response.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
+import { containersIn } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
+import { noteContainers } from "../containers/own-containers.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
 import { BYTES_MAX, bytesOf, type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
 import { isReference } from "./input-items.ts";
@@ -105,6 +107,7 @@ export interface EndedTurn extends StoredResponse {
  */
 export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, turn: EndedTurn): Promise<Fields> {
   const { response, input, isStored, conversationId } = turn;
+  await noteContainers(deps, owner, containersIn(response["output"]));
   if (!isStored && conversationId === undefined) return response;
   const [id, nowMs] = [String(response["id"]), deps.clock.now()];
   const record = { kind: "response", id, body: { response, input }, createdAtMs: nowMs, expiresAtMs: nowMs + RETENTION_MS } as const;

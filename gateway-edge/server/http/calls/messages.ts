@@ -32,6 +32,14 @@ import {
   parseCountMessagesRequest,
   parseMessagesRequest,
 } from "../../../schemas/calls/messages.ts";
+import {
+  type ContainersDeps,
+  containerOfEvent,
+  containerOfMessage,
+  noteContainers,
+  requireContainers,
+} from "../../../stored/containers/own-containers.ts";
+import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
 import { targetOf } from "../../../upstream/target.ts";
 import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from "../../middleware/anthropic-error.ts";
@@ -42,7 +50,7 @@ import { answerCall, type CallDeps, clientLeft, readCall } from "./answer-call.t
 import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
 
 /** The dependencies of the Messages API's routes. */
-export interface MessagesDeps extends CallDeps {
+export interface MessagesDeps extends CallDeps, ContainersDeps {
   readonly inference: Pick<Inference, "routing" | "providers" | "countRemotely">;
 }
 
@@ -64,6 +72,9 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
     const asked = parseMessagesRequest(body);
     const caller = callerOf(response);
     const requestId = requestIdOf(response);
+    const container = containerOfMessage(asked);
+    if (container !== undefined) await requireContainers(deps, caller, [{ id: container, param: "container" }]);
+    const note = (id: string) => noteContainers(deps, ownerOf(caller), [id]);
     await answerCall(deps, {
       request,
       response,
@@ -75,7 +86,7 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
       rawBody,
       pathModel: undefined,
       errors: { status: anthropicErrorStatus, body: (error) => anthropicErrorBody(error, requestId) },
-      format: messagesFormat({ showsThinking: asksForThinking(asked), requestId }),
+      format: messagesFormat({ showsThinking: asksForThinking(asked), requestId, note }),
     });
   };
 }
@@ -132,33 +143,47 @@ function betaHeader(request: Request): string | undefined {
   return Array.isArray(header) ? header.join(",") : header;
 }
 
-function messagesFormat({ showsThinking, requestId }: { showsThinking: boolean; requestId: string }): ResponseFormat<ProxiedAnswer> {
+interface FormatOptions {
+  readonly showsThinking: boolean;
+  readonly requestId: string;
+  /** Records the container in which the provider ran code. */
+  readonly note: (container: string) => Promise<void>;
+}
+
+function messagesFormat(options: FormatOptions): ResponseFormat<ProxiedAnswer> {
+  const { showsThinking, note } = options;
   return {
     keepAlive: PING_FRAME,
     whole: (answer, context) => {
       const identity = messageIdentity(context);
       const { bill } = context;
-      return toJson(
-        "proxied" in answer ? proxiedMessage(identity, answer.proxied, bill) : messageAnswer(identity, answer, { bill, showsThinking }),
-      );
+      if (!("proxied" in answer)) return toJson(messageAnswer(identity, answer, { bill, showsThinking }));
+      const json = toJson(proxiedMessage(identity, answer.proxied, bill));
+      const container = containerOfMessage(answer.proxied);
+      return container === undefined ? json : note(container).then(() => json);
     },
-    stream: (context) => streamFormat(messageIdentity(context), { showsThinking, requestId }),
+    stream: (context) => streamFormat(messageIdentity(context), options),
   };
 }
 
 /** The first part shows whether the events are the provider's own. */
-function streamFormat(
-  identity: MessageIdentity,
-  { showsThinking, requestId }: { showsThinking: boolean; requestId: string },
-): StreamFormat {
+function streamFormat(identity: MessageIdentity, { showsThinking, requestId, note }: FormatOptions): StreamFormat {
+  let container: string | undefined;
   let chosen: MessageFrames | ProxiedMessageFrames | undefined;
   const framesFor = (isOfProvider: boolean) => {
     chosen ??= isOfProvider ? new ProxiedMessageFrames(identity) : new MessageFrames(identity, { showsThinking });
     return chosen;
   };
   return {
-    frames: (part) => framesFor(proxiedEvents(part) !== undefined).frames(part),
-    last: (bill) => framesFor(false).last(bill),
+    frames: (part) => {
+      const events = proxiedEvents(part);
+      for (const event of events ?? []) container = containerOfEvent(event) ?? container;
+      return framesFor(events !== undefined).frames(part);
+    },
+    last: async (bill) => {
+      if (container !== undefined) await note(container);
+      return framesFor(false).last(bill);
+    },
     end: "",
     failed: (error) => writtenEvent(anthropicErrorBody(error, requestId)),
   };

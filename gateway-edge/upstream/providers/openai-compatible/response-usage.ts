@@ -51,13 +51,21 @@ function isSearch({ action }: Fields): boolean {
   return type === undefined || type === "search";
 }
 
+/** The containers in which the items of a response or a request ran code. */
+export function containersIn(items: unknown): readonly string[] {
+  return asList(items)
+    .map(asFields)
+    .map(containerOf)
+    .filter((id) => id !== undefined);
+}
+
 /** Undefined where the response names none: that is a session, too. */
 function containerOf({ container_id: container, environment }: Fields): string | undefined {
   return asText(container) ?? asText(asFields(environment)["container_id"]);
 }
 
 /** The code interpreter names an existing container in its own field, the shell in its environment. */
-function namedContainers({ container, environment }: Fields): readonly string[] {
+export function namedContainers({ container, environment }: Fields): readonly string[] {
   return [asText(container), asText(asFields(environment)["container_id"])].filter((name) => name !== undefined);
 }
 
