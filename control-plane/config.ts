@@ -19,7 +19,7 @@ import { CONTROL_PLACE } from "../common/peers/control-client.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";
 import { secretSetting } from "../common/secret-files.ts";
-import { filesBytesMax, filesLimitSettings } from "../common/storage-limits.ts";
+import { filesBytesMax, filesLimitSettings, recordsBytesMax, recordsLimitSettings } from "../common/storage-limits.ts";
 import { traceSettings } from "../common/tracing/trace-settings.ts";
 import { archiveSettings, requireOneArchive } from "./archive/archive-config.ts";
 import type { OidcSettings } from "./oidc/issuer.ts";
@@ -29,6 +29,7 @@ import type { StripeSettings } from "./payments/stripe.ts";
 export const controlSettings = {
   ...openingSettings,
   ...filesLimitSettings,
+  ...recordsLimitSettings,
   ...controlTokenSettings,
   ...tlsSettings,
   ...metricsSettings,
@@ -225,6 +226,8 @@ export function readControlConfig(environment: Environment) {
     exposed: isExposed(settings),
     /** Most bytes of an organization's files. */
     filesBytesMax: filesBytesMax(settings),
+    /** Most bytes of its stored responses, conversations and prompts. */
+    recordsBytesMax: recordsBytesMax(settings),
   };
 }
 

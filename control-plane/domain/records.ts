@@ -474,6 +474,8 @@ export interface TeamRecord {
   dueAt?: number;
   claim?: string;
   expiresAt?: number;
+  /** The bytes by which it counts for its organization; absent: it does not count. */
+  countedBytes?: number;
 }
 
 /** Content of a record, stored in a blob of the same name. */
@@ -486,9 +488,10 @@ export interface RecordContent {
   unownedAt?: number;
 }
 
-/** Bytes that an organization has stored: the sum of its contents. */
+/** Bytes that an organization has stored: the sums of its contents and of its counted records. */
 export interface StorageUse {
   /** The organization. */
   id: string;
   fileBytes: number;
+  recordBytes?: number;
 }

@@ -1,8 +1,7 @@
 import { removeContents } from "../services/records/content.ts";
 import { collect } from "../stores/page.ts";
-import { teamRecordsScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
-import { removeExpiredRecords } from "../writes/records.ts";
+import { contentScopes, removeExpiredRecords } from "../writes/records.ts";
 
 /** Small, because records are larger than other rows and removing one removes its children. */
 const EXPIRED_BATCH = 50;
@@ -16,7 +15,7 @@ export async function removeOldRecords(now: number, { store }: { store: Store })
     const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));
     for (const [teamId, ofTeam] of Map.groupBy(expired, (record) => record.teamId)) {
       const ids = ofTeam.map(({ id }) => id);
-      await store.transaction(teamRecordsScope(teamId), (tx) => removeExpiredRecords(tx, ids, now));
+      await store.transaction(await contentScopes(store, teamId), (tx) => removeExpiredRecords(tx, ids, now));
     }
     if (expired.length < EXPIRED_BATCH) break;
   }

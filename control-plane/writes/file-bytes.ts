@@ -14,7 +14,21 @@ export async function countBytes(
   // The sum of an organization without one is read before its row changes.
   const used = await fileBytes(tx, organizationId);
   if (after > before && used - before + after > limit) throw storageFull({ used: used - before, limit });
-  await tx.put("storage", { id: organizationId, fileBytes: used - before + after });
+  await tx.put("storage", { ...(await tx.get("storage", organizationId)), id: organizationId, fileBytes: used - before + after });
+}
+
+/** Changes the sum of an organization's counted records in the transaction that changes them. With a limit, growth beyond it is refused. */
+export async function countRecordBytes(
+  tx: Transaction,
+  { teamId, change }: { teamId: string; change: number },
+  limit?: number,
+): Promise<void> {
+  const organizationId = await organizationOf(tx, teamId);
+  const known = await tx.get("storage", organizationId);
+  const used = known?.recordBytes ?? 0;
+  if (limit !== undefined && change > 0 && used + change > limit) throw recordsFull({ used, limit });
+  const fileSum = known?.fileBytes ?? (await fileBytes(tx, organizationId));
+  await tx.put("storage", { id: organizationId, fileBytes: fileSum, recordBytes: used + change });
 }
 
 /** The bytes of all files of an organization, of batches' results and of uploads that are under way. */
@@ -39,6 +53,15 @@ async function teamsOf(reader: Reader, organizationId: string): Promise<string[]
   const ids: string[] = [];
   for await (const { id } of reader.scan("teams", { index: "byOrganization", equals: [organizationId] })) ids.push(id);
   return ids;
+}
+
+/** `param` distinguishes it from a single record that is too large. */
+function recordsFull({ used, limit }: { used: number; limit: number }): AppError {
+  return new AppError(
+    "PAYLOAD_TOO_LARGE",
+    `Your organization has ${used} bytes of stored responses, conversations and prompts, and this one would exceed the limit of ${limit} (RECORDS_BYTES_MAX_PER_ORGANIZATION). Send responses with store: false, delete what you do not need (DELETE /v1/responses/{response_id}), or ask the operator for more.`,
+    { param: "store" },
+  );
 }
 
 function storageFull({ used, limit }: { used: number; limit: number }): AppError {

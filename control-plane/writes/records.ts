@@ -5,7 +5,7 @@ import { collect } from "../stores/page.ts";
 import { type Scope, storageScope, teamRecordsScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { nextRecordNumber } from "./counters.ts";
-import { countBytes, organizationOf } from "./file-bytes.ts";
+import { countBytes, countRecordBytes, organizationOf } from "./file-bytes.ts";
 
 /** One write of a commit to a team's records. */
 export type TeamWrite =
@@ -20,34 +20,71 @@ export type TeamWrite =
     }
   | { readonly type: "held"; readonly kind: string; readonly id: string; readonly claim: string };
 
-/** Applies all writes or, by throwing, none. Returns the written records and everything that was removed. */
+/** Kinds whose bodies count for their organization. */
+const COUNTED: ReadonlySet<string> = new Set(["response", "conversation", "conversation_item", "prompt", "prompt_version"]);
+
+/** The scopes of a commit: the sum of its organization is one only if the commit changes it. */
+export async function commitScopes(store: Store, teamId: string, writes: readonly TeamWrite[]): Promise<readonly Scope[]> {
+  const isCounted = writes.some((write) => write.type !== "held" && COUNTED.has(write.type === "create" ? write.record.kind : write.kind));
+  return isCounted ? await contentScopes(store, teamId) : [teamRecordsScope(teamId)];
+}
+
+/**
+ * Applies all writes or, by throwing, none. Returns the written records and everything that was removed. Beyond `limit` bytes of counted
+ * records, new ones are refused, unless the commit has the result of claimed work, which is paid for.
+ */
 export async function commitRecords(
   tx: Transaction,
-  { teamId, writes }: { teamId: string; writes: readonly TeamWrite[] },
+  { teamId, writes, limit }: { teamId: string; writes: readonly TeamWrite[]; limit?: number },
   now: number,
 ): Promise<{ records: TeamRecord[]; removed: TeamRecord[] }> {
   const records: TeamRecord[] = [];
   const removed: TeamRecord[] = [];
+  let change = 0;
   for (const write of writes) {
-    if (write.type === "create") records.push(await createRecord(tx, teamId, write.record));
-    else {
-      const record = await requireRecord(tx, teamId, write);
-      if (write.type === "put") {
-        const changed = changeRecord(record, write.change, now);
-        await tx.put("records", changed);
-        records.push(changed);
-      } else if (write.type === "held") {
-        requireHolder(record, write.claim);
-        records.push(record);
-      } else {
-        requireRevision(record, write.expectedRevision);
-        removed.push(...(await removeRecord(tx, record, { withChildren: write.withChildren })));
-        records.push(record);
-      }
-    }
+    const done = await applyWrite(tx, { teamId, write }, now);
+    change += done.change;
+    records.push(done.record);
+    removed.push(...(done.removed ?? []));
   }
+  const isWork = writes.some((write) => write.type === "put" && write.change.claim !== undefined);
+  if (change !== 0) await countRecordBytes(tx, { teamId, change }, isWork ? undefined : limit);
   await disownContents(tx, removed, now);
   return { records, removed };
+}
+
+/** One write: the record after it, and by how much the counted bytes change. */
+async function applyWrite(
+  tx: Transaction,
+  { teamId, write }: { teamId: string; write: TeamWrite },
+  now: number,
+): Promise<{ record: TeamRecord; change: number; removed?: readonly TeamRecord[] }> {
+  if (write.type === "create") {
+    const created = await createRecord(tx, teamId, write.record);
+    return { record: created, change: sumOf([created]) };
+  }
+  const record = await requireRecord(tx, teamId, write);
+  if (write.type === "held") {
+    requireHolder(record, write.claim);
+    return { record, change: 0 };
+  }
+  if (write.type === "put") {
+    const changed = counted(changeRecord(record, write.change, now));
+    await tx.put("records", changed);
+    return { record: changed, change: sumOf([changed]) - sumOf([record]) };
+  }
+  requireRevision(record, write.expectedRevision);
+  const removed = await removeRecord(tx, record, { withChildren: write.withChildren });
+  return { record, removed, change: -sumOf(removed) };
+}
+
+function sumOf(records: readonly TeamRecord[]): number {
+  return records.reduce((sum, { countedBytes = 0 }) => sum + countedBytes, 0);
+}
+
+/** The record with its bytes, if its kind counts. */
+function counted<Given extends Pick<TeamRecord, "kind" | "body">>(record: Given): Given & Pick<TeamRecord, "countedBytes"> {
+  return COUNTED.has(record.kind) ? { ...record, countedBytes: Buffer.byteLength(record.body) } : record;
 }
 
 /** Claims a due record of a kind; returns undefined if it is no longer due. */
@@ -82,6 +119,10 @@ export async function removeExpiredRecords(tx: Transaction, ids: readonly string
   for (const record of await tx.getMany("records", ids)) {
     const isOver = record?.expiresAt !== undefined && record.expiresAt <= now;
     if (record && isOver) removed.push(...(await removeRecord(tx, record, { withChildren: true })));
+  }
+  for (const [teamId, ofTeam] of Map.groupBy(removed, (record) => record.teamId)) {
+    const change = -sumOf(ofTeam);
+    if (change !== 0) await countRecordBytes(tx, { teamId, change });
   }
   await disownContents(tx, removed, now);
   return removed;
@@ -131,7 +172,7 @@ async function createRecord(
   given: Omit<TeamRecord, "teamId" | "scope" | "revision" | "sequence">,
 ): Promise<TeamRecord> {
   const sequence = await nextRecordNumber(tx, teamId);
-  const record = { ...given, teamId, scope: scopeOf({ ...given, teamId }), revision: 1, sequence };
+  const record = counted({ ...given, teamId, scope: scopeOf({ ...given, teamId }), revision: 1, sequence });
   await tx.insert("records", record);
   const content = await tx.get("contents", contentId(record));
   if (content?.unownedAt !== undefined) await tx.put("contents", { id: content.id, bytes: content.bytes });

@@ -5,7 +5,7 @@ import type { TeamRecord } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import { teamRecordsScope } from "../../stores/scopes.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { claimDue, commitRecords, contentId, renewClaim } from "../../writes/records.ts";
+import { claimDue, commitRecords, commitScopes, contentId, renewClaim } from "../../writes/records.ts";
 import { callerOfKeyId } from "../access/callers.ts";
 import type { ControlDeps } from "../deps.ts";
 import { getContent, putContent, removeContents } from "./content.ts";
@@ -37,8 +37,9 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
       const teamId = requireId(request.teamId);
       if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `A commit has at most ${WRITES_MAX} writes.`);
       const writes = request.writes.map(teamWrite);
-      const { records, removed } = await store.transaction(teamRecordsScope(teamId), (tx) =>
-        commitRecords(tx, { teamId, writes }, clock.now()),
+      const limit = deps.config.recordsBytesMax;
+      const { records, removed } = await store.transaction(await commitScopes(store, teamId, writes), (tx) =>
+        commitRecords(tx, { teamId, writes, limit }, clock.now()),
       );
       await removeContentsOf(deps, removed);
       return { records: records.map((record) => recordMessage({ ...record, body: "" })) };

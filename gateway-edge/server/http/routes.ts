@@ -6,6 +6,7 @@ import type { OperationDescription } from "../../schemas/operation-description.t
 import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
 import type { PromptDeps } from "../../stored/prompts/apply-prompt.ts";
 import type { Worker } from "../../stored/records/worker.ts";
+import { FullStores } from "../../stored/responses/full-stores.ts";
 import type { ResponseFeed } from "../../stored/responses/response-feed.ts";
 import { anthropicErrorHandler, anthropicErrorStatus } from "../middleware/anthropic-error.ts";
 import { type AuthProfile, authenticateKey } from "../middleware/authenticate-key.ts";
@@ -106,8 +107,8 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   return router;
 }
 
-function pickResponses({ records, random }: EdgeDeps, { inference, worker, feed }: RouteParts) {
-  return { records, random, inference, worker, feed };
+function pickResponses({ records, random, clock }: EdgeDeps, { inference, worker, feed }: RouteParts) {
+  return { records, random, inference, worker, feed, full: new FullStores(clock) };
 }
 
 function gateOf({ inference, authProfile, overload }: Pick<RouteParts, "inference" | "authProfile" | "overload">): Gate {

@@ -9,6 +9,7 @@ import type { Fields } from "../../upstream/providers/provider.ts";
 import { noteContainers } from "../containers/own-containers.ts";
 import type { Owner, RecordStore, RecordWrite } from "../records/records.ts";
 import { BYTES_MAX, bytesOf, type ConversationBody, conversationItems, isFull, itemWrites } from "./conversations.ts";
+import type { FullStores } from "./full-stores.ts";
 import { isReference } from "./input-items.ts";
 import type { EndedEvents } from "./response-events.ts";
 
@@ -105,7 +106,11 @@ export interface EndedTurn extends StoredResponse {
  * Stores a response and adds its turn to its conversation, in one commit. The call is billed by now, so if the write fails, the caller still
  * gets the response, with `store: false`.
  */
-export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, turn: EndedTurn): Promise<Fields> {
+export async function keepResponse(
+  deps: StoredResponsesDeps & { readonly full: FullStores },
+  owner: Owner,
+  turn: EndedTurn,
+): Promise<Fields> {
   const { response, input, isStored, conversationId } = turn;
   await noteContainers(deps, owner, containersIn(response["output"]));
   if (!isStored && conversationId === undefined) return response;
@@ -117,6 +122,7 @@ export async function keepResponse(deps: StoredResponsesDeps, owner: Owner, turn
     if (outcome === "stored") return response;
     if (outcome === "changed") await deps.clock.sleep(BACK_OFF_MS * attempt);
     else if (outcome !== "again") {
+      deps.full.note(owner.organizationId, outcome.lost);
       deps.logger.warn({ id, error: String(outcome.lost) }, "a response could not be stored");
       return { ...response, store: false };
     }

@@ -1,6 +1,7 @@
 import type { Random } from "../../../../common/random.ts";
 import type { Inference } from "../../../calls/create.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
+import type { FullStores } from "../../../stored/responses/full-stores.ts";
 import type { ResponseFeed } from "../../../stored/responses/response-feed.ts";
 import type { StoredResponsesDeps } from "../../../stored/responses/stored-responses.ts";
 import type { CallDeps } from "./answer-call.ts";
@@ -9,6 +10,7 @@ import type { CallDeps } from "./answer-call.ts";
 export interface ResponsesDeps extends CallDeps, StoredResponsesDeps {
   readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
   readonly random: Random;
+  readonly full: FullStores;
   readonly feed: ResponseFeed;
   readonly worker: Pick<Worker, "countOf" | "newLease" | "startNow" | "refresh">;
 }

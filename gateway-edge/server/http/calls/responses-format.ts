@@ -11,6 +11,7 @@ import { keepResponse, type StoredResponsesDeps } from "../../../stored/response
 import { responseOf } from "../../../stored/responses/whole-response.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import type { CallDeps } from "./answer-call.ts";
+import type { ResponsesDeps } from "./responses-deps.ts";
 
 interface AnsweredRequest {
   readonly asked: ResponsesRequest;
@@ -20,7 +21,7 @@ interface AnsweredRequest {
 
 /** Serializes answers of any model as responses, and stores them before the caller gets their end. */
 export function responsesFormat(
-  deps: CallDeps & StoredResponsesDeps,
+  deps: CallDeps & Pick<ResponsesDeps, keyof StoredResponsesDeps | "full">,
   { asked, caller, input }: AnsweredRequest,
 ): ResponseFormat<ProxiedAnswer> {
   const include = asked.include ?? [];

@@ -150,6 +150,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       const { body, messages } = hasPrompt(given) ? await promptedResponse(deps, caller, given) : { body: given, messages: [] };
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
+      if (asked.store !== false) deps.full.requireRoom(caller.organizationId);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
       const signal = hasGatewayTools(asked) ? clientLeft(response, deps.openCalls) : undefined;
       const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items, signal });
