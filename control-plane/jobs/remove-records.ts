@@ -1,4 +1,5 @@
 import { removeContents } from "../services/records/content.ts";
+import { thinOut } from "../services/records/thin-out.ts";
 import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { contentScopes, removeExpiredRecords } from "../writes/records.ts";
@@ -14,6 +15,7 @@ export async function removeOldRecords(now: number, { store }: { store: Store })
   for (;;) {
     const expired = await collect(store.scan("records", { index: "byExpiry", before: now, limit: EXPIRED_BATCH }));
     for (const [teamId, ofTeam] of Map.groupBy(expired, (record) => record.teamId)) {
+      for (const record of ofTeam) await thinOut(store, record, { now });
       const ids = ofTeam.map(({ id }) => id);
       await store.transaction(await contentScopes(store, teamId), (tx) => removeExpiredRecords(tx, ids, now));
     }

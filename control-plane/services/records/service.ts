@@ -5,12 +5,13 @@ import type { TeamRecord } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import { teamRecordsScope } from "../../stores/scopes.ts";
 import type { Transaction } from "../../stores/store.ts";
-import { claimDue, commitRecords, commitScopes, contentId, renewClaim } from "../../writes/records.ts";
+import { claimDue, commitRecords, commitScopes, contentId, renewClaim, type TeamWrite } from "../../writes/records.ts";
 import { callerOfKeyId } from "../access/callers.ts";
 import type { ControlDeps } from "../deps.ts";
 import { getContent, putContent, removeContents } from "./content.ts";
 import { recordMessage, requireId, teamWrite } from "./messages.ts";
 import { listRecords } from "./page.ts";
+import { thinOut } from "./thin-out.ts";
 
 const WRITES_MAX = 2000;
 const CLAIMS_MAX = 100;
@@ -37,6 +38,7 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
       const teamId = requireId(request.teamId);
       if (request.writes.length > WRITES_MAX) throw new AppError("PAYLOAD_TOO_LARGE", `A commit has at most ${WRITES_MAX} writes.`);
       const writes = request.writes.map(teamWrite);
+      await thinOutRemoved(deps, teamId, writes);
       const limit = deps.config.recordsBytesMax;
       const { records, removed } = await store.transaction(await commitScopes(store, teamId, writes), (tx) =>
         commitRecords(tx, { teamId, writes, limit }, clock.now()),
@@ -66,6 +68,17 @@ export function recordsHandlers(deps: ControlDeps): ServiceHandlers<typeof Recor
       void getContent(deps, request, stream);
     },
   };
+}
+
+/** A record with many descendants is removed in several transactions: the commit has the last one. */
+async function thinOutRemoved(deps: ControlDeps, teamId: string, writes: readonly TeamWrite[]): Promise<void> {
+  for (const write of writes) {
+    if (write.type !== "remove" || !write.withChildren) continue;
+    const record = await deps.store.get("records", write.id);
+    const isMeant = record?.teamId === teamId && record.kind === write.kind;
+    if (!isMeant || (write.expectedRevision !== undefined && write.expectedRevision !== record.revision)) continue;
+    await thinOut(deps.store, record, { now: deps.clock.now(), onRemoved: (page) => removeContentsOf(deps, page) });
+  }
 }
 
 /** Most requests find nothing due, so a read without a transaction comes first. */
