@@ -1,7 +1,5 @@
 import { join } from "node:path";
-import { type Server, ServerCredentials } from "@grpc/grpc-js";
-import { loadSync } from "@grpc/proto-loader";
-import { ReflectionService } from "@grpc/reflection";
+import { ServerCredentials } from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
 import { isExposed } from "../common/exposed.ts";
 import { type Admit, addService, createGrpcServer, type Elsewhere, guarded, listen, shutDown } from "../common/grpc/server.ts";
@@ -26,6 +24,7 @@ import { TrainedModelServiceService } from "../proto/gen/tributary/training/v1/t
 import { TrainingServiceService } from "../proto/gen/tributary/training/v1/training.ts";
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
+import { addReflection } from "./reflection.ts";
 import { accessHandlers, type MasterKey } from "./services/access/service.ts";
 import { alertsHandlers } from "./services/alerts/service.ts";
 import { auditHandlers } from "./services/audit/service.ts";
@@ -70,6 +69,8 @@ const SERVICES = [
   "usage",
   "webhooks",
 ];
+const PROTO_FILES = [...SERVICES.map((name) => `tributary/${name}/v1/${name}.proto`), "tributary/training/v1/trained_models.proto"];
+
 /** A gRPC server that listens. */
 export interface RunningServer {
   port: number;
@@ -107,7 +108,7 @@ export async function startServer(
   addService(server, UsageServiceService, usageHandlers(deps), admitted);
   addService(server, WebhooksServiceService, webhooksHandlers(deps), admitted);
   const libraries = guarded(server, admit);
-  if (!isExposed(deps.config)) addReflection(libraries);
+  if (!isExposed(deps.config)) addReflection(libraries, { files: PROTO_FILES, folder: PROTO_FOLDER });
   const health = new HealthImplementation({ "": "SERVING" });
   health.addToServer(libraries);
   const { controlHost: host, controlPort, tls } = deps.config;
@@ -127,9 +128,4 @@ export async function startServer(
 function credentialsOf(tls: PeerTls | undefined): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure();
   return ServerCredentials.createSsl(tls.ca, [{ private_key: tls.key, cert_chain: tls.cert }], true);
-}
-
-function addReflection(server: Server): void {
-  const files = [...SERVICES.map((name) => `tributary/${name}/v1/${name}.proto`), "tributary/training/v1/trained_models.proto"];
-  new ReflectionService(loadSync(files, { includeDirs: [PROTO_FOLDER] })).addToServer(server);
 }
