@@ -69,12 +69,15 @@ export function isBudgeted(budgets: readonly Pick<BudgetState, "budget">[]): boo
   return budgets.some(({ budget: { maxBudget } }) => maxBudget !== undefined);
 }
 
-/** A call as other control planes count it. Under a budget no permit is granted, so none is asked for. */
+/**
+ * A call as other control planes count it. Under a budget no permit is granted, so none is asked for. Parallel calls of a permit are not
+ * asked for: each end of a call would be a message between control planes.
+ */
 export function countedCall(
   { callId, tokens, ahead }: Omit<CallToCount, "subjects">,
   { budgets }: CallSubjects,
 ): Omit<CallToCount, "subjects"> {
-  return { callId, tokens, ahead: isBudgeted(budgets) ? undefined : ahead };
+  return { callId, tokens, ahead: !ahead || isBudgeted(budgets) ? undefined : { requests: ahead.requests, tokens: ahead.tokens } };
 }
 
 function subject(kind: RateSubject["kind"], id: string, record: RateLimits | undefined): RateSubject {

@@ -122,3 +122,51 @@ test("pruning forgets idle subjects only", () => {
   limiter.prune();
   expect(limiter.check([key], 1)).toMatchObject({ remainingRequests: 0 });
 });
+
+test("an edge gets a sixteenth of the parallel calls that remain, which count as running until it returns them, its process is dead or the organization is elsewhere", () => {
+  const { limiter, pass } = open();
+  const organization = subject("organization", "o", { maxParallelRequests: 160 });
+  const remaining = () => limiter.readings([organization], 1)[0]?.remaining;
+  const ask = (callId: string, edgeId: string) =>
+    limiter.permit(callId, [organization], { requests: 100, tokens: 100, parallel: 50, edgeId });
+  expect(limiter.permit("call_0", [organization], { requests: 100, tokens: 100 })).toBeUndefined();
+  expect(ask("call_1", "edge_1")).toMatchObject({ parallel: 10 });
+  expect(ask("call_2", "edge_2")).toMatchObject({ parallel: 9 });
+  expect(ask("call_3", "edge_1")).toMatchObject({ parallel: 8 });
+  expect(remaining()).toBe(133);
+  // Totals: a message that arrives twice or late changes nothing.
+  for (const parallel of [4, 4, 3]) limiter.takeBack("call_1", { requests: 0, tokens: 0, parallel });
+  expect(remaining()).toBe(137);
+  pass(70_000);
+  limiter.prune();
+  limiter.endPermits(({ edgeId }) => edgeId === "edge_1");
+  expect(remaining()).toBe(151);
+  limiter.takeBack("call_1", { requests: 0, tokens: 0, parallel: 10 });
+  expect(remaining()).toBe(151);
+  limiter.endPermits(({ organizationId }) => organizationId === "o");
+  expect(remaining()).toBe(160);
+});
+
+test("a permit that was never returned ends when none of its calls can run, and an answer that was lost costs nothing", () => {
+  const { limiter, pass } = open();
+  const key = subject("key", "k", { maxParallelRequests: 100 });
+  const remaining = () => limiter.readings([key], 1)[0]?.remaining;
+  const ask = () => limiter.permit("call_1", [key], { requests: 100, tokens: 100, parallel: 50 });
+  ask();
+  expect(remaining()).toBe(94);
+  // The second permit replaces the first, and is a sixteenth of what remained beside it.
+  ask();
+  expect(remaining()).toBe(95);
+  pass(14 * 60_000);
+  limiter.prune();
+  expect(remaining()).toBe(95);
+  pass(60_000);
+  limiter.prune();
+  expect(remaining()).toBe(100);
+});
+
+test("of a small limit of parallel calls no permit is granted: each call is reserved by itself", () => {
+  const { limiter } = open();
+  const key = subject("key", "k", { maxParallelRequests: 63 });
+  expect(limiter.permit("call_1", [key], { requests: 100, tokens: 100, parallel: 50 })).toBeUndefined();
+});

@@ -3,6 +3,7 @@ import { AppError, type RateState } from "../../common/errors.ts";
 import { limitName as nameOf } from "../../common/slots.ts";
 import { RateWindow } from "../domain/rate-window.ts";
 import type { RateLimits } from "../domain/records.ts";
+import { type PermitHold, PermitHolds } from "./permit-holds.ts";
 
 /** The subject of a limit. A limit applies to all calls of the subject together, over all edges. */
 export interface RateSubject {
@@ -30,9 +31,9 @@ export interface Reading {
 const BUSY_SECONDS = 1;
 const WINDOW_SECONDS = 60;
 /** A permit is at most this fraction of what remains: other edges need some too, and an edge that dies loses its permit. */
-const PERMIT_SHARES = 16;
-/** Below this a permit is not worth it, and each call is reserved by itself. */
-const PERMIT_REQUESTS_MIN = 4;
+export const PERMIT_SHARES = 16;
+/** With fewer requests or parallel calls a permit is not worth it, and each call is reserved by itself. */
+export const PERMIT_CALLS_MIN = 4;
 const PERMIT_LIFE_MS = 1000;
 
 /** A slice of all limits of a call's subjects that an edge may spend by itself. */
@@ -42,6 +43,25 @@ export interface RatePermit {
   readonly tokens: number | undefined;
   /** How long it may be used, counted from the request for it. */
   readonly lifeMs: number;
+  /** How many of its calls may run at once; undefined: no limit of parallel calls applies. */
+  readonly parallel?: number | undefined;
+}
+
+/** The permit that an edge asks for. */
+export interface AskedPermit {
+  readonly requests: number;
+  readonly tokens: number;
+  /** Absent: the edge does not count parallel calls, so it gets no permit where they are limited. */
+  readonly parallel?: number | undefined;
+  readonly edgeId?: string | undefined;
+}
+
+/** What an edge has not used of a permit. */
+export interface UnusedPermit {
+  readonly requests: number;
+  readonly tokens: number;
+  /** Returned since the permit was granted. */
+  readonly parallel?: number | undefined;
 }
 
 /** Requests, tokens and parallel calls of every subject, in memory. No method awaits, so a check and its count see the same state. */
@@ -51,6 +71,11 @@ export class RateLimiter {
   readonly #running = new Map<string, number>();
   /** By the call that each was granted with, until it no longer counts in any window. */
   readonly #permits = new Map<string, { requests: number; tokens: number; minutes: readonly Minute[]; second: number }>();
+
+  /** Parallel calls of permits; they are among the running ones. */
+  readonly #parallel = new PermitHolds((names, calls) => {
+    for (const name of names) this.#run(name, -Number(calls));
+  });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -78,16 +103,11 @@ export class RateLimiter {
 
   /**
    * Grants a slice of all limits of the subjects for an edge to spend by itself within a second. The slice counts at once, under the last
-   * second in which it may be spent, so that no minute exceeds its limit whenever edges spend it. Returns undefined if too little remains
-   * or parallel calls are limited; each call is then reserved by itself. `elsewhere` is what other control planes allow.
+   * second in which it may be spent, so that no minute exceeds its limit whenever edges spend it; its parallel calls count as running until
+   * the edge returns them. Returns undefined if too little remains; each call is then reserved by itself. `elsewhere` is what other control
+   * planes allow.
    */
-  permit(
-    callId: string,
-    subjects: readonly RateSubject[],
-    asked: { requests: number; tokens: number },
-    elsewhere?: RatePermit,
-  ): RatePermit | undefined {
-    if (subjects.some(({ limits }) => limits.maxParallelRequests !== undefined)) return undefined;
+  permit(callId: string, subjects: readonly RateSubject[], asked: AskedPermit, elsewhere?: RatePermit): RatePermit | undefined {
     const requests = Math.min(
       elsewhere?.requests ?? asked.requests,
       ...subjects.map((subject) => this.#share(subject, "requests", subject.limits.rpm)),
@@ -96,7 +116,9 @@ export class RateLimiter {
       elsewhere?.tokens ?? Number.POSITIVE_INFINITY,
       ...subjects.map((subject) => this.#share(subject, "tokens", subject.limits.tpm)),
     );
-    if (requests < PERMIT_REQUESTS_MIN || tokens < 1) return undefined;
+    const atOnce = Math.min(...subjects.map((subject) => this.#shareOfParallel(subject)));
+    const parallel = Number.isFinite(atOnce) ? Math.min(asked.parallel ?? 0, atOnce, requests) : undefined;
+    if (Math.min(requests, parallel ?? requests) < PERMIT_CALLS_MIN || tokens < 1) return undefined;
     const counted = { requests, tokens: Math.min(asked.tokens, tokens) };
     const now = this.#clock.monotonicMs();
     const minutes = subjects.filter(isCounted).map((subject) => this.#minuteOf(nameOf(subject)));
@@ -105,11 +127,13 @@ export class RateLimiter {
       return minute.requests.add(counted.requests, now, 1);
     });
     this.#permits.set(callId, { ...counted, minutes, second: seconds[0] ?? 0 });
-    return { requests, tokens: Number.isFinite(tokens) ? counted.tokens : undefined, lifeMs: PERMIT_LIFE_MS };
+    if (parallel !== undefined) this.#runParallel(callId, subjects, { parallel, edgeId: asked.edgeId });
+    return { requests, tokens: Number.isFinite(tokens) ? counted.tokens : undefined, lifeMs: PERMIT_LIFE_MS, parallel };
   }
 
-  /** Returns the unused part of a permit. Only the first call has an effect. */
-  takeBack(callId: string, unused: { requests: number; tokens: number }): void {
+  /** Returns the unused part of a permit. Of requests and tokens, only the first call has an effect. */
+  takeBack(callId: string, unused: UnusedPermit): void {
+    this.#parallel.returned(callId, BigInt(unused.parallel ?? 0));
     const permit = this.#permits.get(callId);
     if (!permit) return;
     this.#permits.delete(callId);
@@ -118,6 +142,11 @@ export class RateLimiter {
       minute.requests.takeBack(Math.min(unused.requests, permit.requests), permit.second, now);
       minute.tokens.takeBack(Math.min(unused.tokens, permit.tokens), permit.second, now);
     }
+  }
+
+  /** Ends the parallel calls of permits that no edge returns any more. */
+  endPermits(isOver: (hold: PermitHold) => boolean): void {
+    this.#parallel.end(isOver);
   }
 
   /** Counts an admitted call. `end` with the same subjects ends it. */
@@ -135,7 +164,7 @@ export class RateLimiter {
 
   /** Counts calls as running, and not as requests of a minute. */
   resume(subjects: readonly RateSubject[]): void {
-    for (const subject of subjects) this.#running.set(nameOf(subject), (this.#running.get(nameOf(subject)) ?? 0) + 1);
+    for (const subject of subjects) this.#run(nameOf(subject), 1);
   }
 
   /** Takes a call that began at a time out of the minute: it was not made. */
@@ -149,12 +178,7 @@ export class RateLimiter {
   }
 
   end(subjects: readonly RateSubject[]): void {
-    for (const subject of subjects) {
-      const name = nameOf(subject);
-      const left = (this.#running.get(name) ?? 0) - 1;
-      if (left > 0) this.#running.set(name, left);
-      else this.#running.delete(name);
-    }
+    for (const subject of subjects) this.#run(nameOf(subject), -1);
   }
 
   /** Drops subjects without calls in the last minute, and permits that no longer count. */
@@ -163,6 +187,20 @@ export class RateLimiter {
     for (const [name, { requests }] of this.#minutes) if (requests.sum(now) === 0) this.#minutes.delete(name);
     const oldest = Math.floor(now / 1000) - WINDOW_SECONDS;
     for (const [callId, { second }] of this.#permits) if (second < oldest) this.#permits.delete(callId);
+    this.#parallel.prune(now);
+  }
+
+  #run(name: string, calls: number): void {
+    const running = (this.#running.get(name) ?? 0) + calls;
+    if (running > 0) this.#running.set(name, running);
+    else this.#running.delete(name);
+  }
+
+  #runParallel(callId: string, subjects: readonly RateSubject[], { parallel, edgeId }: Pick<AskedPermit, "parallel" | "edgeId">): void {
+    const names = subjects.map(nameOf);
+    const organizationId = subjects.find(({ kind }) => kind === "organization")?.id;
+    this.#parallel.add(callId, { names, amount: BigInt(parallel ?? 0), organizationId, edgeId }, this.#clock.monotonicMs());
+    for (const name of names) this.#run(name, parallel ?? 0);
   }
 
   #read(subject: RateSubject, tokens: number): Reading[] {
@@ -193,6 +231,12 @@ export class RateLimiter {
     if (most === undefined) return Number.POSITIVE_INFINITY;
     const counted = this.#minutes.get(nameOf(subject))?.[unit].sum(this.#clock.monotonicMs()) ?? 0;
     return Math.floor((most - counted) / PERMIT_SHARES);
+  }
+
+  #shareOfParallel(subject: RateSubject): number {
+    const { maxParallelRequests } = subject.limits;
+    if (maxParallelRequests === undefined) return Number.POSITIVE_INFINITY;
+    return Math.floor((maxParallelRequests - (this.#running.get(nameOf(subject)) ?? 0)) / PERMIT_SHARES);
   }
 
   #minuteOf(name: string): Minute {

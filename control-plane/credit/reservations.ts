@@ -10,7 +10,8 @@ import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { budgetNames, type CallOwners, type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
-import { RateLimiter, type RatePermit, type RateSubject } from "./rate-limiter.ts";
+import type { PermitHold } from "./permit-holds.ts";
+import { type AskedPermit, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
 import { add, WithheldCredit } from "./withheld-credit.ts";
 
@@ -22,7 +23,7 @@ export interface ReserveInput extends CallOwners {
   /** The call is running already: the worst case is added to what it holds, and no rate limit counts it again. */
   isGrowth?: boolean | undefined;
   /** The permit that the edge asks for beside this call. */
-  ahead?: { requests: number; tokens: number } | undefined;
+  ahead?: AskedPermit | undefined;
 }
 
 /** What was granted to a call. */
@@ -164,7 +165,7 @@ export class Reservations {
   }
 
   /** Returns the unused part of the permit that came with a call. */
-  takeBack(callId: string, unused: { requests: number; tokens: number }): void {
+  takeBack(callId: string, unused: UnusedPermit): void {
     this.#rates.takeBack(callId, unused);
     this.#shared?.takeBack(callId, unused);
   }
@@ -179,6 +180,16 @@ export class Reservations {
   /** Forgets reservations of organizations that another control plane owns by now. Rate windows stay: the calls in them were made. */
   forget(isLost: (organizationId: string) => boolean): void {
     for (const { callId, organizationId } of [...this.#byCall.values()]) if (isLost(organizationId)) this.release(callId);
+    this.#endPermits(({ organizationId }) => organizationId !== undefined && isLost(organizationId));
+  }
+
+  /** Edges that are dead: no call runs under their permits. */
+  endEdges(edgeIds: readonly string[]): void {
+    if (edgeIds.length > 0) this.#endPermits(({ edgeId }) => edgeId !== undefined && edgeIds.includes(edgeId));
+  }
+
+  #endPermits(isOver: (hold: PermitHold) => boolean): void {
+    this.#rates.endPermits(isOver);
   }
 
   /** How many calls hold a reservation. */

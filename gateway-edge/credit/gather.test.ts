@@ -16,6 +16,7 @@ const reservation = (callId: string): ReserveRequest => ({
   isGrowth: false,
   aheadRequests: 0n,
   aheadTokens: 0n,
+  aheadParallel: 0,
 });
 
 function open() {

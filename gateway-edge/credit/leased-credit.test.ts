@@ -39,6 +39,10 @@ async function open({
     reserved: 0,
     unused: 0n,
     rate: undefined as RateState | undefined,
+    /** How many calls may run at once under a permit. */
+    parallel: undefined as number | undefined,
+    /** By permit: the parallel calls that it returned. */
+    parallelReturned: new Map<string, number>(),
     /** What was settled, and which edges were said to be dead, in order. */
     received: [] as string[],
   };
@@ -57,9 +61,11 @@ async function open({
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       await ask();
       return {
-        outcomes: reservations.map(({ worstCase, aheadRequests }) => {
+        outcomes: reservations.map(({ callId, worstCase, aheadRequests }) => {
           state.reserved++;
-          const permit = aheadRequests > 0n && state.rate ? { requests: aheadRequests, tokens: undefined, lifeMs: 1000 } : undefined;
+          const granted = { requests: aheadRequests, tokens: undefined, lifeMs: 1000, parallel: state.parallel };
+          const permit = aheadRequests > 0n && state.rate ? granted : undefined;
+          if (permit?.parallel !== undefined) state.parallelReturned.set(callId, 0);
           return { outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: state.rate, permit } } };
         }),
       };
@@ -78,8 +84,11 @@ async function open({
       return { settled: 0n, repeatedBefore: 0n };
     },
     release: async ({ callId, unused }: ReleaseRequest) => {
+      if (state.failure) throw state.failure;
       if (unused) state.unused += unused.requests;
-      else state.released.push(callId);
+      if (unused?.parallel !== undefined) state.parallelReturned.set(callId, unused.parallel);
+      if (unused) return {};
+      state.released.push(callId);
       return {};
     },
   };
@@ -109,6 +118,37 @@ test("calls under a rate limit are admitted from a slice of it, which goes back 
   await clock.advance(2000);
   expect(state.unused).toBeGreaterThan(0n);
   expect([...state.settled.values()].filter(({ generation }) => generation === 1n).length).toBe(200 - state.reserved);
+});
+
+test("calls under a limit of parallel calls run in the slots of a permit, and every slot is returned once its call has ended", async () => {
+  const { credit, clock, state } = await open();
+  state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
+  state.parallel = 4;
+  const begin = (call: number) => credit.reserve(input(call, { isLimited: true }));
+  for (let call = 0; call < 8; call++) await begin(call);
+  const [permit = ""] = [...state.parallelReturned.keys()];
+  const byCall = state.reserved;
+  for (let call = 8; call < 12; call++) await begin(call);
+  expect(state.reserved).toBe(byCall);
+  // All four slots are in use: the next call is reserved by itself, and a slot that is free again serves a call.
+  await credit.settle(finalOf(8));
+  await begin(12);
+  expect(state.reserved).toBe(byCall);
+  await begin(13);
+  expect(state.reserved).toBe(byCall + 1);
+  await clock.advance(2000);
+  expect(state.parallelReturned.get(permit)).toBe(0);
+  await credit.settle(finalOf(9));
+  // A report that is lost is repeated.
+  state.failure = new AppError("UNAVAILABLE", "away");
+  await clock.advance(300);
+  expect(state.parallelReturned.get(permit)).toBe(0);
+  state.failure = undefined;
+  await clock.advance(300);
+  expect(state.parallelReturned.get(permit)).toBe(1);
+  for (const call of [...Array(8).keys(), 10, 11, 12, 13]) await credit.settle(finalOf(call));
+  await credit.close();
+  expect(new Set(state.parallelReturned.values())).toEqual(new Set([4]));
 });
 
 test("in steady state a call makes no RPC of its own: hundreds of calls, a handful of questions", async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
-import { AppError, asAppError, type RateState } from "../../common/errors.ts";
+import { AppError, asAppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { UsageLog } from "../../proto/gen/tributary/usage/v1/usage.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
@@ -8,6 +8,7 @@ import type { Journal, JournalFigures } from "./journal/journal.ts";
 import type { Progress, ServedRecord } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
 import { LeaseBook, type LeaseFigures } from "./lease-book.ts";
+import type { Permit } from "./permit.ts";
 import { type Permitted, RatePermits } from "./rate-permits.ts";
 import { reserveByCall } from "./reserve-by-call.ts";
 import { type Division, Shipper } from "./ship.ts";
@@ -25,6 +26,8 @@ export interface LeasedCreditDeps {
 interface Holding {
   readonly organizationId: string;
   held: Held;
+  /** The permit under which the call runs, where parallel calls are limited. */
+  readonly permit: Permit | undefined;
   /** The call has ended and holds nothing, but the ledger has not yet received the lease generation of the call. */
   isOver: boolean;
 }
@@ -32,6 +35,8 @@ interface Holding {
 /** Finished calls that the ledger does not have yet; above this number no new call is admitted. */
 const PENDING_MAX = 50_000;
 const SWEEP_MS = 250;
+/** Of no lease. */
+const NOTHING_HELD: Held = { generation: 0n, amount: 0n };
 /** Well before a lease expires. */
 const RENEW_MS = 15_000;
 
@@ -114,6 +119,7 @@ export class LeasedCredit implements Credit {
     if (holding && !holding.isOver) {
       holding.isOver = true;
       this.#book.settle(holding.organizationId, holding.held, log.cost);
+      holding.permit?.end();
     }
     return this.#deps.journal.final(log).then(this.#wake);
   }
@@ -147,26 +153,30 @@ export class LeasedCredit implements Credit {
   async close(): Promise<void> {
     this.#cancelSweep();
     this.#shipper.wake({ reportReturns: this.#book.hasExcess() });
-    await this.#shipper.idle();
+    await Promise.all([this.#shipper.idle(), this.#byCall.close()]);
     this.#shipper.stop();
     await this.#deps.journal.close();
   }
 
-  async #reservePermitted(input: ReserveInput, { rate, putBack }: Permitted): Promise<Reservation> {
-    try {
-      return await this.#reserveLeased(input, rate);
-    } catch (thrown) {
-      putBack();
+  #reservePermitted(input: ReserveInput, permitted: Permitted): Reservation | Promise<Reservation> {
+    const putBack = (thrown: unknown) => {
+      permitted.permit.putBack(input.tokens);
       throw thrown;
+    };
+    try {
+      const reservation = this.#reserveLeased(input, permitted);
+      return reservation instanceof Promise ? reservation.catch(putBack) : reservation;
+    } catch (thrown) {
+      return putBack(thrown);
     }
   }
 
-  #reserveLeased(input: ReserveInput, rate: RateState | undefined): Reservation | Promise<Reservation> {
+  #reserveLeased(input: ReserveInput, permitted: Permitted | undefined): Reservation | Promise<Reservation> {
     const { organizationId, worstCase } = input.intent;
-    if (worstCase === 0n) return this.#begin(input, { reserved: 0n, rate });
+    if (worstCase === 0n) return this.#beginFree(input, permitted);
     const held = this.#book.reserve(organizationId, worstCase);
-    if (!(held instanceof Promise)) return this.#beginHeld(input, held, rate);
-    return held.catch((error: unknown) => this.#onceSettled(input, error)).then((later) => this.#beginHeld(input, later, rate));
+    if (!(held instanceof Promise)) return this.#beginHeld(input, held, permitted);
+    return held.catch((error: unknown) => this.#onceSettled(input, error)).then((later) => this.#beginHeld(input, later, permitted));
   }
 
   /**
@@ -204,10 +214,17 @@ export class LeasedCredit implements Credit {
     return this.#book.reserve(organizationId, worstCase);
   }
 
-  #beginHeld(input: ReserveInput, held: Held, rate: RateState | undefined): Reservation {
+  #beginHeld(input: ReserveInput, held: Held, permitted: Permitted | undefined): Reservation {
     const { callId, organizationId } = input.intent;
-    this.#held.set(callId, { organizationId, held, isOver: false });
-    return this.#begin(input, { reserved: held.amount, rate });
+    const permit = permitted?.permit.isParallel ? permitted.permit : undefined;
+    this.#held.set(callId, { organizationId, held, permit, isOver: false });
+    return this.#begin(input, { reserved: held.amount, rate: permitted?.rate });
+  }
+
+  /** The call costs nothing; under a permit of parallel calls its end has to be known. */
+  #beginFree(input: ReserveInput, permitted: Permitted | undefined): Reservation {
+    if (permitted?.permit.isParallel) return this.#beginHeld(input, NOTHING_HELD, permitted);
+    return this.#begin(input, { reserved: 0n, rate: permitted?.rate });
   }
 
   #begin({ intent }: ReserveInput, reservation: Reservation): Reservation {

@@ -1,36 +1,30 @@
 import type { RateState } from "../../common/errors.ts";
 import type { RatePermit } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReserveInput } from "./credit.ts";
+import { type Demand, Permit } from "./permit.ts";
 
-/** A permit that was requested in advance and not used, with the id of the call that brought it. */
+/** The unused part of a permit that was requested in advance. */
 export interface UnusedPermit {
-  readonly callId: string;
-  readonly organizationId: string;
+  readonly permit: Permit;
   readonly unused: RatePermit;
 }
 
-export interface Permitted {
-  /** The rate limits of the call after this permit. */
-  readonly rate: RateState;
-  /** The call was not made after all. */
-  putBack(): void;
+/** How much to request beside a call. */
+export interface Ahead {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly parallel: number;
 }
 
-interface Held {
-  readonly callId: string;
-  readonly organizationId: string;
-  /** The rate limits without the permit. */
+/** A call that found room. */
+export interface Permitted {
+  readonly permit: Permit;
+  /** The rate limits of the call after this permit. */
   readonly rate: RateState;
-  readonly untilMs: number;
-  /** Undefined: there is no limit on tokens. */
-  tokens: bigint | undefined;
-  requests: bigint;
-  takenRequests: number;
-  takenTokens: number;
 }
 
 interface PermitEntry {
-  held: Held | undefined;
+  permit: Permit | undefined;
   /** One request at a time brings a permit. */
   isRequesting: boolean;
   second: number;
@@ -38,13 +32,9 @@ interface PermitEntry {
   before: Demand;
 }
 
-interface Demand {
-  requests: number;
-  tokens: number;
-}
-
 /** Calls per second below which each call is reserved alone: a permit would save little, and its slice would be missing at other edges. */
 const BUSY_CALLS = 8;
+const NONE: Ahead = { requests: 0, tokens: 0, parallel: 0 };
 
 /**
  * Slices of rate limits that this edge may spend by itself, one for each key and model that is called often. The control plane has already
@@ -53,7 +43,8 @@ const BUSY_CALLS = 8;
 export class RatePermits {
   readonly #monotonicMs: () => number;
   readonly #entries = new Map<string, PermitEntry>();
-  #unused: UnusedPermit[] = [];
+  /** Not used any more, with something that the control plane does not know yet or calls that still run. */
+  readonly #over = new Set<Permit>();
 
   constructor({ monotonicMs }: { monotonicMs: () => number }) {
     this.#monotonicMs = monotonicMs;
@@ -64,19 +55,21 @@ export class RatePermits {
     const entry = this.#entryOf(input);
     entry.now.requests++;
     entry.now.tokens += input.tokens;
-    const held = this.#usable(entry);
-    if (!held || held.requests < 1n || (held.tokens !== undefined && held.tokens < BigInt(input.tokens))) return undefined;
-    count(held, input.tokens, 1);
-    return { rate: stateOf(held), putBack: () => count(held, input.tokens, -1) };
+    const permit = this.#usable(entry);
+    if (!permit?.hasRoom(input.tokens)) return undefined;
+    permit.take(input.tokens, entry.now);
+    return { permit, rate: permit.rate() };
   }
 
-  /** How much to request beside a call: as much as the last second used. `asked` follows when this is more than zero. */
-  ahead(input: ReserveInput): Demand {
+  /** As much as the last second used. `asked` follows when this is more than zero. */
+  ahead(input: ReserveInput): Ahead {
     const entry = this.#entryOf(input);
     const requests = Math.max(entry.now.requests, entry.before.requests);
-    if (entry.isRequesting || requests < BUSY_CALLS) return { requests: 0, tokens: 0 };
+    if (entry.isRequesting || requests < BUSY_CALLS) return NONE;
     entry.isRequesting = true;
-    return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens) };
+    // Twice as much: only the parallel calls of permits are counted here, and those that found no room are not among them.
+    const parallel = Math.max(BUSY_CALLS, 2 * Math.max(entry.now.parallel, entry.before.parallel));
+    return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens), parallel };
   }
 
   /** The permit that a request with `ahead` brought; undefined: it brought none. */
@@ -85,40 +78,57 @@ export class RatePermits {
     entry.isRequesting = false;
     if (!answer?.permit || !answer.rate) return;
     this.#drop(entry);
-    const { requests, tokens, lifeMs } = answer.permit;
-    // From the time of the request: the control plane's own second started later.
-    const untilMs = answer.askedAtMs + lifeMs;
     const { callId, organizationId } = input.intent;
-    entry.held = { callId, organizationId, rate: answer.rate, untilMs, requests, tokens, takenRequests: 0, takenTokens: 0 };
+    // From the time of the request: the control plane's own second started later.
+    const untilMs = answer.askedAtMs + answer.permit.lifeMs;
+    entry.permit = new Permit({ callId, organizationId, granted: answer.permit, rate: answer.rate, untilMs });
   }
 
-  /** Expired permits, each returned once. Also deletes the entries of keys that make no more calls. */
+  /** What expired permits return. Also deletes the entries of keys that make no more calls. */
   unused(): UnusedPermit[] {
     const second = this.#second();
     for (const [name, entry] of this.#entries) {
       this.#usable(entry);
-      if (!entry.held && !entry.isRequesting && entry.second < second - 1) this.#entries.delete(name);
+      if (!entry.permit && !entry.isRequesting && entry.second < second - 1) this.#entries.delete(name);
     }
-    return this.#unused.splice(0);
+    return this.#returns();
   }
 
-  #usable(entry: PermitEntry): Held | undefined {
-    if (entry.held && this.#monotonicMs() >= entry.held.untilMs) this.#drop(entry);
-    return entry.held;
+  /** No call follows: what all permits return. */
+  close(): UnusedPermit[] {
+    for (const entry of this.#entries.values()) this.#drop(entry);
+    return this.#returns();
+  }
+
+  /** Whether the control plane received what a permit returns. */
+  returned({ permit, unused }: UnusedPermit, isReceived: boolean): void {
+    if (permit.isReturnedWith(unused) && (isReceived || !permit.isParallel)) this.#over.delete(permit);
+    else if (!isReceived) permit.reportAgain();
+  }
+
+  #returns(): UnusedPermit[] {
+    const returns: UnusedPermit[] = [];
+    for (const permit of this.#over) {
+      const unused = permit.report();
+      if (unused) returns.push({ permit, unused });
+    }
+    return returns;
+  }
+
+  #usable(entry: PermitEntry): Permit | undefined {
+    if (entry.permit && this.#monotonicMs() >= entry.permit.untilMs) this.#drop(entry);
+    return entry.permit;
   }
 
   #drop(entry: PermitEntry): void {
-    const { held } = entry;
-    entry.held = undefined;
-    if (!held || held.requests <= 0n) return;
-    const { callId, organizationId } = held;
-    this.#unused.push({ callId, organizationId, unused: { requests: held.requests, tokens: held.tokens ?? 0n, lifeMs: 0 } });
+    if (entry.permit && !entry.permit.isSpent()) this.#over.add(entry.permit);
+    entry.permit = undefined;
   }
 
   #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {
     const name = `${apiKeyId} ${model}`;
     const second = this.#second();
-    const known = this.#entries.get(name) ?? { held: undefined, isRequesting: false, second, now: nothing(), before: nothing() };
+    const known = this.#entries.get(name) ?? { permit: undefined, isRequesting: false, second, now: nothing(), before: nothing() };
     this.#entries.set(name, known);
     if (known.second === second) return known;
     known.before = known.second === second - 1 ? known.now : nothing();
@@ -133,22 +143,5 @@ export class RatePermits {
 }
 
 function nothing(): Demand {
-  return { requests: 0, tokens: 0 };
-}
-
-function count(held: Held, tokens: number, calls: 1 | -1): void {
-  held.requests -= BigInt(calls);
-  held.takenRequests += calls;
-  held.takenTokens += calls * tokens;
-  if (held.tokens !== undefined) held.tokens -= BigInt(calls * tokens);
-}
-
-/** As the control plane would report it: its last state minus what this edge has used since. */
-function stateOf({ rate, takenRequests, takenTokens }: Held): RateState {
-  const left = (remaining: number | undefined, taken: number) => (remaining === undefined ? undefined : Math.max(0, remaining - taken));
-  return {
-    ...rate,
-    remainingRequests: left(rate.remainingRequests, takenRequests),
-    remainingTokens: left(rate.remainingTokens, takenTokens),
-  };
+  return { requests: 0, tokens: 0, parallel: 0 };
 }

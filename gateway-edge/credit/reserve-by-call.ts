@@ -1,12 +1,11 @@
 import type { Clock } from "../../common/clock.ts";
 import { asAppError, isTransient } from "../../common/errors.ts";
-import { ignore } from "../../common/ignore.ts";
 import type { Logger } from "../../common/logger.ts";
-import type { ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { RatePermit, ReleaseRequest, ReserveRequest, ReserveResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Reservation, ReserveInput } from "./credit.ts";
 import { gatherReservations } from "./gather.ts";
-import type { RatePermits } from "./rate-permits.ts";
+import type { Ahead, RatePermits, UnusedPermit } from "./rate-permits.ts";
 
 export interface ByCallDeps {
   readonly access: Pick<ControlPlane["access"], "reserveMany" | "release">;
@@ -22,7 +21,7 @@ export interface ByCallDeps {
 const RESERVE_MS = 3000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
-const NONE_AHEAD = { requests: 0, tokens: 0 };
+const NONE_AHEAD: Ahead = { requests: 0, tokens: 0, parallel: 0 };
 
 /** Reserves at the control plane for one call: a call with a budget or a limit of a few calls cannot be reserved in advance. */
 export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }: ByCallDeps) {
@@ -38,8 +37,7 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
       return { reserved: answer.reserved, rate: answer.rate };
     } catch (thrown) {
       const error = asAppError(thrown);
-      // It is not known whether the credit was reserved: release it, or it is missing until the reservation expires.
-      if (isTransient(error)) release(input.intent);
+      if (isTransient(error)) releaseUnknown(input.intent, ahead);
       throw error;
     } finally {
       if (ahead.requests > 0) permits.asked(input, answer && { permit: answer.permit, rate: answer.rate, askedAtMs });
@@ -53,32 +51,53 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
 
   function requestOf(
     { intent, tokens, model }: ReserveInput,
-    { more, ahead }: { more?: bigint; ahead?: { requests: number; tokens: number } },
+    { more, ahead = NONE_AHEAD }: { more?: bigint; ahead?: Ahead },
   ): ReserveRequest {
     const { callId, apiKeyId: keyId, teamId, organizationId, userId, worstCase } = intent;
     return {
       ...{ callId, keyId, teamId, organizationId, userId, model, tokens: BigInt(tokens), edgeId },
       worstCase: more ?? worstCase,
       isGrowth: more !== undefined,
-      aheadRequests: BigInt(ahead?.requests ?? 0),
-      aheadTokens: BigInt(ahead?.tokens ?? 0),
+      aheadRequests: BigInt(ahead.requests),
+      aheadTokens: BigInt(ahead.tokens),
+      aheadParallel: ahead.parallel,
     };
   }
 
-  /** Returns expired permits. */
+  /** Returns what expired permits have not used. */
   function returnUnused(): void {
-    for (const unused of permits.unused())
-      void ignore(access.release(unused, { deadlineMs: RESERVE_MS }), "a permit that is not returned is missing for a minute");
+    for (const unused of permits.unused()) void returnPermit(unused);
   }
 
-  function release(call: Pick<ReserveInput["intent"], "callId" | "organizationId">): void {
-    void releaseNow(call);
+  /** No call follows, and all have ended: returns all permits. */
+  async function close(): Promise<void> {
+    await Promise.all(permits.close().map(returnPermit));
   }
 
-  async function releaseNow({ callId, organizationId }: Pick<ReserveInput["intent"], "callId" | "organizationId">): Promise<void> {
+  async function returnPermit(returned: UnusedPermit): Promise<void> {
+    const { callId, organizationId } = returned.permit;
+    try {
+      await access.release({ callId, organizationId, unused: returned.unused }, { deadlineMs: RESERVE_MS });
+      permits.returned(returned, true);
+    } catch {
+      permits.returned(returned, false);
+    }
+  }
+
+  /** It is not known whether credit was reserved and a permit granted: they are released, or they are missing until they expire. */
+  function releaseUnknown({ callId, organizationId }: ReserveInput["intent"], ahead: Ahead): void {
+    release({ callId, organizationId });
+    if (ahead.requests > 0) void releaseNow({ callId, organizationId, unused: wholePermit(ahead) });
+  }
+
+  function release({ callId, organizationId }: Pick<ReserveInput["intent"], "callId" | "organizationId">): void {
+    void releaseNow({ callId, organizationId, unused: undefined });
+  }
+
+  async function releaseNow({ callId, organizationId, unused }: ReleaseRequest): Promise<void> {
     for (let attempt = 0; attempt < RELEASE_ATTEMPTS; attempt++) {
       try {
-        await access.release({ callId, organizationId, unused: undefined }, { deadlineMs: RESERVE_MS });
+        await access.release({ callId, organizationId, unused }, { deadlineMs: RESERVE_MS });
         return;
       } catch {
         await clock.sleep(BACK_OFF_MS * 2 ** attempt);
@@ -87,5 +106,9 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
     logger.warn({ callId }, "a reservation could not be released; it expires by itself");
   }
 
-  return { reserve, grow, release, returnUnused };
+  return { reserve, grow, release, returnUnused, close };
+}
+
+function wholePermit({ requests, tokens, parallel }: Ahead): RatePermit {
+  return { requests: BigInt(requests), tokens: BigInt(tokens), lifeMs: 0, parallel };
 }

@@ -61,8 +61,10 @@ class World {
   }
 
   giveBack(index: number): void {
-    for (const { callId, unused } of this.#edges[index]?.unused() ?? []) {
-      this.limiter.takeBack(callId, { requests: Number(unused.requests), tokens: Number(unused.tokens) });
+    for (const returned of this.#edges[index]?.unused() ?? []) {
+      const { permit, unused } = returned;
+      this.limiter.takeBack(permit.callId, { requests: Number(unused.requests), tokens: Number(unused.tokens) });
+      this.#edges[index]?.returned(returned, true);
     }
   }
 

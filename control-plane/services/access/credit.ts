@@ -3,11 +3,13 @@ import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { toErrorInfo } from "../../../common/grpc/status.ts";
 import type {
   AccessServiceService,
+  RatePermit,
   ReserveOutcome,
   ReserveRequest,
   ReserveResponse,
   SettleRequest,
 } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { UnusedPermit } from "../../credit/rate-limiter.ts";
 import type { LeaseReport } from "../../credit/report-parts.ts";
 import type { Reserved, ReserveInput } from "../../credit/reservations.ts";
 import { NotOwner } from "../../domain/not-owner.ts";
@@ -47,6 +49,7 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
       const { settled, repeated, refused } = await (deps.settlementSpans?.around(request.settlements, settling) ?? settling);
       if (refused.length > 0)
         throw new AppError("ALREADY_EXISTS", `These calls were settled before with other content: ${refused.join(", ")}.`);
+      deps.reservations.endEdges(request.endedEdges);
       return { settled: BigInt(settled), repeatedBefore: BigInt(repeated) };
     },
 
@@ -58,7 +61,7 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
     async release({ callId, unused, organizationId }) {
       // An edge of an older version does not name it, and knows only this control plane.
       if (organizationId !== "") requireOwner(deps, organizationId);
-      if (unused) deps.reservations.takeBack(callId, { requests: Number(unused.requests), tokens: Number(unused.tokens ?? 0) });
+      if (unused) deps.reservations.takeBack(callId, unusedPermit(unused));
       else deps.reservations.release(callId);
       return {};
     },
@@ -94,13 +97,22 @@ async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<R
 }
 
 function reserveInput(request: ReserveRequest): ReserveInput {
-  const { userId, tokens, edgeId: _edge, aheadRequests, aheadTokens, ...rest } = request;
-  const ahead = aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens) } : undefined;
+  const { userId, tokens, edgeId, aheadRequests, aheadTokens, aheadParallel, ...rest } = request;
+  const ahead =
+    aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens), parallel: aheadParallel, edgeId } : undefined;
   return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
 }
 
 function reserveResponse({ reserved, rate, permit }: Reserved): ReserveResponse {
   if (!permit) return { reserved, rate };
-  const { requests, tokens, lifeMs } = permit;
-  return { reserved, rate, permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs } };
+  const { requests, tokens, lifeMs, parallel } = permit;
+  return {
+    reserved,
+    rate,
+    permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs, parallel },
+  };
+}
+
+function unusedPermit({ requests, tokens, parallel }: RatePermit): UnusedPermit {
+  return { requests: Number(requests), tokens: Number(tokens ?? 0n), parallel };
 }
