@@ -65,7 +65,7 @@ export function budgetNames({ keyId, teamId, organizationId, userId }: CallOwner
   ];
 }
 
-export function isBudgeted(budgets: readonly Pick<BudgetState, "budget">[]): boolean {
+function isBudgeted(budgets: readonly Pick<BudgetState, "budget">[]): boolean {
   return budgets.some(({ budget: { maxBudget } }) => maxBudget !== undefined);
 }
 

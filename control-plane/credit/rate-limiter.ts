@@ -45,6 +45,8 @@ export interface RatePermit {
   readonly lifeMs: number;
   /** How many of its calls may run at once; undefined: no limit of parallel calls applies. */
   readonly parallel?: number | undefined;
+  /** The most that its calls may cost together; undefined: no budget applies. */
+  readonly budget?: bigint | undefined;
 }
 
 /** The permit that an edge asks for. */
@@ -53,6 +55,8 @@ export interface AskedPermit {
   readonly tokens: number;
   /** Absent: the edge does not count parallel calls, so it gets no permit where they are limited. */
   readonly parallel?: number | undefined;
+  /** Absent: the same for budgets. */
+  readonly budget?: bigint | undefined;
   readonly edgeId?: string | undefined;
 }
 
@@ -62,6 +66,7 @@ export interface UnusedPermit {
   readonly tokens: number;
   /** Returned since the permit was granted. */
   readonly parallel?: number | undefined;
+  readonly budget?: bigint | undefined;
 }
 
 /** Requests, tokens and parallel calls of every subject, in memory. No method awaits, so a check and its count see the same state. */

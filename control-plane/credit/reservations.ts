@@ -9,9 +9,17 @@ import { teamState } from "../domain/team-state.ts";
 import type { Reader } from "../stores/store.ts";
 import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
-import { budgetNames, type CallOwners, type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
-import type { PermitHold } from "./permit-holds.ts";
-import { type AskedPermit, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
+import { budgetNames, type CallOwners, type CallSubjects, countedCall, readSubjects } from "./call-subjects.ts";
+import { type PermitHold, PermitHolds } from "./permit-holds.ts";
+import {
+  type AskedPermit,
+  PERMIT_CALLS_MIN,
+  PERMIT_SHARES,
+  RateLimiter,
+  type RatePermit,
+  type RateSubject,
+  type UnusedPermit,
+} from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
 import { add, WithheldCredit } from "./withheld-credit.ts";
 
@@ -94,6 +102,11 @@ export class Reservations {
   readonly #shared: SharedLimits | undefined;
   /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
   readonly #leasing = new WithheldCredit();
+  /** Parts of budgets that edges spend by themselves. */
+  readonly #permitted = new PermitHolds((names, amount) => {
+    this.#releases++;
+    this.#budgets.end(names, amount);
+  });
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
   #releases = 0;
 
@@ -167,6 +180,7 @@ export class Reservations {
   /** Returns the unused part of the permit that came with a call. */
   takeBack(callId: string, unused: UnusedPermit): void {
     this.#rates.takeBack(callId, unused);
+    this.#permitted.returned(callId, unused.budget ?? 0n);
     this.#shared?.takeBack(callId, unused);
   }
 
@@ -190,6 +204,7 @@ export class Reservations {
 
   #endPermits(isOver: (hold: PermitHold) => boolean): void {
     this.#rates.endPermits(isOver);
+    this.#permitted.end(isOver);
   }
 
   /** How many calls hold a reservation. */
@@ -217,6 +232,7 @@ export class Reservations {
     const dead = [...this.#byCall.values()].filter((reservation) => reservation.expiresAt <= now);
     for (const { callId } of dead) this.release(callId);
     this.#rates.prune();
+    this.#permitted.prune(now);
     this.#shared?.prune();
     return dead.length;
   }
@@ -240,13 +256,32 @@ export class Reservations {
     return { reserved: amount, rate: UNCOUNTED };
   }
 
-  /** Grants no permit under a budget: what a call may spend then depends on every other call. */
-  #permit({ callId, ahead }: ReserveInput, { subjects, elsewhere, budgets }: CallState): RatePermit | undefined {
-    if (!ahead || isBudgeted(budgets)) return undefined;
+  #permit(input: ReserveInput, state: CallState): RatePermit | undefined {
+    const { callId, ahead } = input;
+    const { subjects, elsewhere, budgets } = state;
+    if (!ahead) return undefined;
+    const share = this.#budgets.share(budgets, BigInt(PERMIT_SHARES));
+    if (share !== undefined)
+      return this.#permitOfBudget(input, state, ahead.budget !== undefined && ahead.budget < share ? ahead.budget : share);
     if (!elsewhere) return this.#rates.permit(callId, subjects, ahead);
     const permit = elsewhere.permit && this.#rates.permit(callId, subjects, ahead, elsewhere.permit);
     elsewhere.grant(permit);
     return permit;
+  }
+
+  /** A part of the budgets that counts as held until the edge has returned it, so that they are not exceeded whatever its calls cost. */
+  #permitOfBudget(
+    { callId, ahead, worstCase, organizationId }: ReserveInput,
+    { subjects, elsewhere, budgets }: CallState,
+    budget: bigint,
+  ): RatePermit | undefined {
+    if (ahead?.budget === undefined || elsewhere || budget <= 0n || budget < worstCase * BigInt(PERMIT_CALLS_MIN)) return undefined;
+    const permit = this.#rates.permit(callId, subjects, ahead);
+    if (!permit) return undefined;
+    const names = budgets.map(({ kind, id }) => budgetName(kind, id));
+    this.#permitted.add(callId, { names, amount: budget, organizationId, edgeId: ahead.edgeId }, this.#clock.monotonicMs());
+    this.#budgets.begin(names, budget);
+    return { ...permit, budget };
   }
 
   async #readCredit(input: ReserveInput, model: Model | undefined) {

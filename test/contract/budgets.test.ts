@@ -106,7 +106,7 @@ test("400 parallel calls do not spend more of a budget than there is, by more th
   const body = { max_tokens: 30 };
   const answers = await Promise.all(Array.from({ length: 400 }, () => chat(system, tenant.key, "one two three four", body)));
   const costs = answers.flatMap(({ status, headers }) => (status === 200 ? [Number(headers.get("x-gw-cost-nano"))] : []));
-  expect(answers.filter(({ status }) => status === 429).length + costs.length).toBe(400);
+  expect(answers.filter(({ status }) => status !== 200 && status !== 429).map(({ status, text }) => `${status} ${text}`)).toEqual([]);
   const spent = costs.reduce((sum, cost) => sum + cost, 0);
   expect(spent).toBeLessThanOrEqual(1_000_000 + Math.max(0, ...costs));
 });
