@@ -16,8 +16,8 @@ const WRITE_CONFLICT = 112;
 const NO_SUCH_TRANSACTION = 251;
 const MAX_TIME_EXPIRED = 50;
 
-/** Server codes of a node that shuts down, is not the primary, or got no acknowledgment of the majority in time. */
-const NOT_ANSWERING = new Set([6, 7, 64, 89, 91, 134, 189, 262, 9_001, 10_107, 11_600, 11_602, 13_435, 13_436, MAX_TIME_EXPIRED]);
+/** Server codes of a node that shuts down, is not the primary, got no acknowledgment of the majority in time, or was made to stop (abandoned.ts). */
+const NOT_ANSWERING = new Set([6, 7, 64, 89, 91, 134, 189, 262, 9_001, 10_107, 11_600, 11_601, 11_602, 13_435, 13_436, MAX_TIME_EXPIRED]);
 
 /** The driver's class for an exhausted connection pool is not exported. */
 const POOL_EXHAUSTED = "MongoWaitQueueTimeoutError";

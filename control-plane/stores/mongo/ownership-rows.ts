@@ -2,6 +2,7 @@ import type { AnyBulkWriteOperation, Collection, Db } from "mongodb";
 import { type Clock, systemClock } from "../../../common/clock.ts";
 import type { OwnershipRows, SlotRow } from "../ownership-rows.ts";
 import { slotScope } from "../scopes.ts";
+import type { AbandonedTransactions } from "./abandoned.ts";
 import { ORDER_COLLECTION, orderFilter } from "./apply.ts";
 import { within } from "./deadline.ts";
 
@@ -22,11 +23,15 @@ interface SlotDocument {
 /** Shorter than a plane may own slots without a beat. */
 const OPERATION_MS = 2_500;
 
+interface RowsOptions {
+  readonly count: number;
+  readonly clock?: Clock;
+  readonly sharded?: boolean;
+  readonly abandoned?: Pick<AbandonedTransactions, "end">;
+}
+
 /** The rows of ownership in MongoDB. Writes wait for the majority, so that a primary that is cut off gives no plane a slot. */
-export function mongoOwnershipRows(
-  database: Db,
-  { count, clock = systemClock, sharded = false }: { count: number; clock?: Clock; sharded?: boolean },
-): OwnershipRows {
+export function mongoOwnershipRows(database: Db, { count, clock = systemClock, sharded = false, abandoned }: RowsOptions): OwnershipRows {
   const planes = database.collection<PlaneDocument>("planes");
   const order = database.collection<SlotDocument>(ORDER_COLLECTION);
   const bounded = <T>(operation: Promise<T>) => within(clock, OPERATION_MS, operation);
@@ -43,6 +48,8 @@ export function mongoOwnershipRows(
     },
     slots: () => bounded(readSlots(order, count)),
     take: async (slots, owner) => {
+      // The last owner may have died in a transaction, which locks the rows of its slots.
+      if (slots.some((slot) => slot.owner !== undefined)) await bounded(abandoned?.end() ?? Promise.resolve());
       await bounded(changeOwner({ order, sharded }, slots, owner));
       // Some may have been taken by another plane: what the store says now counts.
       const taken = new Map(slots.map(({ slot, epoch }) => [slot, epoch + 1]));

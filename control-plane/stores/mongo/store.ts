@@ -8,6 +8,7 @@ import type { OwnershipRows } from "../ownership-rows.ts";
 import { RecordSlots } from "../record-slots.ts";
 import { listOf, type Scopes } from "../scopes.ts";
 import type { Blobs, Store, Transaction } from "../store.ts";
+import { AbandonedTransactions, connectionName } from "./abandoned.ts";
 import { ORDER_COLLECTION } from "./apply.ts";
 import { BLOB_COLLECTION, gridBlobs } from "./blobs.ts";
 import { within } from "./deadline.ts";
@@ -33,6 +34,8 @@ export interface MongoStoreOptions {
   readonly serverSelectionMs?: number;
   readonly socketMs?: number;
   readonly poolSizeMax?: number;
+  /** A transaction of any process that has been idle for so long is ended when others wait for it. */
+  readonly abandonedMs?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   /** Absent: this control plane owns every slot. */
@@ -57,6 +60,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
     serverSelectionMs: 5_000,
     socketMs: 5_000,
     poolSizeMax: 50,
+    abandonedMs: 3_000,
     clock: systemClock,
     random: systemRandom,
     ...options,
@@ -65,8 +69,10 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   // queue timeout is long too: checking forty collections needs more connections at once than a busy server gives in two seconds.
   const builder = new MongoClient(settings.uri, { ...clientOptions(settings), socketTimeoutMS: 0, waitQueueTimeoutMS: BUILD_WAIT_MS });
   let sharded: boolean;
+  let appName: string;
   try {
     const database = databaseOf(builder, options.database);
+    appName = connectionName(database.databaseName);
     const isRouter = await isBehindRouter(database);
     sharded = options.sharded ?? isRouter;
     if (isRouter) await dropUniqueIndexes(database);
@@ -75,7 +81,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Store>
   } finally {
     await builder.close();
   }
-  const client = new MongoClient(settings.uri, { ...clientOptions(settings), monitorCommands: options.onCommand !== undefined });
+  const client = new MongoClient(settings.uri, { ...clientOptions(settings), appName, monitorCommands: options.onCommand !== undefined });
   if (options.onCommand) client.on("commandStarted", options.onCommand);
   const primary = new PrimaryWatch(client);
   await client.connect();
@@ -103,14 +109,15 @@ class MongoStore extends GatheredReader implements Store {
   constructor(
     { client, quorum, sharded }: { client: MongoClient; quorum: QuorumFeed; sharded: boolean },
     database: Db,
-    { clock, random, readMs, transactionMs, poolSizeMax, fence }: Settings,
+    { clock, random, readMs, transactionMs, poolSizeMax, abandonedMs, fence }: Settings,
   ) {
     const guard = <T>(operation: Promise<T>) => within(clock, readMs, operation).catch(rethrow);
     const records = new RecordSlots(SLOTS);
     super({ database, maxTimeMs: readMs, guard, ...(sharded ? { targets: { records, own: undefined } } : {}) });
     this.slotsPerTransaction = sharded ? 1 : SLOTS;
     this.blobs = gridBlobs(database);
-    this.ownership = mongoOwnershipRows(database, { count: this.slots, clock, sharded });
+    const abandoned = new AbandonedTransactions({ client, database: database.databaseName, clock, abandonedMs });
+    this.ownership = mongoOwnershipRows(database, { count: this.slots, clock, sharded, abandoned });
     this.#client = client;
     this.#transactions = new Transactions({
       client,
@@ -118,6 +125,7 @@ class MongoStore extends GatheredReader implements Store {
       clock,
       random,
       limitMs: transactionMs,
+      abandoned,
       records,
       sharded,
       slotsPerTransaction: this.slotsPerTransaction,

@@ -7,6 +7,7 @@ import { Overlay, type Write } from "../overlay.ts";
 import type { RecordSlots } from "../record-slots.ts";
 import { type Scope, slotOfScope } from "../scopes.ts";
 import type { Transaction } from "../store.ts";
+import type { AbandonedTransactions } from "./abandoned.ts";
 import { applyWrites } from "./apply.ts";
 import { Deadline } from "./deadline.ts";
 import { alreadyThere, isCommitUnknown, isDuplicateKey, isTransient, mayRunAgain } from "./driver-errors.ts";
@@ -15,6 +16,8 @@ import { ScopeQueues } from "./scope-queues.ts";
 
 const BACK_OFF_FIRST_MS = 4;
 const BACK_OFF_MAX_MS = 250;
+/** After so many attempts, about a second, the other transaction of the scope may be one that no process will end. */
+const ATTEMPTS_BEFORE_LOOK = 10;
 /** A commit that waits longer for the majority is sent again: by then there may be another primary. */
 const COMMIT_WAIT_MS = 2_000;
 /** Work that reads before it inserts sees the existing record on the next run; work that still inserts it never will. */
@@ -58,6 +61,7 @@ export interface TransactionsOptions {
   readonly random: Random;
   /** From the call to its end, waiting in the queue included. */
   readonly limitMs: number;
+  readonly abandoned: AbandonedTransactions;
   readonly records: RecordSlots;
   /** Whether collections are divided by slot among shards. */
   readonly sharded: boolean;
@@ -117,6 +121,7 @@ export class Transactions {
         deadline.problem = outcome.again;
         deadline.check();
         if (isDuplicateKey(outcome.again) && ++duplicates === DUPLICATES_MAX) throw alreadyThere(outcome.again);
+        if (attempt >= ATTEMPTS_BEFORE_LOOK) await this.#options.abandoned.end();
         await this.#backOff(attempt);
       }
     } finally {
