@@ -1,6 +1,7 @@
 import { blobName } from "../services/records/content.ts";
 import { COLLECTION_NAMES, type CollectionName, type IndexValue, type Records } from "../stores/collections.ts";
 import type { FileStore } from "../stores/file-store.ts";
+import { readAhead } from "../stores/read-ahead.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { ToolProblem } from "../tools/tool.ts";
 import { FOLDER_SETTINGS } from "./mark.ts";
@@ -90,7 +91,7 @@ async function oneCollection(
   let position = begun;
   let copied = 0;
   const found = pass.find(round, collection, begun.collection === collection ? begun.after : undefined);
-  for await (const batch of inBatches(found, limit)) {
+  for await (const batch of readAhead(inBatches(found, limit))) {
     signal.throwIfAborted();
     const rows = collection === "settings" ? batch.filter((row) => !FOLDER_SETTINGS.includes(String(idOf(row)))) : batch;
     const ids = rows.map(idOf);

@@ -1,5 +1,6 @@
 import type { Rollup, UsageRow } from "../domain/records.ts";
 import { addCall, bucketOf, ROLLUP_MS, rollupKey, rollupOf } from "../domain/settlement.ts";
+import { readAhead } from "../stores/read-ahead.ts";
 import type { Reader } from "../stores/store.ts";
 import { inPages } from "./pages.ts";
 
@@ -21,14 +22,12 @@ interface ScanOptions {
   readonly signal: AbortSignal;
 }
 
+type RowsOptions = ScanOptions & { readonly onPage?: (rows: readonly UsageRow[]) => Promise<void> };
+
 /** Rebuilds roll-ups from the usage rows, bucket by bucket in index order. `onPage` receives every row. */
-export async function* rebuiltSums(
-  reader: Reader,
-  options: ScanOptions & { readonly onPage?: (rows: readonly UsageRow[]) => Promise<void> },
-): AsyncGenerator<BucketSums> {
+export async function* rebuiltSums(reader: Reader, options: RowsOptions): AsyncGenerator<BucketSums> {
   let open: { bucket: Bucket; rows: RowSums } | undefined;
-  for await (const page of inPages(reader, "usage", { range: scope(options), signal: options.signal })) {
-    await options.onPage?.(page);
+  for await (const page of readAhead(checkedPages(reader, options))) {
     for (const row of page) {
       const bucket = { organizationId: row.organizationId, bucketAt: bucketOf(row) };
       if (open && !isSame(open.bucket, bucket)) {
@@ -40,6 +39,13 @@ export async function* rebuiltSums(
     }
   }
   if (open) yield { ...open.bucket, sums: open.rows.end() };
+}
+
+async function* checkedPages(reader: Reader, { onPage, ...options }: RowsOptions): AsyncGenerator<UsageRow[]> {
+  for await (const page of readAhead(inPages(reader, "usage", { range: scope(options), signal: options.signal }))) {
+    await onPage?.(page);
+    yield page;
+  }
 }
 
 export async function* storedSums(reader: Reader, options: ScanOptions): AsyncGenerator<BucketSums> {

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { slotOf } from "../../common/slots.ts";
 import { accountInSlot, applyTransfer, emptyAccount, entryHash, organizationAccount } from "../domain/ledger.ts";
 import type { Account, LedgerEntry, LedgerHead, UsageRow } from "../domain/records.ts";
+import { readAhead } from "../stores/read-ahead.ts";
 import type { Store } from "../stores/store.ts";
 import type { ArchivedCalls } from "./archived-calls.ts";
 import { findLoneTransit } from "./check-transit.ts";
@@ -45,22 +46,38 @@ export interface WalkOptions {
 export async function walkChain(store: Store, { chain, accounts, archived, comparesBalances, signal }: WalkOptions): Promise<ChainCheck> {
   const walk: Walk = { chain, slots: store.slots, seq: chain.begin.seq, hash: chain.begin.hash, accounts, comparesBalances };
   const check = (fault: LedgerFault | undefined): ChainCheck => ({ entries: (walk.seq - chain.begin.seq) / chain.step, fault });
-  while (walk.seq < chain.head.seq) {
-    signal.throwIfAborted();
-    const page = await readPage(store, walk);
-    const lone = await findLoneTransit(store, page);
-    const calls = page.filter(({ type }) => type === "usage").map(({ reference }) => reference);
-    const rows = new Map((await store.getMany("usage", calls)).flatMap((row) => (row ? [[row.id, row]] : [])));
-    for (const entry of page) {
+  for await (const { entries, rows, lone } of readAhead(entryPages(store, { chain, signal }))) {
+    for (const entry of entries) {
       const row = rows.get(entry.reference);
       const fault = follow(walk, entry) ?? ((await isArchivedCall(entry, row, archived)) ? undefined : compareCall(entry, row));
       if (fault) return check(fault);
     }
     if (lone) return check(lone);
-    if (page.length === 0) break;
-    await nextTurn();
   }
   return check(compareHead(walk));
+}
+
+/** Entries of a chain with what they are compared with. */
+interface EntryPage {
+  readonly entries: readonly LedgerEntry[];
+  /** The calls that they charge, by id. */
+  readonly rows: ReadonlyMap<string, UsageRow>;
+  /** A transfer between organizations that has no counterpart. */
+  readonly lone: LedgerFault | undefined;
+}
+
+/** Ends at a page without entries: the head then says what is missing. */
+async function* entryPages(store: Store, { chain, signal }: Pick<WalkOptions, "chain" | "signal">): AsyncGenerator<EntryPage> {
+  for (let { seq } = chain.begin; seq < chain.head.seq; seq += PAGE_ENTRIES * chain.step) {
+    signal.throwIfAborted();
+    const entries = await readPage(store, { chain, seq });
+    if (entries.length === 0) return;
+    const lone = await findLoneTransit(store, entries);
+    const calls = entries.filter(({ type }) => type === "usage").map(({ reference }) => reference);
+    const rows = new Map((await store.getMany("usage", calls)).flatMap((row) => (row ? [[row.id, row]] : [])));
+    yield { entries, rows, lone };
+    await nextTurn();
+  }
 }
 
 /** Takes the entries of a chain back from the accounts: what is left is their state at the chain's beginning, but for the numbers of last entries. */
