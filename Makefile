@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-retention bench-logs bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,11 +89,14 @@ bench-overload: generate ## more callers than an edge can serve: goodput, refusa
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts
 
-bench-money: generate ## what the journal costs a call, how fast both stores settle, and how many RPCs a call makes
+bench-money: generate ## what the journal costs a call, how fast both stores settle, how many RPCs a call makes, and what more control planes cost; ONLY=planes ROUNDS=5
 	node scripts/bench-money.ts
 
 bench-migration: generate ## a million-entry ledger from before slots is migrated: seconds, and the same verify before and after
 	node scripts/bench-migration.ts
+
+bench-promote: generate ## a store with a million calls is promoted to MongoDB and killed on the way: seconds, memory, equal ledgers; ROWS=1000000 KILLS=5
+	node scripts/bench-promote.ts
 
 bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, what settlements waited, and verifications with checkpoints; ROWS=200000
 	node scripts/bench-retention.ts
