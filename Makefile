@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -98,7 +98,7 @@ bench-migration: generate ## a million-entry ledger from before slots is migrate
 bench-promote: generate ## a store with a million calls is promoted to MongoDB and killed on the way: seconds, memory, equal ledgers; ROWS=1000000 KILLS=5
 	node scripts/bench-promote.ts
 
-bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, what settlements waited, and verifications with checkpoints; ROWS=200000
+bench-retention: generate ## usage rows are archived while calls are settled: disk before and after, what settlements waited, and verifications with checkpoints; ROWS=200000 FOLDER=<where the store stays> UNTIL=filled
 	node scripts/bench-retention.ts
 
 bench-logs: generate ## filters, search and pages of a long log beside paid calls: slowest answer, partial or not, refused calls; ROWS=1000000 RATE=200 STORE=mongo
@@ -110,8 +110,11 @@ bench-backups: generate console ## backups of a running platform under load, eac
 cluster: generate ## all roles on loopback addresses with mutual TLS; each is killed, stopped, terminated and restarted in turn under load, and the store's primary is struck
 	node scripts/cluster.ts
 
-alerts: generate ## a real Prometheus watches all roles; each is killed, and its alert must fire within 60 s
+alerts: generate ## a real Prometheus watches all roles: every shipped alert must fire, that of a killed role within 60 s; a table of all alerts
 	node scripts/alerts.ts
+
+traces: generate ## 1,000 calls are 1,000 traces with the right spans and attributes, in an OTLP receiver: CALLS=1000 OTLP_FORWARD=<url of a collector>
+	TRACED_CALLS=$(or $(CALLS),1000) node scripts/test.ts test/e2e/traces
 
 upgrade: generate ## the release before this one and this one at the same time, under load: each one's edges with the other's control planes, and back
 	node scripts/upgrade.ts

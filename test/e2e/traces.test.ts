@@ -8,7 +8,7 @@ import { type Answer, call } from "../helpers/api.ts";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "../helpers/otlp-receiver.ts";
 import { MASTER_KEY, type System, startSystem } from "../helpers/system.ts";
 
-/** TRACED_CALLS=1000 makes the longer run. */
+/** `make traces` makes 1,000. */
 const CALLS = Number(process.env["TRACED_CALLS"] ?? 50);
 const AT_ONCE = 10;
 const PROMPT = "canary-prompt-that-no-trace-may-have";
@@ -45,7 +45,8 @@ test("every call is one trace: the edge's span, one for the provider, one for th
   const answers = await inParallel(CALLS, AT_ONCE, (index) => chat("plain", { stream: index % 2 === 0 }));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   await tracesOf(answers, 3);
-  expect(new Set(answers.map((one) => traceOf(one)[0]?.traceId)).size).toBe(CALLS);
+  const traces = new Set(answers.map((one) => traceOf(one)[0]?.traceId)).size;
+  expect(traces).toBe(CALLS);
   const spansPerCall = answers.map((one) =>
     traceOf(one)
       .map(({ kind }) => kind)
@@ -53,7 +54,9 @@ test("every call is one trace: the edge's span, one for the provider, one for th
   );
   expect(spansPerCall).toEqual(answers.map(() => [SERVER, CLIENT, CONSUMER]));
   for (const [index, one] of answers.entries()) expectWhole(one, { stream: index % 2 === 0 });
-  process.stdout.write(`${CALLS} calls, ${receiver.spans.length} spans, ${receiver.headers.length} exports\n`);
+  process.stdout.write(
+    `${CALLS} calls: ${traces} traces with the right spans and attributes, ${receiver.spans.length} spans in ${receiver.headers.length} exports\n`,
+  );
   expect(receiver.headers.every(({ authorization }) => authorization === "Bearer canary")).toBe(true);
 }, 180_000);
 

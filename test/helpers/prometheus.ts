@@ -42,11 +42,15 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-/** A real Prometheus with the shipped configuration and rules; only targets and intervals are others. */
-export async function startPrometheus(folder: string, targets: Readonly<Record<string, readonly string[]>>): Promise<Prometheus> {
+/** A real Prometheus with the shipped configuration and rules, or rules of another file; only targets and intervals are others. */
+export async function startPrometheus(
+  folder: string,
+  targets: Readonly<Record<string, readonly string[]>>,
+  rules = RULES,
+): Promise<Prometheus> {
   const { path, env } = await programOf("prometheus");
   const port = await freePort();
-  writeFileSync(join(folder, "prometheus.yml"), configurationFor(targets));
+  writeFileSync(join(folder, "prometheus.yml"), configurationFor(targets, rules));
   const options = [
     `--config.file=${join(folder, "prometheus.yml")}`,
     `--storage.tsdb.path=${join(folder, "series")}`,
@@ -91,12 +95,12 @@ interface Configuration {
   scrape_configs: { job_name: string; static_configs: { targets: readonly string[] }[] }[];
 }
 
-function configurationFor(targets: Readonly<Record<string, readonly string[]>>): string {
+function configurationFor(targets: Readonly<Record<string, readonly string[]>>, rules: string): string {
   const shipped = parse(readFileSync(CONFIGURATION, "utf8")) as Configuration;
   return stringify({
     ...shipped,
     global: { scrape_interval: "1s", evaluation_interval: "1s" },
-    rule_files: [RULES],
+    rule_files: [rules],
     scrape_configs: shipped.scrape_configs.map((job) => ({ ...job, static_configs: [{ targets: targets[job.job_name] ?? [] }] })),
   });
 }

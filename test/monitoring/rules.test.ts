@@ -1,8 +1,8 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { CONFIGURATION, promtool, RULES } from "../helpers/prometheus.ts";
-import { ALERT_CASES, type AlertCase } from "./alert-cases.ts";
+import { ALERT_CASES } from "./alert-cases.ts";
+import { promtoolOn, testRules } from "./rule-tests.ts";
 import { expressionsOf, readDashboards, readRules } from "./rules.ts";
 
 const rules = readRules();
@@ -20,8 +20,7 @@ test("promtool finds the alert rules and the configuration beside them valid", a
 
 test("every alert fires when it should, with its text, and not before", async () => {
   expect(rules.map(({ alert }) => alert).filter((name) => !ALERT_CASES.some(({ alert, firing }) => alert === name && firing))).toEqual([]);
-  const cases = { rule_files: [RULES], evaluation_interval: "15s", tests: ALERT_CASES.map(testOf) };
-  expect(await promtoolOn(["test", "rules"], cases)).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS") });
+  expect(await testRules(ALERT_CASES)).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS") });
 });
 
 test("every expression of a dashboard is valid", async () => {
@@ -43,31 +42,3 @@ test("every alert has a severity and a page that says what it means, what to loo
   }
   expect(new Set(rules.map(({ annotations }) => annotations["runbook_url"])).size).toBe(rules.length);
 });
-
-/** JSON is YAML, too. */
-async function promtoolOn(args: readonly string[], content: object): Promise<{ code: number; output: string }> {
-  const folder = mkdtempSync(join(tmpdir(), "tributary-rules-"));
-  try {
-    writeFileSync(join(folder, "rules.json"), JSON.stringify(content));
-    return await promtool([...args, join(folder, "rules.json")]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function testOf({ alert, interval, series, quietAt, firing }: AlertCase) {
-  const rule = rules.find((each) => each.alert === alert);
-  const expected = firing && {
-    exp_labels: { ...rule?.labels, ...firing.labels },
-    exp_annotations: { summary: firing.summary, runbook_url: rule?.annotations["runbook_url"] },
-  };
-  return {
-    name: alert,
-    interval,
-    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-    alert_rule_test: [
-      ...(quietAt === undefined ? [] : [{ eval_time: quietAt, alertname: alert, exp_alerts: [] }]),
-      ...(firing ? [{ eval_time: firing.at, alertname: alert, exp_alerts: [expected] }] : []),
-    ],
-  };
-}

@@ -6,6 +6,7 @@ import { DASHBOARDS, RULES } from "../helpers/prometheus.ts";
 export interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
@@ -33,7 +34,19 @@ export function readDashboards(): Dashboard[] {
 export const expressionsOf = ({ panels }: Dashboard): string[] => panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 
 /** The metrics that an expression names, without what Prometheus adds to a histogram's name. */
-export function metricsIn(expression: string): string[] {
+function metricsIn(expression: string): string[] {
   const names = expression.match(/\b(tributary|trainer|nodejs|process)_[a-z0-9_]+/g) ?? [];
   return names.map((name) => name.replace(/_(bucket|sum|count)$/, ""));
+}
+
+/** The metrics that rules or dashboards name and no scraped process has, each with the place that names it. */
+export function missingMetrics(served: ReadonlySet<string>): string[] {
+  const places = [
+    ...readRules().map(({ alert, expr }) => ({ place: alert, expressions: [expr] })),
+    ...readDashboards().map((dashboard) => ({ place: dashboard.file, expressions: expressionsOf(dashboard) })),
+  ];
+  return places.flatMap(({ place, expressions }) => {
+    const missing = new Set(expressions.flatMap(metricsIn).filter((name) => !served.has(name)));
+    return [...missing].map((name) => `${place}: ${name}`);
+  });
 }

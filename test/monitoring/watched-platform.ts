@@ -17,25 +17,42 @@ export type Job = keyof typeof ROLES;
 export const JOBS = Object.keys(ROLES) as Job[];
 export const MASTER_KEY = "sk-master-key-of-a-watched-platform";
 
+/** A process that is started and watched besides the first one of its role. */
+interface Spare {
+  readonly name: string;
+  readonly job: Job;
+  readonly env: Readonly<Record<string, string>>;
+  readonly launcher?: readonly string[] | undefined;
+}
+
+interface WatchedOptions {
+  /** Days until the certificate of the trainer node ends. */
+  readonly certificateDays?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Prefix of the control plane's command. */
+  readonly controlLauncher?: (folders: { backups: string }) => readonly string[];
+  readonly spares?: (folder: string) => readonly Spare[];
+}
+
 /** One process of every role, each with its metrics, and with everything that has metrics: backups, and a certificate at the trainer node. */
 export interface WatchedPlatform {
   readonly url: string;
   readonly folder: string;
+  readonly controlAddress: string;
   /** `host:port` of the metrics by job. */
   readonly targets: Readonly<Record<Job, readonly string[]>>;
-  kill(job: Job): Promise<void>;
-  start(job: Job): Promise<void>;
+  /** The first process of a job has its name. */
+  pid(name: string): number;
+  kill(name: string): Promise<void>;
+  start(name: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function startWatchedPlatform(): Promise<WatchedPlatform> {
+export async function startWatchedPlatform(options: WatchedOptions = {}): Promise<WatchedPlatform> {
   const folder = mkdtempSync(join(tmpdir(), "tributary-watched-"));
   const [port, controlPort, trainerPort, coordinatorPort] = [await freePort(), await freePort(), await freePort(), await freePort()];
-  const metricsPorts = new Map<Job, number>();
-  for (const job of JOBS) metricsPorts.set(job, await freePort());
   const env = {
     DATA_DIR: join(folder, "data"),
-    BACKUP_DIR: join(folder, "backups"),
     PORT: String(port),
     CONTROL_PORT: String(controlPort),
     CONTROL_ADDRESS: `127.0.0.1:${controlPort}`,
@@ -44,36 +61,50 @@ export async function startWatchedPlatform(): Promise<WatchedPlatform> {
     BUILT_IN_MODELS: "false",
     LOG_LEVEL: "warn",
     MASTER_KEY,
+    ...options.env,
   };
-  const certificate = await writeCertificate(folder);
-  const running = new Map<Job, ServiceProcess>();
-  const start = async (job: Job) => {
-    const more = job === "tributary-trainer" ? certificate : {};
-    const child = startProcess({ ...ROLES[job], name: job, env: { ...env, ...more, METRICS_PORT: String(metricsPorts.get(job)) } });
-    running.set(job, child);
+  const certificate = await writeCertificate(folder, options.certificateDays ?? 90);
+  const backups = join(folder, "backups");
+  const own: Partial<Record<Job, Pick<Spare, "env" | "launcher">>> = {
+    "tributary-control-plane": { env: { BACKUP_DIR: backups }, launcher: options.controlLauncher?.({ backups }) },
+    "tributary-trainer": { env: certificate },
+  };
+  const first = JOBS.map((job): Spare => ({ name: job, job, env: {}, ...own[job] }));
+  const watched = new Map<string, Spare & { metricsPort: number }>();
+  for (const each of [...first, ...(options.spares?.(folder) ?? [])]) watched.set(each.name, { ...each, metricsPort: await freePort() });
+  const running = new Map<string, ServiceProcess>();
+  const start = async (name: string) => {
+    const { job, env: more, launcher, metricsPort } = known(watched.get(name), name);
+    const child = startProcess({ ...ROLES[job], name, launcher, env: { ...env, ...more, METRICS_PORT: String(metricsPort) } });
+    running.set(name, child);
     await child.ready;
   };
-  const kill = async (job: Job) => void (await running.get(job)?.kill9());
+  const kill = async (name: string) => void (await known(running.get(name), name).kill9());
   const stop = async () => {
     await Promise.all([...running.values()].map((child) => child.kill9()));
     rmSync(folder, { recursive: true, force: true });
   };
   try {
     mkdirSync(env.DATA_DIR);
-    for (const job of JOBS) await start(job);
+    for (const name of watched.keys()) await start(name);
   } catch (error) {
     await stop();
     throw error;
   }
-  const targets: Partial<Record<Job, string[]>> = Object.fromEntries(
-    [...metricsPorts].map(([job, metricsPort]) => [job, [`127.0.0.1:${metricsPort}`]]),
-  );
-  return { url: `http://127.0.0.1:${port}`, folder, targets: targets as Record<Job, string[]>, kill, start, stop };
+  const targetsOf = (job: Job) => [...watched.values()].filter((each) => each.job === job).map((each) => `127.0.0.1:${each.metricsPort}`);
+  const targets = Object.fromEntries(JOBS.map((job) => [job, targetsOf(job)])) as Record<Job, string[]>;
+  const pid = (name: string) => known(running.get(name), name).pid;
+  return { url: `http://127.0.0.1:${port}`, folder, controlAddress: env.CONTROL_ADDRESS, targets, pid, kill, start, stop };
 }
 
-async function writeCertificate(folder: string): Promise<Record<string, string>> {
+function known<Found>(found: Found | undefined, name: string): Found {
+  if (found === undefined) throw new Error(`there is no process ${name}`);
+  return found;
+}
+
+async function writeCertificate(folder: string, days: number): Promise<Record<string, string>> {
   const authority = await createAuthority(Date.now());
-  const { cert, key } = await authority.issue({ role: "trainer", name: "trainer-1" }, { hosts: ["localhost"], days: 90 });
+  const { cert, key } = await authority.issue({ role: "trainer", name: "trainer-1" }, { hosts: ["localhost"], days });
   const [TLS_CERT, TLS_KEY] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   writeFileSync(TLS_CERT, cert);
   writeFileSync(TLS_KEY, key, { mode: 0o600 });
