@@ -1,4 +1,4 @@
-/** `make test-ml`: tests with heavy Python packages (torch, flwr, scikit-learn, transformers, peft, mlflow), in a Python of their own that is made once in .cache. */
+/** `make test-ml`: tests with heavy Python packages (torch, flwr, scikit-learn, transformers, peft, mlflow, jax, dp-accounting), in a Python of their own that is made once in .cache. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { ML_ENVIRONMENT, prepareMlPython } from "./test/ml-python.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sdk = join(root, "sdk/python");
-/** Tests of the package that need torch, and are skipped without it. */
+/** Tests of the package that need torch or jax, and are skipped without them. */
 const WITH_TORCH = ["tests/test_adapters.py", "tests/test_package.py::test_the_torch_example_learns_or_says_that_torch_is_missing"];
 
 const python = await prepareMlPython();
