@@ -25,6 +25,8 @@ export interface Script {
 
 export interface FixtureRun {
   readonly asked: { id: string; parameters: string; roundId: string }[];
+  /** Rounds that participants were asked to stop their training for. */
+  readonly closed: readonly string[];
   readonly problem: { code: string; message: string } | undefined;
   readonly rounds: readonly Round[];
   readonly records: readonly RoundRecord[];
@@ -64,6 +66,7 @@ export function openRunFixture(): RunFixture {
   const run: RunFixture["run"] = async (given, script, options = {}) => {
     const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false, properties, selectByFunction } = options;
     const asked: FixtureRun["asked"] = [];
+    const closed: string[] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
       const { model: bytes, samples, metrics = {} } = script.train(id, task);
@@ -77,6 +80,7 @@ export function openRunFixture(): RunFixture {
       properties: async ({ id }: Participant) => properties?.(id) ?? {},
       train,
       evaluate,
+      closeRound: async ({ id }: Participant, roundId: string) => void closed.push(`${id} ${roundId}`),
     } as unknown as Participants;
     const members = Array.from({ length: count }, (_, index) =>
       Participant.fromPartial({ id: `p${index + 1}`, url: `http://p${index + 1}` }),
@@ -96,7 +100,7 @@ export function openRunFixture(): RunFixture {
       (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),
     );
     const records = memory.rounds.map(({ record }) => JSON.parse(record) as RoundRecord);
-    return { asked, problem, rounds: memory.rounds, records, initialBlob };
+    return { asked, closed, problem, rounds: memory.rounds, records, initialBlob };
   };
   return {
     blobs,

@@ -1,3 +1,4 @@
+import { ignore } from "../../common/ignore.ts";
 import { canonicalJson } from "../../common/json.ts";
 import { isOpen } from "../../common/training/enrollment-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
@@ -30,7 +31,34 @@ export async function runRound(run: FederationRun): Promise<Federation> {
   const root = rootOf(settings.strategy);
   if (root !== undefined && !accepted.some(({ participantId }) => participantId === root))
     throw await notEnough(run, round, `no update of ${root}, whose data set is the root of ${settings.strategy.name}.`);
-  return finishRound(run, round, accepted);
+  const committed = await finishRound(run, round, accepted);
+  void stopStragglers(run, round, accepted);
+  return committed;
+}
+
+const CLOSE_MS = 10_000;
+
+/**
+ * Lets participants whose update comes too late stop their training. Only after the commit: until then a coordinator that resumes the round may
+ * ask them again. The next round does not wait for this.
+ */
+async function stopStragglers(
+  { deps, members, federation, signal }: FederationRun,
+  { round, participants }: Round,
+  accepted: readonly RoundParticipant[],
+) {
+  const done = new Set(accepted.map(({ participantId }) => participantId));
+  const late = new Set(participants.map(({ participantId }) => participantId).filter((id) => !done.has(id)));
+  const waiting = members.filter(({ id }) => late.has(id));
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(CLOSE_MS)]);
+  const worker = async (): Promise<void> => {
+    for (let participant = waiting.shift(); participant; participant = waiting.shift())
+      await ignore(
+        deps.participants.closeRound?.(participant, `${federation.id}/${round}`, inTime),
+        "a participant that is not reached trains in vain, and its update is refused",
+      );
+  };
+  await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
 }
 
 /**

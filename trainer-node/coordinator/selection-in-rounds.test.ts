@@ -40,6 +40,13 @@ test("fewer than min with the properties are waited for, and then the federation
   });
 });
 
+test("participants without an update in a committed round are told to stop their training for it", async () => {
+  const broken = (id: string) => ({ model: id === "p4" ? model(Number.NaN, 1) : model(1, 2), samples: 5 });
+  const { problem, closed } = await fixture.run({ rounds: 2, minResults: 3 }, { train: broken }, { participants: 4 });
+  expect(problem).toBeUndefined();
+  expect(closed).toEqual([expect.stringMatching(/^p4 .+\/1$/), expect.stringMatching(/^p4 .+\/2$/)]);
+});
+
 const SOURCE = `export function select(participants: { id: string; properties: { number: number } }[], { round, count }) {
   return participants.filter(({ properties }) => properties.number % 2 === round % 2).map(({ id }) => id).slice(0, count);
 }`;

@@ -8,6 +8,7 @@ import { silentLogger } from "../../../common/logger.ts";
 import { systemRandom as random } from "../../../common/random.ts";
 import { federationSettings } from "../../../common/training/federation-settings.ts";
 import { Federation, Participant, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { startNode } from "../../node-harness.ts";
 import { createAggregation } from "../aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "../blobs/blob-folder.ts";
 import type { FederationControl } from "../control.ts";
@@ -87,6 +88,18 @@ test.each([
   expect(update.samples).toBeUndefined();
   expect(await participants.evaluate(node, { ...task, parameters: update.blob }, signal)).toMatchObject({ accuracy: 0.75 });
   expect(asked[1]?.body["parameters"]).toBe(pickle("trained by 1").toString("base64"));
+});
+
+test("the end of a round is said to nodes that know rounds, and a FLock participant is not called for it", async () => {
+  const started = await startNode({ threads: 1 });
+  const node = Participant.fromPartial({ id: "p1", url: started.url, secret: "s" });
+  await participants.closeRound?.(node, "fed_1/3", signal);
+  const late = { ...task, roundId: "fed_1/3", dataset: { name: "digits" } };
+  await expect(participants.train(node, late, signal)).rejects.toThrow(/409.*closed/);
+  await started.stop();
+  const { node: foreign, asked } = await flock(2);
+  await participants.closeRound?.(foreign, "fed_1/3", signal);
+  expect(asked).toEqual([]);
 });
 
 /** A round of opaque updates; each voter's aggregate is the given text. */

@@ -179,6 +179,7 @@ export function eitherWay({ called, joined, inner }: Record<"called" | "joined" 
     properties: async (node, signal) => (await of(node).properties?.(node, signal)) ?? {},
     isPresent: (node) => of(node).isPresent?.(node),
     train: (node, task, signal) => of(node).train(node, task, signal),
+    closeRound: async (node, roundId, signal) => of(node).closeRound?.(node, roundId, signal),
     evaluate: (node, task, signal) => of(node).evaluate(node, task, signal),
     aggregate: (node, blobs, signal) => of(node).aggregate(node, blobs, signal),
   };

@@ -57,6 +57,8 @@ export interface Participants {
   /** Whether a participant that asks for its work is there now; undefined for one that is called. */
   isPresent?(node: NodeAddress): boolean | undefined;
   train(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<TrainedUpdate>;
+  /** Says that nothing of a round is needed any more, so that a training for it can stop. Absent where nothing goes on without a caller. */
+  closeRound?(node: NodeAddress, roundId: string, signal: AbortSignal): Promise<void>;
   evaluate(node: NodeAddress, task: ParticipantTask, signal: AbortSignal): Promise<Evaluation>;
   /** Aggregates opaque parameters, which only participants can read. */
   aggregate(node: NodeAddress, blobs: readonly string[], signal: AbortSignal): Promise<string>;
@@ -119,6 +121,12 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
         },
         signal,
       ),
+    closeRound: async (node, roundId, signal) => {
+      // Participants of other kinds have no such route.
+      if ((await reach(node, signal)) !== "octets") return;
+      const path = `/v1/rounds/${encodeURIComponent(roundId)}/close`;
+      await readAnswer(await call(node, { method: "POST", path }, signal), JSON_BYTES_MAX);
+    },
     evaluate: (node, task, signal) =>
       forgetting(
         node,

@@ -23,7 +23,7 @@ from .metrics import CONTENT_TYPE
 from .node import Caller
 from .octets import read_octets
 from .progress import Progress
-from .routes import CALLS, OPEN_PAGES, SECURE, allowed_methods, name_in_metrics, route_of, secure_place_of
+from .routes import CALLS, OPEN_PAGES, ROUND, SECURE, allowed_methods, name_in_metrics, round_of, route_of, secure_place_of
 from .secure_steps import STEP_BYTES_MAX
 from .signature import require_same_body
 from .slots import Reservation
@@ -32,6 +32,7 @@ from .timed_call import ClientLeft
 if TYPE_CHECKING:
     from .server import ParticipantServer
 
+_ROUND_ID_MAX = 256
 _REQUEST_LINE_BYTES_MAX = 65_536
 _WRITE_BYTES = 1024 * 1024
 _LEFT_STATUS = 499
@@ -130,6 +131,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
             refuse_web_pages(self.headers)
             with node.counted():
                 self._secure_step(SECURE[route])
+        elif route == ROUND:
+            refuse_web_pages(self.headers)
+            self._close_round()
         elif route == "/health":
             self._send_json(200, {"status": "ok"})
         elif route == "/ready":
@@ -143,8 +147,18 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _require_signature(self, route: str) -> None:
         """A caller with the token may read the pages unsigned; training calls need both."""
         signatures = self.server.node.signatures
-        if signatures is not None and (route in CALLS or route in SECURE or self.server.node.settings.token is None):
+        if signatures is not None and (route in CALLS or route in SECURE or route == ROUND or self.server.node.settings.token is None):
             self._signed_sha256 = signatures.require(self.command, self.path, self.headers)
+
+    def _close_round(self) -> None:
+        """Stops the calls of a round and refuses later ones; with DELETE the round is open again."""
+        round_id = round_of(self.path)
+        if len(round_id) > _ROUND_ID_MAX:
+            raise ParticipantError("VALIDATION_ERROR", f"round_id must have at most {_ROUND_ID_MAX} characters", details={"field": "round_id"})
+        rounds = self.server.node.rounds
+        is_closing = self.command == "POST"
+        (rounds.close if is_closing else rounds.open)(self._tenant(), round_id)
+        self._send_json(200, {"round_id": round_id, "status": "closed" if is_closing else "open"})
 
     def _refuse_method(self, methods: tuple[str, ...]) -> None:
         allow = ", ".join(sorted(("OPTIONS", *methods)))

@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, replace, replace
 from typing import Any
 
 from .answer import Answer, answer_of
 from .bound_update import bound_of, bound_update
 from .call_fields import CLIENTS_MAX, CallInput, CallSetting, read_call
+from .closed_rounds import ClosedRounds
 from .compression import Residuals, can_compress
 from .errors import ParticipantError
 from .functions import OPERATIONS, Functions, Registered
@@ -53,6 +54,7 @@ class Node:
         self.settings = settings
         self.budget = ByteBudget(settings.bytes_budget)
         self.draining = threading.Event()
+        self.rounds = ClosedRounds()
         self.stored_calls = StoredCalls(settings.bytes_budget // 4)
         self._secure_sums = SecureSums(settings.bytes_budget // 4)
         self.signatures = None if settings.secret is None else Signatures(settings.secret)
@@ -80,7 +82,12 @@ class Node:
             raise ParticipantError("DRAINING", message, retry_after_seconds=_DRAINING_RETRY_SECONDS)
 
     def run_call(self, operation: str, fields: dict[str, Any], caller: Caller, *, reservation: Reservation) -> Answer:
-        """Runs a call. Raises the errors of the caller and of the function, TIMEOUT, and ClientLeft."""
+        """Runs a call. Raises the errors of the caller and of the function, TIMEOUT, and ClientLeft, also if its round is closed."""
+        with self.rounds.watched(caller.tenant, fields.get("round_id")) as stopped:
+            watched = replace(caller, has_left=lambda: stopped.is_set() or caller.has_left())
+            return self._run_call(operation, fields, watched, reservation=reservation)
+
+    def _run_call(self, operation: str, fields: dict[str, Any], caller: Caller, *, reservation: Reservation) -> Answer:
         function = self.functions.find(operation)
         cancelled = threading.Event()
         setting = CallSetting(

@@ -13,6 +13,9 @@ CALLS = {f"{prefix}/{name}": name for name in (*OPERATIONS, "call") for prefix i
 # The ids of `/v1/secure/{round}/{client}/{step}` are left out of the route: they are not names in metrics.
 SECURE = {f"/v1/secure/{step}": step for step in STEPS}
 _SECURE_PATH = re.compile(rf"/v1/secure/([^/]+)/([^/]+)/({'|'.join(STEPS)})", re.IGNORECASE)
+# The id of `/v1/rounds/{round}/close` is left out, too.
+ROUND = "/v1/rounds/close"
+_ROUND_PATH = re.compile(r"/v1/rounds/([^/]+)/close", re.IGNORECASE)
 OPEN_PAGES = ("/health", "/ready")
 PAGES = (*OPEN_PAGES, "/v1/info", "/metrics")
 
@@ -20,6 +23,8 @@ PAGES = (*OPEN_PAGES, "/v1/info", "/metrics")
 def route_of(target: str) -> str:
     path = _path_of(target)
     secure = _SECURE_PATH.fullmatch(path)
+    if _ROUND_PATH.fullmatch(path):
+        return ROUND
     return (path if secure is None else f"/v1/secure/{secure[3]}").lower()
 
 
@@ -31,14 +36,24 @@ def secure_place_of(target: str) -> tuple[str, str]:
     return unquote(secure[1]), unquote(secure[2])
 
 
+def round_of(target: str) -> str:
+    """The round of a call that closes one."""
+    found = _ROUND_PATH.fullmatch(_path_of(target))
+    if found is None:
+        raise ParticipantError("NOT_FOUND", "The path must be /v1/rounds/{round_id}/close.")
+    return unquote(found[1])
+
+
 def name_in_metrics(route: str) -> str:
     """Unknown paths must not become metric labels."""
-    return route if route in CALLS or route in SECURE or route in PAGES else "other"
+    return route if route in CALLS or route in SECURE or route == ROUND or route in PAGES else "other"
 
 
 def allowed_methods(route: str) -> tuple[str, ...]:
     if route in CALLS or route in SECURE:
         return ("POST",)
+    if route == ROUND:
+        return ("POST", "DELETE")
     if route in PAGES:
         return ("GET", "HEAD")
     raise ParticipantError("NOT_FOUND", f"There is no route {route[:200]}. GET /v1/info describes this participant.")
