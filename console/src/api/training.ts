@@ -73,13 +73,16 @@ export const versionsQuery = (id: string, model: string | undefined) =>
 
 export const change = (id: string, action: "pause" | "resume" | "stop"): Promise<unknown> => post(at("federations", id, action));
 
+export const extend = (id: string, rounds: number): Promise<unknown> => post(at("federations", id, "extend"), { rounds });
+
 export const publish = (id: string, body: object): Promise<{ model: TrainedModel; version: TrainedVersion }> =>
   post(at("federations", id, "publish"), body);
 
 export const rollBack = (id: string, body: { model: string; version: number }): Promise<{ model: TrainedModel }> =>
   post(at("federations", id, "rollback"), body);
 
-export const createFederation = (body: object): Promise<{ federation: Federation; joinTokens: string[] }> => post(at("federations"), body);
+export const createFederation = (body: object): Promise<{ federation: Federation; joinTokens: string[]; joinLink: string | null }> =>
+  post(at("federations"), body);
 
 export interface Verified {
   ok: boolean;

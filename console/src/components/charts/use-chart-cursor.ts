@@ -93,7 +93,7 @@ export function useChartCursor({ kind, data, series, ticks, plot, onPick, onZoom
 }
 
 /** The point that a key leads to, as with every slider. */
-function movedTo(key: string, { index, count }: { index: number | undefined; count: number }): number | undefined {
+export function movedTo(key: string, { index, count }: { index: number | undefined; count: number }): number | undefined {
   const before = Math.max(0, (index ?? 0) - 1);
   const after = index === undefined ? 0 : Math.min(count - 1, index + 1);
   const moves: Readonly<Record<string, number>> = {

@@ -6,6 +6,7 @@ import type { Federation } from "../../api/types.ts";
 import { notifyDone, notifyFailure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
 import { count } from "../../format/text.ts";
+import { ExtendFederation } from "./extend-federation.tsx";
 import { hasEnded } from "./federation-status.ts";
 
 export function FederationActions({ federation }: { federation: Federation }) {
@@ -38,6 +39,7 @@ export function FederationActions({ federation }: { federation: Federation }) {
       <Button variant="default" loading={checking.isPending} onClick={() => checking.mutate()}>
         Verify history
       </Button>
+      {(state === "completed" || state === "failed") && <ExtendFederation federation={federation} />}
       {!hasEnded(federation) && (
         <>
           <Button variant="default" loading={changing.isPending} onClick={() => changing.mutate(state === "paused" ? "resume" : "pause")}>

@@ -1,4 +1,4 @@
-import { bodyOf, epsilonOf, joinCommand, NEW_FEDERATION } from "./federation-form.ts";
+import { bodyOf, joinCommand, NEW_FEDERATION, privacyOf } from "./federation-form.ts";
 
 test("the request has the chosen nodes, the typed ones and a place for each join token, with the settings that were changed", () => {
   const form = { ...NEW_FEDERATION, name: "f", chosenNodes: ["http://a:1"], nodes: "http://b:1\n", places: 1, settings: { beta: 0.3 } };
@@ -20,15 +20,45 @@ test("without privacy the request has no noise, and a dataset that is not JSON i
   expect(() => bodyOf({ ...NEW_FEDERATION, dataset: "digits" })).toThrow('must be JSON, such as {"name": "digits"}');
 });
 
+test("sampling, its limits, open enrollment and a budget of epsilon are in the request only if they are set", () => {
+  const sampled = { ...NEW_FEDERATION, sharePercent: 25, clientsMin: 5, clientsMax: 50, isOpen: true };
+  expect(bodyOf({ ...sampled, privacy: "central", epsilonBudget: 8 })).toMatchObject({
+    fraction: 0.25,
+    selection: { min: 5, max: 50 },
+    enrollment: "open",
+    participants: [],
+    dp: { epsilonBudget: 8 },
+  });
+  expect(bodyOf({ ...NEW_FEDERATION, clientsMax: 3 })).toMatchObject({ selection: { max: 3 } });
+  const plain = Object.keys(bodyOf({ ...NEW_FEDERATION, privacy: "local" }));
+  expect(plain.filter((name) => ["fraction", "selection", "enrollment"].includes(name))).toEqual([]);
+});
+
+const sum = { sees: "sum" } as const;
+const central = { ...NEW_FEDERATION, privacy: "central", rounds: 1 } as const;
+
 test("the epsilon that is shown is the one that the coordinator counts, and grows with the rounds", () => {
-  const form = { ...NEW_FEDERATION, privacy: "central", rounds: 1 } as const;
-  expect(epsilonOf(form)).toBeCloseTo(4.73, 2);
-  expect(epsilonOf({ ...form, rounds: 10 })).toBeGreaterThan(4.73);
-  expect([epsilonOf(NEW_FEDERATION), epsilonOf({ ...form, noiseMultiplier: 0 }), epsilonOf({ ...form, delta: 1 })]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ]);
+  expect(privacyOf(central, sum)).toEqual({ epsilon: expect.closeTo(4.73, 2), isSampled: false, roundsInBudget: 1 });
+  expect(privacyOf({ ...central, rounds: 10 }, sum)?.epsilon).toBeGreaterThan(4.73);
+  for (const wrong of [NEW_FEDERATION, { ...central, noiseMultiplier: 0 }, { ...central, delta: 1 }])
+    expect(privacyOf(wrong, sum)).toBeUndefined();
+});
+
+test("sampling makes epsilon smaller where the coordinator counts it, and nowhere else", () => {
+  const sampled = { ...central, rounds: 10, places: 1000, sharePercent: 5 };
+  const whole = privacyOf({ ...sampled, sharePercent: 100 }, sum)?.epsilon ?? 0;
+  expect(privacyOf(sampled, sum)).toMatchObject({ isSampled: true });
+  expect(privacyOf(sampled, sum)?.epsilon).toBeLessThan(whole / 4);
+  for (const uncounted of [{ isOpen: true }, { clientsMax: 40 }, { isSecure: true }, { privacy: "local" as const }])
+    expect(privacyOf({ ...sampled, ...uncounted }, sum)).toMatchObject({ epsilon: whole, isSampled: false });
+  expect(privacyOf(sampled, { sees: "each" })).toMatchObject({ epsilon: whole, isSampled: false });
+});
+
+test("a budget of epsilon says after how many rounds the federation ends", () => {
+  const form = { ...central, rounds: 10, epsilonBudget: 9.02 };
+  expect(privacyOf(form, sum)?.roundsInBudget).toBe(3);
+  expect(privacyOf({ ...form, epsilonBudget: 1 }, sum)?.roundsInBudget).toBe(0);
+  expect(privacyOf({ ...form, epsilonBudget: 100 }, sum)?.roundsInBudget).toBe(10);
 });
 
 test("the join command has the address and the token", () => {

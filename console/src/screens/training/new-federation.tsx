@@ -1,27 +1,40 @@
-import { Button, Fieldset, Group, Modal, MultiSelect, NumberInput, Select, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { Button, Fieldset, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { createFederation, nodesQuery, strategiesQuery } from "../../api/training.ts";
+import { createFederation, strategiesQuery } from "../../api/training.ts";
+import type { Strategy } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { bodyOf, type FederationForm, type FieldsProps, joinCommand, NEW_FEDERATION } from "./federation-form.ts";
+import { ParticipantFields } from "./participant-fields.tsx";
 import { PrivacyFields } from "./privacy-fields.tsx";
+import { SamplingFields } from "./sampling-fields.tsx";
 import { StrategySettings } from "./strategy-settings.tsx";
 
 const TASKS = ["softmax", "logistic", "linear", "mlp", "cnn", "text_classifier"];
+
+const JOIN_TITLES = {
+  places: "Commands to join, one per participant",
+  link: "Command to join, the same for every participant",
+  both: "Commands to join: one per place, and the last for everyone else",
+};
 
 /** The common settings of a federation; the API and the CLI have all of them. */
 export function NewFederation({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const [form, setForm] = useState<FederationForm>(NEW_FEDERATION);
+  const { data: strategies } = useQuery(strategiesQuery);
+  const strategy = strategies?.find(({ name }) => name === form.strategy);
   const set = (change: Partial<FederationForm>) => setForm({ ...form, ...change });
   const { mutate, error, isPending } = useMutation({
     mutationFn: async () => createFederation(bodyOf(form)),
-    onSuccess: ({ federation, joinTokens }) => {
-      const secrets = joinTokens.map((token) => joinCommand(location.origin, token));
-      if (secrets.length > 0) showSecret({ title: "Commands to join, one per participant", secrets });
+    onSuccess: ({ federation, joinTokens, joinLink }) => {
+      const tokens = [...joinTokens, ...(joinLink === null ? [] : [joinLink])];
+      const secrets = tokens.map((token) => joinCommand(location.origin, token));
+      if (secrets.length > 0)
+        showSecret({ title: JOIN_TITLES[joinLink === null ? "places" : joinTokens.length === 0 ? "link" : "both"], secrets });
       void queryClient.invalidateQueries({ queryKey: ["federations"] });
       void navigate({ to: `/training/${federation.id}` });
     },
@@ -37,8 +50,9 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
         <Stack gap="sm">
           <ModelFields form={form} set={set} />
           <ParticipantFields form={form} set={set} />
-          <StrategyFields form={form} set={set} />
-          <PrivacyFields form={form} set={set} />
+          <SamplingFields form={form} set={set} />
+          <StrategyFields form={form} set={set} strategies={strategies} />
+          <PrivacyFields form={form} set={set} strategy={strategy} />
           <Failure error={error} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
@@ -74,55 +88,7 @@ function ModelFields({ form, set }: FieldsProps) {
   );
 }
 
-function ParticipantFields({ form, set }: FieldsProps) {
-  const { data: nodes } = useQuery(nodesQuery);
-  const known = [
-    ...new Map((nodes?.data ?? []).map(({ url, name, status }) => [url, { value: url, label: `${name || url} (${status})` }])).values(),
-  ];
-  return (
-    <Fieldset legend="Participants">
-      <Stack gap="sm">
-        <MultiSelect
-          label="Known nodes"
-          placeholder={known.length === 0 ? "No nodes yet" : "Choose nodes"}
-          data={known}
-          value={[...form.chosenNodes]}
-          onChange={(chosenNodes) => set({ chosenNodes })}
-          searchable
-        />
-        <Textarea
-          label="Other trainer nodes"
-          description="One URL per line"
-          placeholder="http://10.0.0.5:5000"
-          autosize
-          minRows={1}
-          value={form.nodes}
-          onChange={(event) => set({ nodes: event.currentTarget.value })}
-        />
-        <Group grow align="flex-start">
-          <NumberInput
-            label="Join tokens"
-            description="For participants that cannot be reached by URL"
-            min={0}
-            max={100}
-            value={form.places}
-            onChange={(value) => set({ places: Number(value) || 0 })}
-          />
-          <TextInput
-            label="Reward per round (USD)"
-            description="Shared by the participants"
-            placeholder="0"
-            value={form.budget}
-            onChange={(event) => set({ budget: event.currentTarget.value })}
-          />
-        </Group>
-      </Stack>
-    </Fieldset>
-  );
-}
-
-function StrategyFields({ form, set }: FieldsProps) {
-  const { data: strategies } = useQuery(strategiesQuery);
+function StrategyFields({ form, set, strategies }: FieldsProps & { strategies: readonly Strategy[] | undefined }) {
   const strategy = strategies?.find(({ name }) => name === form.strategy);
   return (
     <Fieldset legend="Strategy">

@@ -1,6 +1,7 @@
 import { Checkbox, Fieldset, Group, NumberInput, Select, Stack, Text } from "@mantine/core";
+import type { Strategy } from "../../api/types.ts";
 import { count } from "../../format/text.ts";
-import { epsilonOf, type FederationForm, type FieldsProps } from "./federation-form.ts";
+import { type FederationForm, type FieldsProps, privacyOf } from "./federation-form.ts";
 
 const MODES = [
   { value: "none", label: "No noise" },
@@ -9,7 +10,7 @@ const MODES = [
 ];
 
 /** Differential privacy with the epsilon that the rounds will cost, before anything is spent. */
-export function PrivacyFields({ form, set }: FieldsProps) {
+export function PrivacyFields({ form, set, strategy }: FieldsProps & { strategy: Strategy | undefined }) {
   const number = (label: string, at: "clipNorm" | "noiseMultiplier" | "delta", description: string) => (
     <NumberInput
       label={label}
@@ -38,8 +39,17 @@ export function PrivacyFields({ form, set }: FieldsProps) {
               {number("Noise multiplier", "noiseMultiplier", "Noise per clip norm")}
               {number("Delta", "delta", "Below 1 / number of people")}
             </Group>
+            <NumberInput
+              label="Epsilon budget"
+              description="The federation ends before the round that would spend more"
+              placeholder="No limit"
+              min={0}
+              step={1}
+              value={form.epsilonBudget ?? ""}
+              onChange={(value) => set({ epsilonBudget: Number(value) > 0 ? Number(value) : undefined })}
+            />
             <Text size="sm" role="status">
-              {epsilonText(form)}
+              {epsilonText(form, strategy)}
             </Text>
           </>
         )}
@@ -53,8 +63,11 @@ export function PrivacyFields({ form, set }: FieldsProps) {
   );
 }
 
-function epsilonText(form: FederationForm): string {
-  const epsilon = epsilonOf(form);
-  if (epsilon === undefined) return "Enter a noise multiplier above 0 and a delta between 0 and 1.";
-  return `${count(form.rounds, "round")} will cost epsilon ${epsilon.toFixed(2)} at delta ${form.delta}.`;
+function epsilonText(form: FederationForm, strategy: Strategy | undefined): string {
+  const privacy = privacyOf(form, strategy);
+  if (privacy === undefined) return "Enter a noise multiplier above 0 and a delta between 0 and 1.";
+  const { epsilon, isSampled, roundsInBudget } = privacy;
+  const cost = `${count(form.rounds, "round")} will cost epsilon ${epsilon.toFixed(2)} at delta ${form.delta}${isSampled ? ", sampling counted" : ""}.`;
+  if (roundsInBudget === form.rounds) return cost;
+  return `${cost} The budget of ${form.epsilonBudget} allows ${roundsInBudget === 0 ? "no round" : count(roundsInBudget, "round")}.`;
 }

@@ -1,6 +1,7 @@
 import { Box, Group, Text } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { type PointerEvent, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useState } from "react";
+import { movedTo } from "../../../components/charts/use-chart-cursor.ts";
 import { roundTicks, type ValueAxis, valueAxis } from "./curve-scale.ts";
 import { formatMetric, type Point } from "./metric-lines.ts";
 
@@ -37,11 +38,19 @@ export function CurveChart({ label, metric, lines, height = 260 }: CurveChartPro
   const width = Math.max(WIDTH_MIN, measured);
   const rounds = [...new Set(drawn.flatMap(({ points }) => points.map(({ round }) => round)))].sort((left, right) => left - right);
   const plot = plotOf({ width, height, rounds, values: drawn.flatMap(({ points }) => points.map(({ value }) => value)) });
-  const follow = (event: PointerEvent<SVGSVGElement>) =>
-    setNear(plot.roundAt(event.clientX - event.currentTarget.getBoundingClientRect().left));
+  const follow = (event: PointerEvent<HTMLElement>) =>
+    setNear(plot.roundAt(event.clientX - event.currentTarget.getBoundingClientRect().left + plot.left));
+  const place = near === undefined ? undefined : Math.max(0, rounds.indexOf(near));
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {
+    const next = movedTo(event.key, { index: place, count: rounds.length });
+    if (next === undefined && event.key !== "Escape") return;
+    event.preventDefault();
+    setNear(next === undefined ? undefined : rounds[next]);
+  };
+  const shown = rounds[place ?? rounds.length - 1] ?? 1;
   return (
-    <Box ref={ref}>
-      <svg width="100%" height={height} role="img" aria-label={label} onPointerMove={follow} onPointerLeave={() => setNear(undefined)}>
+    <Box ref={ref} pos="relative">
+      <svg width="100%" height={height} role="img" aria-label={label}>
         <Axes plot={plot} metric={metric} />
         {near !== undefined && (
           <line x1={plot.x(near)} x2={plot.x(near)} y1={EDGE.top} y2={plot.bottom} stroke="var(--mantine-color-dimmed)" />
@@ -50,6 +59,21 @@ export function CurveChart({ label, metric, lines, height = 260 }: CurveChartPro
           <Line key={line.id} line={line} look={lookOf(lines, line)} plot={plot} isMarked={rounds.length <= MARKED_MAX} />
         ))}
       </svg>
+      <div
+        className="chart-cursor"
+        style={{ left: plot.left, top: EDGE.top, width: plot.right - plot.left, height: plot.bottom - EDGE.top }}
+        role="slider"
+        tabIndex={0}
+        aria-label={`${label}. Arrow keys read the values.`}
+        aria-valuemin={rounds[0] ?? 1}
+        aria-valuemax={rounds.at(-1) ?? 1}
+        aria-valuenow={shown}
+        aria-valuetext={roundText(drawn, { metric, round: shown })}
+        onPointerMove={follow}
+        onPointerLeave={() => setNear(undefined)}
+        onKeyDown={onKeyDown}
+        onBlur={() => setNear(undefined)}
+      />
       <Text size="xs" c="dimmed" mb={4}>
         {plot.axis.low > 0 ? `The axis begins at ${formatMetric(metric, plot.axis.low, plot.axis.decimals)}, not at 0. ` : ""}
         {near === undefined ? "Values are those of each curve's last round." : `Values of round ${near}.`}
@@ -57,6 +81,15 @@ export function CurveChart({ label, metric, lines, height = 260 }: CurveChartPro
       <Legend {...{ lines, metric, near }} />
     </Box>
   );
+}
+
+/** The values of a round as text. */
+function roundText(lines: readonly CurveLine[], { metric, round }: { metric: string; round: number }): string {
+  const values = lines.flatMap(({ label, points }) => {
+    const point = points.find((one) => one.round === round);
+    return point ? [`${label} ${formatMetric(metric, point.value)}`] : [];
+  });
+  return `Round ${round}: ${values.join(", ")}`;
 }
 
 interface Look {
