@@ -68,7 +68,7 @@ test: generate console ## every test, on the embedded store and on a real MongoD
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)
 
-test-ml: generate ## heavy Python packages: unmodified Flower apps, a LoRA adapter in federations, JAX, simulations on Ray; prints epsilon beside dp-accounting and noise on the wire
+test-ml: generate ## heavy Python packages: unmodified Flower apps, a LoRA adapter and JAX in federations, simulations on Ray and of torch; prints epsilon beside dp-accounting and noise on the wire
 	node scripts/test-ml.ts $(ARGS)
 
 test-recordings: generate ## recorded answers of real providers behind the gateway, by chat, messages and responses: RECORDINGS=<folder>
