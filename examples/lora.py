@@ -3,6 +3,8 @@
 pip install ./sdk/python torch transformers peft
 python lora.py base base/                                          a tiny model with its own few weights, in place of one that is downloaded
 TRAINER_JOIN_URL=... TRAINER_JOIN_TOKEN=... python lora.py join base/ --part 0/3    a participant with a third of the text
+TRAINER_PORT=5001 python lora.py join base/ --part 0/3             the same, called at its address; it also answers calls of the published model
+gw train publish fed_... --model animals; gw chat "3 cats say " --model animals
 gw train download fed_... --out adapter_model.safetensors          the adapter that they trained together
 python lora.py load base/ adapter_model.safetensors --out adapter/ as PEFT saves it; prints the loss without and with it
 
@@ -11,6 +13,7 @@ Only the adapter is sent: the weights of the base model stay where they are, and
 import argparse
 import json
 import shutil
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -57,6 +60,18 @@ def score(model):
     return output.loss.item(), (output.logits[:, :-1].argmax(-1) == rows[:, 1:]).float().mean().item()
 
 
+@torch.no_grad()
+def complete(model, text, characters=24):
+    """The most likely characters after a text, up to the end of its sentence."""
+    said = text or " "
+    for _ in range(characters):
+        row = torch.tensor([[min(ord(character), 127) for character in said[-WINDOW:]]])
+        said += chr(int(model(input_ids=row).logits[0, -1].argmax()))
+        if said.endswith("."):
+            break
+    return said[len(text) :]
+
+
 def make_base(folder):
     torch.manual_seed(0)
     sizes = {"vocab_size": 128, "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -84,6 +99,16 @@ def make_participant(folder, part, of):
         set_peft_model_state_dict(model, load_torch(parameters))
         loss, accuracy = score(model)
         return EvaluateResult(accuracy, num_samples=len("".join(HELD_OUT)), metrics={"loss": loss})
+
+    @lru_cache(maxsize=1)  # a call gets the same parameters as the one before, so an adapter is loaded once
+    def served(parameters):
+        adapted = get_peft_model(LlamaForCausalLM.from_pretrained(folder), LORA)
+        set_peft_model_state_dict(adapted, load_torch(parameters))
+        return adapted.eval()
+
+    @participant.register_serve
+    def serve(parameters, text):
+        return complete(served(parameters), text)
 
     return participant
 

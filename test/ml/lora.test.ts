@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { within } from "../contract/support.ts";
 import { call, newTenant, type Tenant } from "../helpers/api.ts";
 import { federationWhen, mlEnvironment, startPythonParticipant } from "../helpers/federations.ts";
 import { type System, startSystem } from "../helpers/system.ts";
@@ -22,8 +23,8 @@ let tenant: Tenant;
 let environment: Readonly<Record<string, string>>;
 beforeAll(async () => {
   if (python === undefined) return;
-  system = await startSystem({ coordinator: true, env: { COORDINATOR_LEASE_MS: "1000", COORDINATOR_POLL_MS: "50" } });
-  tenant = await newTenant(system, { name: "lora" });
+  system = await startSystem({ trainer: true, coordinator: true, env: { COORDINATOR_LEASE_MS: "1000", COORDINATOR_POLL_MS: "50" } });
+  tenant = await newTenant(system, { name: "lora", creditNano: 1_000_000_000 });
   environment = { ...mlEnvironment(system.folder), HF_HUB_OFFLINE: "1" };
 });
 afterAll(async () => {
@@ -36,25 +37,38 @@ const example = async (...args: string[]) => {
 };
 
 withPython(
-  `a LoRA adapter is trained by three participants, downloaded and loaded by PEFT; the base model stays with them${WHY}`,
+  `a LoRA adapter is trained by three participants, published and called, downloaded and loaded by PEFT; the base model stays with them${WHY}`,
   async () => {
     const base = join(system.folder, "base");
     await example("base", base);
-    const body = { task: { name: "lora" }, rounds: ROUNDS, enrollment: "open", minParticipants: PARTICIPANTS, eval: { mode: "sites" } };
-    const { body: created } = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
-    const { federation, joinLink } = created;
     const participants = await Promise.all(
       Array.from({ length: PARTICIPANTS }, (_, index) =>
         startPythonParticipant({
           python: python as string,
           program: [program, "join", base, "--part", `${index}/${PARTICIPANTS}`],
-          env: { ...environment, TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, "places") },
+          env: environment,
         }),
       ),
     );
+    const addresses = participants.map(({ url }) => ({ url }));
+    const body = { task: { name: "lora" }, rounds: ROUNDS, participants: addresses, eval: { mode: "sites" } };
+    const { body: created } = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
+    const { federation } = created;
     const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: MAX_MS });
-    await Promise.all(participants.map(({ stop }) => stop()));
     expect(done).toMatchObject({ state: "completed", head: { round: ROUNDS }, failure: null });
+    const published = await call(system.url, "POST", `/training/federations/${federation.id}/publish`, {
+      ...{ token: tenant.token, body: { model: "animals" } },
+    });
+    expect([published.status, published.body.version?.servedBy]).toEqual([201, ["p1", "p2", "p3"]]);
+    const messages = [{ role: "user", content: "3 cats say " }];
+    const answer = await within(
+      30_000,
+      () => call(system.url, "POST", "/v1/chat/completions", { key: tenant.key, body: { model: "animals", messages } }),
+      ({ status }) => status === 200,
+    );
+    const said: string = answer.body.choices[0].message.content;
+    expect(said).toMatch(/^[ -~]{1,24}$/);
+    await Promise.all(participants.map(({ stop }) => stop()));
     const adapter = join(system.folder, "adapter.safetensors");
     const downloaded = await fetch(`${system.url}/training/federations/${federation.id}/parameters?format=safetensors`, {
       headers: { authorization: `Bearer ${tenant.token}` },
@@ -62,7 +76,9 @@ withPython(
     expect(downloaded.status).toBe(200);
     writeFileSync(adapter, Buffer.from(await downloaded.arrayBuffer()));
     const loaded = JSON.parse(await example("load", base, adapter, "--out", join(system.folder, "adapter")));
-    process.stdout.write(`lora: loss ${loaded.base_loss.toFixed(3)} without the adapter, ${loaded.loss.toFixed(3)} with it\n`);
+    process.stdout.write(
+      `lora: loss ${loaded.base_loss.toFixed(3)} without the adapter, ${loaded.loss.toFixed(3)} with it; published, "3 cats say " is answered "${said}"\n`,
+    );
     expect(loaded.loss).toBeLessThan(loaded.base_loss - 0.4);
     // What PEFT loads is the model that the federation evaluated.
     const { body: rounds } = await call(system.url, "GET", `/training/federations/${federation.id}/rounds`, { token: tenant.token });
