@@ -34,7 +34,7 @@ export function ownObjects(app: Express): OwnObjects {
         if (!list && !super.hasHeader(name)) super.setHeader(name, value);
         if (list && nameAt(list, name) < 0) list.push(name, value);
       }
-      return super.writeHead(status, (list ?? given) as string, headers as HeaderList);
+      return super.writeHead(status, (list ?? given) as string, headers as string[]);
     }
   }
   Object.setPrototypeOf(AppRequest.prototype, app.request);

@@ -10,6 +10,7 @@ import {
 } from "../../../proto/gen/tributary/gateway/v1/gateway.ts";
 import { routingSetting, type StoredRouting } from "../../domain/gateway-settings.ts";
 import { ROUTING_STRATEGIES } from "../../gateway-config/known-settings.ts";
+import { collect } from "../../stores/page.ts";
 import { requireAdmin } from "../actor.ts";
 import { allModels } from "../catalog/merged-catalog.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -33,7 +34,7 @@ export function routingHandlers(deps: ControlDeps): Pick<Handlers, "listRouting"
     async listRouting(_request, context) {
       await requireAdmin(deps, context);
       const { routing } = await storedSettings(deps.store);
-      const models = new Set((await allModels(deps, "all")).map(({ name }) => name));
+      const models = await modelNames(deps);
       return {
         groups: [...models].map((model) => routingMessage(deps, routing.get(model) ?? { model, deployments: {} })),
         file: deps.gateway.current.files[0],
@@ -53,6 +54,12 @@ export function routingHandlers(deps: ControlDeps): Pick<Handlers, "listRouting"
       });
     },
   };
+}
+
+/** The names of all model groups, without their prices, because consoles ask for them every few seconds. */
+async function modelNames({ store, gateway }: ControlDeps): Promise<Set<string>> {
+  const [stored, trained] = await Promise.all([collect(store.scan("models")), collect(store.scan("trainedModels"))]);
+  return new Set([...gateway.current.deployments.map(({ modelName }) => modelName), ...[...stored, ...trained].map(({ name }) => name)]);
 }
 
 async function check(deps: ControlDeps, given: StoredRouting, deployments: readonly DeploymentRouting[]): Promise<void> {
@@ -116,13 +123,18 @@ function refuseOfFile(field: string): never {
   refuse(field, "is set in the configuration file; change it there");
 }
 
-function toStored({ model, strategy, deployments, ...lists }: Routing): StoredRouting {
+function toStored({ model, strategy, deployments, fallbacks, contextWindowFallbacks, contentPolicyFallbacks }: Routing): StoredRouting {
   const settings = deployments.flatMap(({ id, weight, order }) => {
     const own = defined({ weight, order });
     return Object.keys(own).length === 0 ? [] : [[id, own] as const];
   });
-  const fallbacks = Object.fromEntries(FALLBACK_FIELDS.map((field) => [field, lists[field]?.names]));
-  return { model, deployments: Object.fromEntries(settings), ...defined({ strategy, ...fallbacks }) };
+  const fields = {
+    strategy,
+    fallbacks: fallbacks?.names,
+    contextWindowFallbacks: contextWindowFallbacks?.names,
+    contentPolicyFallbacks: contentPolicyFallbacks?.names,
+  };
+  return { model, deployments: Object.fromEntries(settings), ...defined(fields) };
 }
 
 function routingMessage(deps: ControlDeps, { model, strategy, deployments, ...lists }: StoredRouting): Routing {

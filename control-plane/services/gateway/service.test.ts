@@ -94,7 +94,7 @@ describe("guardrails", () => {
     expect(await outcomeOf(gateway(deps).deleteGuardrail({ name: "no-secrets" }, admin()))).toBe("VALIDATION_ERROR");
   });
 
-  test.each([
+  test.each<[string, Partial<typeof given>, string]>([
     ["a kind that does not exist", { kind: "telepathy" }, "body.kind"],
     ["a setting of another kind", { settings: '{"words":["a"],"patterns":["b"]}' }, "body.settings.patterns"],
     ["a missing setting", { settings: "{}" }, "body.settings"],

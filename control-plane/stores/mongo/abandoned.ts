@@ -1,4 +1,4 @@
-import type { Binary, Db, MongoClient } from "mongodb";
+import { type Binary, type Db, type MongoClient, ReadConcern } from "mongodb";
 import type { Clock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
 
@@ -60,7 +60,7 @@ export class AbandonedTransactions {
   }
 
   #admin(): Db {
-    return this.#options.client.db("admin", { readConcern: { level: "local" } });
+    return this.#options.client.db("admin", { readConcern: new ReadConcern("local") });
   }
 }
 

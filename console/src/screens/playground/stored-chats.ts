@@ -43,7 +43,10 @@ export function forgetChats(storage: Storage): void {
 function withoutImages(chats: StoredChats["chats"]): StoredChats["chats"] {
   const textOnly = (message: Message): Message => ({
     ...message,
-    content: Array.isArray(message.content) ? message.content.filter(({ type }) => type === "text") : message.content,
+    content:
+      message.content === null || typeof message.content === "string"
+        ? message.content
+        : message.content.filter(({ type }) => type === "text"),
   });
   return Object.fromEntries(Object.entries(chats).map(([model, chat]) => [model, { ...chat, messages: chat.messages.map(textOnly) }]));
 }

@@ -4,7 +4,7 @@ import type { Guardrails } from "../../../api/gateway.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { fieldProblem } from "../../../components/field-problem.ts";
 import { useAdminChange } from "../use-admin-change.ts";
-import { draftOf, type GuardrailKind, settingsOf } from "./draft.ts";
+import { type Draft, draftOf, type GuardrailKind, settingsOf } from "./draft.ts";
 import { SettingField } from "./setting-field.tsx";
 import { STAGES } from "./stages.ts";
 import { TryOut } from "./try-out.tsx";
@@ -24,7 +24,7 @@ export function GuardrailForm({ guardrail, kinds, onClose }: GuardrailFormProps)
   const [kind, setKind] = useState(() => kinds.find((known) => known.kind === guardrail?.kind) ?? kinds[0]);
   const [stage, setStage] = useState<Guardrail["stage"]>(guardrail?.stage ?? "pre");
   const [byDefault, setByDefault] = useState(guardrail?.byDefault ?? false);
-  const [draft, setDraft] = useState(() => (kind ? draftOf(kind, guardrail?.settings ?? {}) : {}));
+  const [draft, setDraft] = useState<Draft>(() => (kind ? draftOf(kind, guardrail?.settings ?? {}) : {}));
   const [isSent, setSent] = useState(false);
   const { mutate, error, isPending } = useAdminChange(onClose);
   if (!kind) return null;
@@ -78,7 +78,7 @@ export function GuardrailForm({ guardrail, kinds, onClose }: GuardrailFormProps)
               label="Checks"
               data={Object.entries(STAGES).map(([value, label]) => ({ value, label }))}
               value={stage}
-              onChange={(chosen) => setStage(chosen ?? "pre")}
+              onChange={(chosen) => setStage((chosen ?? "pre") as Guardrail["stage"])}
               allowDeselect={false}
             />
           )}

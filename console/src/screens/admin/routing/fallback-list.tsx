@@ -19,7 +19,7 @@ export function FallbackList({ label, setIn, names, models, error, onChange }: F
     <Stack gap={4}>
       {names.length > 0 && (
         <>
-          <Text size="sm" fw={500}>
+          <Text size="sm" fw={600}>
             {label}
           </Text>
           <ReorderList label={label} items={names} onMove={onChange}>

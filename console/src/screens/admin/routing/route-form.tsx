@@ -112,7 +112,7 @@ function Deployments({ group, file, deployments, error, onChange }: DeploymentsP
   const byId = new Map(group.deployments.map((deployment) => [deployment.id, deployment]));
   return (
     <Stack gap={4}>
-      <Text size="sm" fw={500}>
+      <Text size="sm" fw={600}>
         Deployments
       </Text>
       <Text size="xs" c="dimmed">

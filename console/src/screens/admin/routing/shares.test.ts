@@ -8,6 +8,8 @@ const group = (name: string, general: string[] = [], deployments = [deployment(n
   strategy: "simple-shuffle",
   deployments,
   fallbacks: { general, contextWindow: [], contentPolicy: [] },
+  stored: { strategy: null, deployments: [], fallbacks: { general: null, contextWindow: null, contentPolicy: null } },
+  fileFields: [],
 });
 const shares = (deployments: RoutingDeployment[], strategy = "simple-shuffle") =>
   sharesOf({ deployments, strategy }).map(({ deployment: { id }, share, turn }) => [id, share, turn]);
