@@ -12,7 +12,7 @@ const visible = {
   "gateway-edge": "^(common|proto/gen)/",
   "control-plane": "^(common|proto/gen)/",
   "trainer-node": "^(common|proto/gen)/",
-  console: "^(gateway-edge/schemas/|common/(ignore|training/privacy-account|usage-status|webhook-events)\\.ts$)",
+  console: "^(gateway-edge/schemas/|common/(ignore|training/(privacy-account|client-sampling)|usage-status|webhook-events)\\.ts$)",
   cli: "^(gateway-edge/schemas/|common/(credential-headers|ignore|json|money|usage-status|version|webhook-events|webhook-signature|peers/peer)\\.ts$)",
 };
 /** Every path of this repository that is not a library: what "nothing but" has to be measured against. */
@@ -71,7 +71,7 @@ module.exports = {
           TEST,
           "^test/",
           "^scripts/(test|bench|demo|fault|security|fuzz|cluster|upgrade|alerts)[^/]*\\.ts$",
-          "^scripts/(fault|demo|bench|fuzz|cluster|upgrade)/",
+          "^scripts/(fault|demo|bench|fuzz|cluster|upgrade|alerts)/",
           "^scripts/test/run-jest\\.ts$",
         ],
       },
@@ -93,8 +93,8 @@ module.exports = {
     ),
     forbid(
       "scripts-start-rooms-not-import-them",
-      "scripts run services as processes; benchmarks of a store, the build of kernels and the page of settings are the exceptions.",
-      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote|build-kernels|settings)[^/]*(\\.ts|/)"] },
+      "scripts run services as processes; benchmarks of a store, the alert of a changed balance, the build of kernels and the page of settings are the exceptions.",
+      { path: "^scripts/", pathNot: [TEST, "^scripts/(bench|promote|alerts|build-kernels|settings)[^/]*(\\.ts|/)"] },
       { path: `^(${rooms.join("|")})/` },
     ),
     forbid(

@@ -1,45 +1,15 @@
 import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
-import { teamBlocked } from "../../common/team-blocked.ts";
-import { budgetName, spentOf } from "../domain/budgets.ts";
-import { organizationAccount } from "../domain/ledger.ts";
-import type { Model, Team } from "../domain/records.ts";
-import { teamState } from "../domain/team-state.ts";
+import { budgetName } from "../domain/budgets.ts";
 import type { Reader } from "../stores/store.ts";
-import { leasedOf } from "../writes/leases.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
-import { budgetNames, type CallOwners, type CallSubjects, countedCall, readSubjects } from "./call-subjects.ts";
+import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
+import { type CallSubjects, countedCall, readSubjects } from "./call-subjects.ts";
 import { type PermitHold, PermitHolds } from "./permit-holds.ts";
-import {
-  type AskedPermit,
-  PERMIT_CALLS_MIN,
-  PERMIT_SHARES,
-  RateLimiter,
-  type RatePermit,
-  type RateSubject,
-  type UnusedPermit,
-} from "./rate-limiter.ts";
+import { PERMIT_CALLS_MIN, PERMIT_SHARES, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
 import { add, WithheldCredit } from "./withheld-credit.ts";
-
-/** A call that asks for credit. */
-export interface ReserveInput extends CallOwners {
-  callId: string;
-  worstCase: bigint;
-  tokens: number;
-  /** The call is running already: the worst case is added to what it holds, and no rate limit counts it again. */
-  isGrowth?: boolean | undefined;
-  /** The permit that the edge asks for beside this call. */
-  ahead?: AskedPermit | undefined;
-}
-
-/** What was granted to a call. */
-export interface Reserved {
-  readonly reserved: bigint;
-  readonly rate: RateState;
-  readonly permit?: RatePermit | undefined;
-}
 
 interface Reservation extends ReserveInput {
   amount: bigint;
@@ -124,7 +94,10 @@ export class Reservations {
   async reserve(input: ReserveInput): Promise<Reserved> {
     const model = await this.#reader.find("models", "byName", [input.model]);
     let releases = this.#releases;
-    const [found, first] = await Promise.all([readSubjects(this.#reader, input, model), this.#readCredit(input, model)]);
+    const [found, first] = await Promise.all([
+      readSubjects(this.#reader, input, model),
+      readCredit(this.#reader, this.#clock, input, model),
+    ]);
     const divided = input.isGrowth ? undefined : this.#shared?.divide(found.subjects);
     const elsewhere = divided?.elsewhere && (await this.#shared?.count(countedCall(input, found), divided.elsewhere));
     try {
@@ -133,7 +106,7 @@ export class Reservations {
         // A call was settled and released in between: its cost may be missing in both the balance and the reservations.
         while (releases !== this.#releases) {
           releases = this.#releases;
-          credit = await this.#readCredit(input, model);
+          credit = await readCredit(this.#reader, this.#clock, input, model);
         }
         const { balance, budgetsOf } = credit;
         const subjects = divided?.here ?? found.subjects;
@@ -284,25 +257,6 @@ export class Reservations {
     return { ...permit, budget };
   }
 
-  async #readCredit(input: ReserveInput, model: Model | undefined) {
-    const { organizationId, keyId } = input;
-    const [account, use, leased, uses] = await Promise.all([
-      this.#reader.get("accounts", organizationAccount(organizationId)),
-      this.#reader.get("keyUses", keyId),
-      leasedOf(this.#reader, organizationId, this.#clock.now()),
-      this.#reader.getMany("budgetUses", budgetNames(input, model)),
-    ]);
-    const known = new Map(uses.flatMap((each) => (each ? [[each.id, each] as const] : [])));
-    const budgetsOf = (budgets: readonly Omit<BudgetState, "spend">[]): BudgetState[] =>
-      budgets.map((each) => {
-        // A key's budget without a period applies to everything the key ever spent.
-        const isTotal = each.kind === "key" && each.budget.budgetPeriod === undefined;
-        const spent = spentOf(known.get(budgetName(each.kind, each.id)), this.#clock.now());
-        return { ...each, spend: isTotal ? (use?.spend ?? 0n) : spent };
-      });
-    return { balance: (account?.balance ?? 0n) - leased, budgetsOf };
-  }
-
   #affordable(input: ReserveInput, state: { balance: bigint; budgets: readonly BudgetState[] }): bigint {
     const available = state.balance - this.#takenOf(input.organizationId);
     if (available <= 0n) {
@@ -335,10 +289,4 @@ export class Reservations {
     this.#budgets.begin(budgets, amount);
     this.#rates.begin(subjects, tokens);
   }
-}
-
-function refuseBlocked(team: Team | undefined): void {
-  if (!team) throw new AppError("INVALID_API_KEY", "The team of this API key was deleted. Use another key.");
-  const state = teamState(team);
-  if (state.status === "blocked") throw teamBlocked({ reason: state.reason });
 }

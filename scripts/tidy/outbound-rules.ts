@@ -22,6 +22,7 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "control-plane/oidc/openid-client.ts": "the issuer, which the operator sets, through operatorFetch",
   "control-plane/payments/stripe.ts": "Stripe's API, at an address that the operator sets",
   "control-plane/server.ts": "a server, which opens no connections",
+  "control-plane/stores/mongo/abandoned.ts": "the operator's database",
   "control-plane/stores/mongo/blobs.ts": "the operator's database",
   "control-plane/stores/mongo/driver-errors.ts": "the operator's database",
   "control-plane/stores/mongo/indexes.ts": "the operator's database",

@@ -9,9 +9,9 @@ import type {
   ReserveResponse,
   SettleRequest,
 } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { Reserved, ReserveInput } from "../../credit/call-credit.ts";
 import type { UnusedPermit } from "../../credit/rate-limiter.ts";
 import type { LeaseReport } from "../../credit/report-parts.ts";
-import type { Reserved, ReserveInput } from "../../credit/reservations.ts";
 import { NotOwner } from "../../domain/not-owner.ts";
 import { requireOwner } from "../../slots/require-owner.ts";
 import type { ControlDeps } from "../deps.ts";

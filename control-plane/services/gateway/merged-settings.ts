@@ -16,7 +16,7 @@ export async function settingsJson({ gateway, store }: Pick<ControlDeps, "gatewa
 }
 
 /** What the file sets is in force; stored settings apply to what it leaves open. */
-export function mergedSettings(file: GatewaySettings, stored: StoredSettings): GatewaySettings {
+function mergedSettings(file: GatewaySettings, stored: StoredSettings): GatewaySettings {
   const guardrails = [...(file.guardrails ?? []), ...stored.guardrails.filter(({ name }) => !isOfFile(file, name)).map(guardrailEntry)];
   return {
     ...file,
@@ -90,7 +90,7 @@ export function isOfFile({ guardrails = [] }: Pick<GatewaySettings, "guardrails"
 const MODES = { pre: ["pre_call"], post: ["post_call"], both: ["pre_call", "post_call"] } as const;
 
 /** A stored guardrail as the file would have it. */
-export function guardrailEntry({ name, kind, stage, byDefault, enabled, settings }: StoredGuardrail): Record<string, unknown> {
+function guardrailEntry({ name, kind, stage, byDefault, enabled, settings }: StoredGuardrail): Record<string, unknown> {
   return {
     guardrail_name: name,
     litellm_params: { ...settings, guardrail: kind, mode: MODES[stage], default_on: byDefault },

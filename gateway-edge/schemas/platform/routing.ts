@@ -23,7 +23,6 @@ export const storedRoutingRecord = z
     }),
   })
   .meta({ id: "StoredRouting" });
-export type StoredRouting = z.infer<typeof storedRoutingRecord>;
 
 /** Replaces what is stored of the model group; what is absent or null is not set. */
 export const updateRoutingBody = z.object({
@@ -34,6 +33,5 @@ export const updateRoutingBody = z.object({
     .default([]),
   fallbacks: z.object({ general: names.nullish(), contextWindow: names.nullish(), contentPolicy: names.nullish() }).default({}),
 });
-export type UpdateRoutingBody = z.output<typeof updateRoutingBody>;
 export const routingParams = z.object({ model: plainText(MODEL_LENGTH_MAX) });
 export const updateRoutingAnswer = z.object({ model: z.string(), stored: storedRoutingRecord, fileFields: z.array(z.string()) });

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import secrets
-import socket
 import time
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
@@ -27,12 +26,11 @@ from .routes import CALLS, OPEN_PAGES, ROUND, SECURE, allowed_methods, name_in_m
 from .secure_steps import STEP_BYTES_MAX
 from .signature import require_same_body
 from .slots import Reservation
-from .timed_call import ClientLeft
+from .timed_call import ClientLeft, has_closed
 
 if TYPE_CHECKING:
     from .server import ParticipantServer
 
-_ROUND_ID_MAX = 256
 _REQUEST_LINE_BYTES_MAX = 65_536
 _WRITE_BYTES = 1024 * 1024
 _LEFT_STATUS = 499
@@ -153,8 +151,6 @@ class ParticipantHandler(BaseHTTPRequestHandler):
     def _close_round(self) -> None:
         """Stops the calls of a round and refuses later ones; with DELETE the round is open again."""
         round_id = round_of(self.path)
-        if len(round_id) > _ROUND_ID_MAX:
-            raise ParticipantError("VALIDATION_ERROR", f"round_id must have at most {_ROUND_ID_MAX} characters", details={"field": "round_id"})
         rounds = self.server.node.rounds
         is_closing = self.command == "POST"
         (rounds.close if is_closing else rounds.open)(self._tenant(), round_id)
@@ -246,7 +242,7 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         def has_left() -> bool:
             fraction = progress.take() if is_wanted else None
             is_gone = fraction is not None and not self._send_progress(fraction)
-            return not is_kept and (is_gone or self._has_left())
+            return not is_kept and (is_gone or has_closed(self.connection, self._idle_seconds))
 
         return Caller(self._request_id, progress, has_left, tenant=self._tenant())
 
@@ -257,18 +253,6 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         except OSError:
             return False
         return True
-
-    def _has_left(self) -> bool:
-        """Whether the client has closed the connection while it waits for its answer."""
-        self.connection.settimeout(0)
-        try:
-            return len(self.connection.recv(1, socket.MSG_PEEK)) == 0
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        finally:
-            self.connection.settimeout(self._idle_seconds)
 
     def _send_continue(self) -> None:
         self.send_response_only(100)

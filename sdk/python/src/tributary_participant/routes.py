@@ -16,6 +16,7 @@ _SECURE_PATH = re.compile(rf"/v1/secure/([^/]+)/([^/]+)/({'|'.join(STEPS)})", re
 # The id of `/v1/rounds/{round}/close` is left out, too.
 ROUND = "/v1/rounds/close"
 _ROUND_PATH = re.compile(r"/v1/rounds/([^/]+)/close", re.IGNORECASE)
+_ROUND_ID_MAX = 256
 OPEN_PAGES = ("/health", "/ready")
 PAGES = (*OPEN_PAGES, "/v1/info", "/metrics")
 
@@ -41,7 +42,10 @@ def round_of(target: str) -> str:
     found = _ROUND_PATH.fullmatch(_path_of(target))
     if found is None:
         raise ParticipantError("NOT_FOUND", "The path must be /v1/rounds/{round_id}/close.")
-    return unquote(found[1])
+    round_id = unquote(found[1])
+    if len(round_id) > _ROUND_ID_MAX:
+        raise ParticipantError("VALIDATION_ERROR", f"round_id must have at most {_ROUND_ID_MAX} characters", details={"field": "round_id"})
+    return round_id
 
 
 def name_in_metrics(route: str) -> str:

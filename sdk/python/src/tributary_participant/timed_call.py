@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,19 @@ _logger = logging.getLogger("tributary_participant")
 
 class ClientLeft(Exception):
     """The client disconnected."""
+
+
+def has_closed(connection: socket.socket, idle_seconds: float) -> bool:
+    """Whether the client has closed the connection while it waits for its answer."""
+    connection.settimeout(0)
+    try:
+        return len(connection.recv(1, socket.MSG_PEEK)) == 0
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        connection.settimeout(idle_seconds)
 
 
 class CallLimits:
