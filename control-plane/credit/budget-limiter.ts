@@ -49,21 +49,6 @@ export class BudgetLimiter {
     return affordable;
   }
 
-  /**
-   * The part of every budget that an edge may spend by itself: at most a fraction of what is left. Undefined: no budget applies. Zero while
-   * budgets are in the shadow, because each call that exceeds one is logged.
-   */
-  share(states: readonly BudgetState[], fraction: bigint): bigint | undefined {
-    let share: bigint | undefined;
-    for (const { kind, id, budget, spend } of states) {
-      if (budget.maxBudget === undefined) continue;
-      if (this.#options.mode === "shadow") return 0n;
-      const part = (budget.maxBudget - spend - (this.#held.get(budgetName(kind, id)) ?? 0n)) / fraction;
-      if (share === undefined || part < share) share = part;
-    }
-    return share;
-  }
-
   begin(names: readonly string[], amount: bigint): void {
     for (const name of names) this.#held.set(name, (this.#held.get(name) ?? 0n) + amount);
   }

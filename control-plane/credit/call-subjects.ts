@@ -65,7 +65,7 @@ export function budgetNames({ keyId, teamId, organizationId, userId }: CallOwner
   ];
 }
 
-function isBudgeted(budgets: readonly Pick<BudgetState, "budget">[]): boolean {
+export function isBudgeted(budgets: readonly Pick<BudgetState, "budget">[]): boolean {
   return budgets.some(({ budget: { maxBudget } }) => maxBudget !== undefined);
 }
 

@@ -28,8 +28,11 @@ export class PermitHolds {
   }
 
   /** The same call again, after a lost answer: the edge does not know the first permit. */
-  add(callId: string, hold: PermitHold, nowMs: number): void {
+  endCall(callId: string): void {
     this.returned(callId, this.#entries.get(callId)?.amount ?? 0n);
+  }
+
+  add(callId: string, hold: PermitHold, nowMs: number): void {
     this.#entries.set(callId, { ...hold, returned: 0n, untilMs: nowMs + LIFE_MS });
   }
 

@@ -31,10 +31,10 @@ export interface Reading {
 const BUSY_SECONDS = 1;
 const WINDOW_SECONDS = 60;
 /** A permit is at most this fraction of what remains: other edges need some too, and an edge that dies loses its permit. */
-export const PERMIT_SHARES = 16;
+const PERMIT_SHARES = 16;
 /** With fewer requests or parallel calls a permit is not worth it, and each call is reserved by itself. */
-export const PERMIT_CALLS_MIN = 4;
-const PERMIT_LIFE_MS = 1000;
+const PERMIT_CALLS_MIN = 4;
+export const PERMIT_LIFE_MS = 1000;
 
 /** A slice of all limits of a call's subjects that an edge may spend by itself. */
 export interface RatePermit {
@@ -45,8 +45,6 @@ export interface RatePermit {
   readonly lifeMs: number;
   /** How many of its calls may run at once; undefined: no limit of parallel calls applies. */
   readonly parallel?: number | undefined;
-  /** The most that its calls may cost together; undefined: no budget applies. */
-  readonly budget?: bigint | undefined;
 }
 
 /** The permit that an edge asks for. */
@@ -55,8 +53,6 @@ export interface AskedPermit {
   readonly tokens: number;
   /** Absent: the edge does not count parallel calls, so it gets no permit where they are limited. */
   readonly parallel?: number | undefined;
-  /** Absent: the same for budgets. */
-  readonly budget?: bigint | undefined;
   readonly edgeId?: string | undefined;
 }
 
@@ -66,7 +62,6 @@ export interface UnusedPermit {
   readonly tokens: number;
   /** Returned since the permit was granted. */
   readonly parallel?: number | undefined;
-  readonly budget?: bigint | undefined;
 }
 
 /** Requests, tokens and parallel calls of every subject, in memory. No method awaits, so a check and its count see the same state. */
@@ -113,6 +108,7 @@ export class RateLimiter {
    * planes allow.
    */
   permit(callId: string, subjects: readonly RateSubject[], asked: AskedPermit, elsewhere?: RatePermit): RatePermit | undefined {
+    this.#parallel.endCall(callId);
     const requests = Math.min(
       elsewhere?.requests ?? asked.requests,
       ...subjects.map((subject) => this.#share(subject, "requests", subject.limits.rpm)),

@@ -253,6 +253,17 @@ test("the same call asked for again holds one place, not two", async () => {
   await reservations.reserve({ ...input, callId: "call_y" });
 });
 
+test("a permit comes with a call that the store answers soon, and with none that it answers late: its edge would not return it", async () => {
+  const { reservations, pass } = open({ balance: 1000n, key: { maxParallelRequests: 1000 } });
+  const owners = { keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m" };
+  const ahead = { requests: 10, tokens: 10, parallel: 10 };
+  const soon = await reservations.reserve({ ...owners, callId: "call_soon", worstCase: 5n, tokens: 1, ahead });
+  expect(soon.permit).toMatchObject({ requests: 10, parallel: 10 });
+  const late = reservations.reserve({ ...owners, callId: "call_late", worstCase: 5n, tokens: 1, ahead });
+  pass(1_000);
+  expect((await late).permit).toBeUndefined();
+});
+
 test("credit that edges hold is not given twice; a lease that ran out, and what was spent or given back of one, is", async () => {
   const lease: Lease = {
     id: "e/org_1",

@@ -5,9 +5,9 @@ import { budgetName } from "../domain/budgets.ts";
 import type { Reader } from "../stores/store.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
-import { type CallSubjects, countedCall, readSubjects } from "./call-subjects.ts";
-import { type PermitHold, PermitHolds } from "./permit-holds.ts";
-import { PERMIT_CALLS_MIN, PERMIT_SHARES, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
+import { type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
+import type { PermitHold } from "./permit-holds.ts";
+import { PERMIT_LIFE_MS, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
 import { add, WithheldCredit } from "./withheld-credit.ts";
 
@@ -54,6 +54,7 @@ interface CallState extends Omit<CallSubjects, "budgets"> {
   readonly elsewhere: CountedElsewhere | undefined;
   readonly budgets: readonly BudgetState[];
   readonly balance: bigint;
+  readonly beganMs: number;
 }
 
 /**
@@ -72,11 +73,6 @@ export class Reservations {
   readonly #shared: SharedLimits | undefined;
   /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
   readonly #leasing = new WithheldCredit();
-  /** Parts of budgets that edges spend by themselves. */
-  readonly #permitted = new PermitHolds((names, amount) => {
-    this.#releases++;
-    this.#budgets.end(names, amount);
-  });
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
   #releases = 0;
 
@@ -92,6 +88,7 @@ export class Reservations {
 
   /** Reserves a call's worst case, or all that is left if the policy allows it. */
   async reserve(input: ReserveInput): Promise<Reserved> {
+    const beganMs = this.#clock.monotonicMs();
     const model = await this.#reader.find("models", "byName", [input.model]);
     let releases = this.#releases;
     const [found, first] = await Promise.all([
@@ -111,7 +108,7 @@ export class Reservations {
         const { balance, budgetsOf } = credit;
         const subjects = divided?.here ?? found.subjects;
         try {
-          return this.#reserveNow(input, { ...found, subjects, elsewhere, balance, budgets: budgetsOf(found.budgets) });
+          return this.#reserveNow(input, { ...found, subjects, elsewhere, balance, budgets: budgetsOf(found.budgets), beganMs });
         } catch (refused) {
           if (waits === WRITTEN_WAITS_MAX || !this.#isWithheld(refused, input)) throw refused;
           await this.#leasing.written(input.organizationId);
@@ -153,7 +150,6 @@ export class Reservations {
   /** Returns the unused part of the permit that came with a call. */
   takeBack(callId: string, unused: UnusedPermit): void {
     this.#rates.takeBack(callId, unused);
-    this.#permitted.returned(callId, unused.budget ?? 0n);
     this.#shared?.takeBack(callId, unused);
   }
 
@@ -177,7 +173,6 @@ export class Reservations {
 
   #endPermits(isOver: (hold: PermitHold) => boolean): void {
     this.#rates.endPermits(isOver);
-    this.#permitted.end(isOver);
   }
 
   /** How many calls hold a reservation. */
@@ -205,7 +200,6 @@ export class Reservations {
     const dead = [...this.#byCall.values()].filter((reservation) => reservation.expiresAt <= now);
     for (const { callId } of dead) this.release(callId);
     this.#rates.prune();
-    this.#permitted.prune(now);
     this.#shared?.prune();
     return dead.length;
   }
@@ -229,32 +223,20 @@ export class Reservations {
     return { reserved: amount, rate: UNCOUNTED };
   }
 
-  #permit(input: ReserveInput, state: CallState): RatePermit | undefined {
-    const { callId, ahead } = input;
-    const { subjects, elsewhere, budgets } = state;
-    if (!ahead) return undefined;
-    const share = this.#budgets.share(budgets, BigInt(PERMIT_SHARES));
-    if (share !== undefined)
-      return this.#permitOfBudget(input, state, ahead.budget !== undefined && ahead.budget < share ? ahead.budget : share);
+  /**
+   * Grants no permit under a budget: what a call may spend then depends on every other call. Nor after a long wait for the store: the permit's
+   * life is over, and an edge that waits no more would not return it.
+   */
+  #permit({ callId, ahead }: ReserveInput, { subjects, elsewhere, budgets, beganMs }: CallState): RatePermit | undefined {
+    if (!ahead || isBudgeted(budgets)) return undefined;
+    if (this.#clock.monotonicMs() - beganMs >= PERMIT_LIFE_MS) {
+      elsewhere?.grant(undefined);
+      return undefined;
+    }
     if (!elsewhere) return this.#rates.permit(callId, subjects, ahead);
     const permit = elsewhere.permit && this.#rates.permit(callId, subjects, ahead, elsewhere.permit);
     elsewhere.grant(permit);
     return permit;
-  }
-
-  /** A part of the budgets that counts as held until the edge has returned it, so that they are not exceeded whatever its calls cost. */
-  #permitOfBudget(
-    { callId, ahead, worstCase, organizationId }: ReserveInput,
-    { subjects, elsewhere, budgets }: CallState,
-    budget: bigint,
-  ): RatePermit | undefined {
-    if (ahead?.budget === undefined || elsewhere || budget <= 0n || budget < worstCase * BigInt(PERMIT_CALLS_MIN)) return undefined;
-    const permit = this.#rates.permit(callId, subjects, ahead);
-    if (!permit) return undefined;
-    const names = budgets.map(({ kind, id }) => budgetName(kind, id));
-    this.#permitted.add(callId, { names, amount: budget, organizationId, edgeId: ahead.edgeId }, this.#clock.monotonicMs());
-    this.#budgets.begin(names, budget);
-    return { ...permit, budget };
   }
 
   #affordable(input: ReserveInput, state: { balance: bigint; budgets: readonly BudgetState[] }): bigint {

@@ -28,7 +28,8 @@ export async function countRecordBytes(
   const used = known?.recordBytes ?? 0;
   if (limit !== undefined && change > 0 && used + change > limit) throw recordsFull({ used, limit });
   const fileSum = known?.fileBytes ?? (await fileBytes(tx, organizationId));
-  await tx.put("storage", { id: organizationId, fileBytes: fileSum, recordBytes: used + change });
+  // A control plane of the release before writes the row without this sum: what was counted earlier may be removed from less.
+  await tx.put("storage", { id: organizationId, fileBytes: fileSum, recordBytes: Math.max(0, used + change) });
 }
 
 /** The bytes of all files of an organization, of batches' results and of uploads that are under way. */

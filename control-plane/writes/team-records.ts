@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
-import { countBytes } from "./file-bytes.ts";
+import { countBytes, countRecordBytes } from "./file-bytes.ts";
 
 /** What one transaction can remove. */
 const RECORDS_MAX = 2000;
@@ -23,6 +23,8 @@ export async function removeTeamRecords(tx: Transaction, teamId: string, now: nu
     const kinds = [...new Set(open.map(({ kind }) => kind))].join(", ");
     throw new AppError("VALIDATION_ERROR", `Background work of the team is not finished (${kinds}). Wait for it, or cancel it.`);
   }
+  const recordBytes = records.reduce((sum, { countedBytes = 0 }) => sum + countedBytes, 0);
+  if (recordBytes > 0) await countRecordBytes(tx, { teamId, change: -recordBytes });
   for (const { id } of records) await tx.remove("records", id);
   // "0" follows the slash between team and record.
   const contents = await collect(tx.scan("contents", { from: `${teamId}/`, before: `${teamId}0` }));

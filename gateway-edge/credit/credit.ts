@@ -12,7 +12,7 @@ export interface ReserveInput {
   readonly model: string;
   /** Tokens that count against a rate limit. */
   readonly tokens: number;
-  /** The caller or the model has a limit or a budget: the call needs a permit, or the control plane reserves for it alone. */
+  /** The caller or the model has a limit or a budget: the control plane reserves for this call alone. */
   readonly isLimited: boolean;
   /** No rate limit counts it: it is part of a call that is counted. Credit and budgets apply. */
   readonly isUncounted?: true | undefined;

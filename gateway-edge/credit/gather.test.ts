@@ -17,7 +17,6 @@ const reservation = (callId: string): ReserveRequest => ({
   aheadRequests: 0n,
   aheadTokens: 0n,
   aheadParallel: 0,
-  aheadBudget: 0n,
 });
 
 function open() {

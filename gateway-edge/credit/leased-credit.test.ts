@@ -43,9 +43,6 @@ async function open({
     parallel: undefined as number | undefined,
     /** By permit: the parallel calls that it returned. */
     parallelReturned: new Map<string, number>(),
-    /** What calls may cost under a permit. */
-    budget: undefined as bigint | undefined,
-    budgetReturned: [] as bigint[],
     /** What was settled, and which edges were said to be dead, in order. */
     received: [] as string[],
   };
@@ -66,7 +63,7 @@ async function open({
       return {
         outcomes: reservations.map(({ callId, worstCase, aheadRequests }) => {
           state.reserved++;
-          const granted = { requests: aheadRequests, tokens: undefined, lifeMs: 1000, parallel: state.parallel, budget: state.budget };
+          const granted = { requests: aheadRequests, tokens: undefined, lifeMs: 1000, parallel: state.parallel };
           const permit = aheadRequests > 0n && state.rate ? granted : undefined;
           if (permit?.parallel !== undefined) state.parallelReturned.set(callId, 0);
           return { outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: state.rate, permit } } };
@@ -89,7 +86,6 @@ async function open({
     release: async ({ callId, unused }: ReleaseRequest) => {
       if (state.failure) throw state.failure;
       if (unused) state.unused += unused.requests;
-      if (unused?.budget !== undefined) state.budgetReturned.push(unused.budget);
       if (unused?.parallel !== undefined) state.parallelReturned.set(callId, unused.parallel);
       if (unused) return {};
       state.released.push(callId);
@@ -153,33 +149,6 @@ test("calls under a limit of parallel calls run in the slots of a permit, and ev
   for (const call of [...Array(8).keys(), 10, 11, 12, 13]) await credit.settle(finalOf(call));
   await credit.close();
   expect(new Set(state.parallelReturned.values())).toEqual(new Set([4]));
-});
-
-test("calls under a budget are admitted from a part of it, whose rest is returned at once and what calls cost when the ledger has them", async () => {
-  const { credit, clock, state } = await open();
-  state.rate = { resetSeconds: 0 };
-  const { worstCase } = intentOf(1);
-  const { cost } = finalOf(1);
-  state.budget = 2n * worstCase;
-  const begin = (call: number) => credit.reserve(input(call, { isLimited: true }));
-  for (let call = 0; call < 8; call++) await begin(call);
-  const byCall = state.reserved;
-  await begin(8);
-  await begin(9);
-  expect(state.reserved).toBe(byCall);
-  state.budget = undefined;
-  await begin(10);
-  expect(state.reserved).toBe(byCall + 1);
-  // More than its worst case is asked for by the call itself.
-  await credit.grow(input(8, { isLimited: true }), 5n);
-  expect(state.reserved).toBe(byCall + 2);
-  await credit.settle(finalOf(9));
-  await clock.advance(2000);
-  await credit.settle(finalOf(8));
-  await clock.advance(2000);
-  expect(state.budgetReturned.every((returned, place, all) => returned >= (all[place - 1] ?? 0n))).toBe(true);
-  expect([state.budgetReturned[0], state.budgetReturned.at(-1)]).toEqual([worstCase, 2n * worstCase]);
-  expect(cost).toBeGreaterThan(0n);
 });
 
 test("in steady state a call makes no RPC of its own: hundreds of calls, a handful of questions", async () => {

@@ -8,8 +8,8 @@ import type { Journal, JournalFigures } from "./journal/journal.ts";
 import type { Progress, ServedRecord } from "./journal/records.ts";
 import type { Held } from "./lease-account.ts";
 import { LeaseBook, type LeaseFigures } from "./lease-book.ts";
-import type { PermittedCall } from "./permit.ts";
-import { RatePermits } from "./rate-permits.ts";
+import type { Permit } from "./permit.ts";
+import { type Permitted, RatePermits } from "./rate-permits.ts";
 import { reserveByCall } from "./reserve-by-call.ts";
 import { type Division, Shipper } from "./ship.ts";
 
@@ -26,8 +26,8 @@ export interface LeasedCreditDeps {
 interface Holding {
   readonly organizationId: string;
   held: Held;
-  /** What the call holds of a permit. */
-  readonly permitted: PermittedCall | undefined;
+  /** The permit under which the call runs, where parallel calls are limited. */
+  readonly permit: Permit | undefined;
   /** The call has ended and holds nothing, but the ledger has not yet received the lease generation of the call. */
   isOver: boolean;
 }
@@ -42,7 +42,7 @@ const RENEW_MS = 15_000;
 
 /**
  * Credit without an RPC per call: reserved from this edge's lease, recorded in its journal, and shipped to the ledger in the background.
- * Rate limits and budgets are leased in slices too; calls under a limit of a few calls, or at the end of a budget, are reserved one by one.
+ * Rate limits are leased in slices too; calls under a budget or a limit of a few calls are reserved one by one.
  */
 export class LeasedCredit implements Credit {
   readonly #deps: LeasedCreditDeps;
@@ -72,7 +72,7 @@ export class LeasedCredit implements Credit {
       returns: (isAsked) => this.#book.returns(isAsked),
       returned: (returns) => this.#book.acknowledge(returns),
       leased: () => this.#book.organizations(),
-      settled: (callId) => this.#settled(callId),
+      settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,
     });
     // Ships the finals that the previous process left, and reports that it ended.
@@ -96,8 +96,7 @@ export class LeasedCredit implements Credit {
   async grow(input: ReserveInput, more: bigint): Promise<bigint> {
     const holding = this.#held.get(input.intent.callId);
     try {
-      // The permit has no more of the budget for this call than its worst case.
-      if (!holding || holding.permitted?.isBudgeted) return await this.#byCall.grow(input, more);
+      if (!holding) return await this.#byCall.grow(input, more);
       return await this.#growHeld(holding, more);
     } catch (thrown) {
       const { code, message } = asAppError(thrown);
@@ -120,7 +119,7 @@ export class LeasedCredit implements Credit {
     if (holding && !holding.isOver) {
       holding.isOver = true;
       this.#book.settle(holding.organizationId, holding.held, log.cost);
-      holding.permitted?.end(log.cost);
+      holding.permit?.end();
     }
     return this.#deps.journal.final(log).then(this.#wake);
   }
@@ -154,16 +153,14 @@ export class LeasedCredit implements Credit {
   async close(): Promise<void> {
     this.#cancelSweep();
     this.#shipper.wake({ reportReturns: this.#book.hasExcess() });
-    await this.#shipper.idle();
-    // What calls have cost is returned after the ledger has it.
-    await this.#byCall.close();
+    await Promise.all([this.#shipper.idle(), this.#byCall.close()]);
     this.#shipper.stop();
     await this.#deps.journal.close();
   }
 
-  #reservePermitted(input: ReserveInput, permitted: PermittedCall): Reservation | Promise<Reservation> {
+  #reservePermitted(input: ReserveInput, permitted: Permitted): Reservation | Promise<Reservation> {
     const putBack = (thrown: unknown) => {
-      permitted.putBack();
+      permitted.permit.putBack(input.tokens);
       throw thrown;
     };
     try {
@@ -174,7 +171,7 @@ export class LeasedCredit implements Credit {
     }
   }
 
-  #reserveLeased(input: ReserveInput, permitted: PermittedCall | undefined): Reservation | Promise<Reservation> {
+  #reserveLeased(input: ReserveInput, permitted: Permitted | undefined): Reservation | Promise<Reservation> {
     const { organizationId, worstCase } = input.intent;
     if (worstCase === 0n) return this.#beginFree(input, permitted);
     const held = this.#book.reserve(organizationId, worstCase);
@@ -217,15 +214,16 @@ export class LeasedCredit implements Credit {
     return this.#book.reserve(organizationId, worstCase);
   }
 
-  #beginHeld(input: ReserveInput, held: Held, permitted: PermittedCall | undefined): Reservation {
+  #beginHeld(input: ReserveInput, held: Held, permitted: Permitted | undefined): Reservation {
     const { callId, organizationId } = input.intent;
-    this.#held.set(callId, { organizationId, held, permitted: permitted?.isHeld ? permitted : undefined, isOver: false });
+    const permit = permitted?.permit.isParallel ? permitted.permit : undefined;
+    this.#held.set(callId, { organizationId, held, permit, isOver: false });
     return this.#begin(input, { reserved: held.amount, rate: permitted?.rate });
   }
 
-  /** The call costs nothing; what it holds of a permit is returned when it has ended. */
-  #beginFree(input: ReserveInput, permitted: PermittedCall | undefined): Reservation {
-    if (permitted?.isHeld) return this.#beginHeld(input, NOTHING_HELD, permitted);
+  /** The call costs nothing; under a permit of parallel calls its end has to be known. */
+  #beginFree(input: ReserveInput, permitted: Permitted | undefined): Reservation {
+    if (permitted?.permit.isParallel) return this.#beginHeld(input, NOTHING_HELD, permitted);
     return this.#begin(input, { reserved: 0n, rate: permitted?.rate });
   }
 
@@ -237,11 +235,6 @@ export class LeasedCredit implements Credit {
       throw thrown;
     }
     return reservation;
-  }
-
-  #settled(callId: string): void {
-    this.#held.get(callId)?.permitted?.settled();
-    this.#held.delete(callId);
   }
 
   #giveBack({ callId, organizationId }: ReserveInput["intent"]): void {

@@ -1,8 +1,7 @@
 import type { RateState } from "../../common/errors.ts";
-import { withinInt64 } from "../../common/money.ts";
 import type { RatePermit } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReserveInput } from "./credit.ts";
-import { type Demand, Permit, type PermittedCall } from "./permit.ts";
+import { type Demand, Permit } from "./permit.ts";
 
 /** The unused part of a permit that was requested in advance. */
 export interface UnusedPermit {
@@ -15,7 +14,13 @@ export interface Ahead {
   readonly requests: number;
   readonly tokens: number;
   readonly parallel: number;
-  readonly budget: bigint;
+}
+
+/** A call that found room. */
+export interface Permitted {
+  readonly permit: Permit;
+  /** The rate limits of the call after this permit. */
+  readonly rate: RateState;
 }
 
 interface PermitEntry {
@@ -29,8 +34,7 @@ interface PermitEntry {
 
 /** Calls per second below which each call is reserved alone: a permit would save little, and its slice would be missing at other edges. */
 const BUSY_CALLS = 8;
-/** Nothing. */
-export const NONE_AHEAD: Ahead = { requests: 0, tokens: 0, parallel: 0, budget: 0n };
+const NONE: Ahead = { requests: 0, tokens: 0, parallel: 0 };
 
 /**
  * Slices of rate limits that this edge may spend by itself, one for each key and model that is called often. The control plane has already
@@ -47,24 +51,25 @@ export class RatePermits {
   }
 
   /** Room for one call; undefined: the call has to be reserved at the control plane. */
-  take(input: ReserveInput): PermittedCall | undefined {
+  take(input: ReserveInput): Permitted | undefined {
     const entry = this.#entryOf(input);
     entry.now.requests++;
     entry.now.tokens += input.tokens;
-    entry.now.budget += input.intent.worstCase;
-    return this.#usable(entry)?.take(input, entry.now);
+    const permit = this.#usable(entry);
+    if (!permit?.hasRoom(input.tokens)) return undefined;
+    permit.take(input.tokens, entry.now);
+    return { permit, rate: permit.rate() };
   }
 
   /** As much as the last second used. `asked` follows when this is more than zero. */
   ahead(input: ReserveInput): Ahead {
     const entry = this.#entryOf(input);
     const requests = Math.max(entry.now.requests, entry.before.requests);
-    if (entry.isRequesting || requests < BUSY_CALLS) return NONE_AHEAD;
+    if (entry.isRequesting || requests < BUSY_CALLS) return NONE;
     entry.isRequesting = true;
     // Twice as much: only the parallel calls of permits are counted here, and those that found no room are not among them.
     const parallel = Math.max(BUSY_CALLS, 2 * Math.max(entry.now.parallel, entry.before.parallel));
-    const budget = entry.now.budget > entry.before.budget ? entry.now.budget : entry.before.budget;
-    return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens), parallel, budget: withinInt64(budget) };
+    return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens), parallel };
   }
 
   /** The permit that a request with `ahead` brought; undefined: it brought none. */
@@ -97,7 +102,7 @@ export class RatePermits {
 
   /** Whether the control plane received what a permit returns. */
   returned({ permit, unused }: UnusedPermit, isReceived: boolean): void {
-    if (permit.isReturnedWith(unused) && (isReceived || !permit.isHeld)) this.#over.delete(permit);
+    if (permit.isReturnedWith(unused) && (isReceived || !permit.isParallel)) this.#over.delete(permit);
     else if (!isReceived) permit.reportAgain();
   }
 
@@ -138,5 +143,5 @@ export class RatePermits {
 }
 
 function nothing(): Demand {
-  return { requests: 0, tokens: 0, parallel: 0, budget: 0n };
+  return { requests: 0, tokens: 0, parallel: 0 };
 }

@@ -5,7 +5,7 @@ import type { RatePermit, ReleaseRequest, ReserveRequest, ReserveResponse } from
 import type { ControlPlane } from "../access/clients/control-plane.ts";
 import type { Reservation, ReserveInput } from "./credit.ts";
 import { gatherReservations } from "./gather.ts";
-import { type Ahead, NONE_AHEAD, type RatePermits, type UnusedPermit } from "./rate-permits.ts";
+import type { Ahead, RatePermits, UnusedPermit } from "./rate-permits.ts";
 
 export interface ByCallDeps {
   readonly access: Pick<ControlPlane["access"], "reserveMany" | "release">;
@@ -21,8 +21,9 @@ export interface ByCallDeps {
 const RESERVE_MS = 3000;
 const RELEASE_ATTEMPTS = 5;
 const BACK_OFF_MS = 50;
+const NONE_AHEAD: Ahead = { requests: 0, tokens: 0, parallel: 0 };
 
-/** Reserves at the control plane for one call: a call under a limit of a few calls, or at the end of a budget, cannot be reserved in advance. */
+/** Reserves at the control plane for one call: a call with a budget or a limit of a few calls cannot be reserved in advance. */
 export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }: ByCallDeps) {
   const ask = gatherReservations(access, laneOf);
 
@@ -60,7 +61,6 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
       aheadRequests: BigInt(ahead.requests),
       aheadTokens: BigInt(ahead.tokens),
       aheadParallel: ahead.parallel,
-      aheadBudget: ahead.budget,
     };
   }
 
@@ -109,6 +109,6 @@ export function reserveByCall({ access, clock, logger, edgeId, permits, laneOf }
   return { reserve, grow, release, returnUnused, close };
 }
 
-function wholePermit({ requests, tokens, parallel, budget }: Ahead): RatePermit {
-  return { requests: BigInt(requests), tokens: BigInt(tokens), lifeMs: 0, parallel, budget };
+function wholePermit({ requests, tokens, parallel }: Ahead): RatePermit {
+  return { requests: BigInt(requests), tokens: BigInt(tokens), lifeMs: 0, parallel };
 }

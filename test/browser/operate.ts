@@ -129,7 +129,7 @@ export function operateTests(stage: () => Stage): void {
       for (const name of ["no-rivers", "no-lakes"]) {
         await page.getByRole("button", { name: "Add guardrail" }).click();
         const dialog = page.getByRole("dialog", { name: "Add guardrail" });
-        await dialog.getByLabel("Name").fill(name);
+        await dialog.getByRole("textbox", { name: "Name" }).fill(name);
         await dialog.getByRole("button", { name: "Save" }).click();
         await dialog.getByText("Required").waitFor();
         await dialog.getByLabel("words").fill("danube\nlake constance");

@@ -2,12 +2,15 @@ import { adminToken, call, chat, joinTeam, newTenant, type Tenant } from "../hel
 import { type System, startSystem } from "../helpers/system.ts";
 import { type Ask, expectError, within } from "./support.ts";
 
+/** Where the machine is busy, 400 calls at once are an overload, and that is not what is tested here. */
+const NEVER_OVERLOADED = { OVERLOAD_TURN_MS: "0" };
+
 let system: System;
 let shadow: System;
 let admin: string;
 let ask: Ask;
 beforeAll(async () => {
-  [system, shadow] = await Promise.all([startSystem({ edges: 2 }), startSystem({ env: { BUDGET_MODE: "shadow" } })]);
+  [system, shadow] = await Promise.all([startSystem({ edges: 2, env: NEVER_OVERLOADED }), startSystem({ env: { BUDGET_MODE: "shadow" } })]);
   admin = await adminToken(system);
   ask = (method, path, options) => call(system.url, method, path, options);
 });

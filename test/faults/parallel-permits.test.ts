@@ -3,14 +3,14 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
 import { RateLimiter, type RateSubject } from "../../control-plane/credit/rate-limiter.ts";
 import type { ReserveInput } from "../../gateway-edge/credit/credit.ts";
-import type { PermittedCall } from "../../gateway-edge/credit/permit.ts";
+import type { Permit } from "../../gateway-edge/credit/permit.ts";
 import { RatePermits } from "../../gateway-edge/credit/rate-permits.ts";
 
 interface Edge {
   id: string;
   permits: RatePermits;
   /** Running calls; undefined: the call was reserved by itself. */
-  running: (PermittedCall | undefined)[];
+  running: (Permit | undefined)[];
   /** Calls of dead processes that were reserved by themselves, until their journal is settled. */
   orphans: number;
 }
@@ -40,10 +40,10 @@ class World {
 
   /** Returns whether the call was admitted. */
   call({ id: edgeId, permits, running }: Edge): boolean {
-    const input = { intent: { callId: `call_${this.#calls++}`, apiKeyId: "key_1", worstCase: 1n }, model: "m", tokens: 1 } as ReserveInput;
+    const input = { intent: { callId: `call_${this.#calls++}`, apiKeyId: "key_1" }, model: "m", tokens: 1 } as ReserveInput;
     const taken = permits.take(input);
     if (taken) {
-      running.push(taken);
+      running.push(taken.permit);
       return true;
     }
     const ahead = permits.ahead(input);
@@ -67,8 +67,8 @@ class World {
   }
 
   end({ running }: Edge, calls: number): void {
-    for (const permitted of running.splice(0, calls)) {
-      if (permitted) permitted.end(0n);
+    for (const permit of running.splice(0, calls)) {
+      if (permit) permit.end();
       else this.#limiter.end(this.#subjects);
     }
   }
@@ -88,7 +88,7 @@ class World {
     const edge = this.edges[index];
     if (!edge) return;
     this.#deaths.push(edge.id);
-    const orphans = edge.orphans + edge.running.filter((permitted) => !permitted).length;
+    const orphans = edge.orphans + edge.running.filter((permit) => !permit).length;
     this.edges[index] = { ...this.#newEdge(index), orphans };
   }
 

@@ -35,11 +35,7 @@ class World {
     const edge = this.#edges[index];
     if (!edge) return undefined;
     this.calls++;
-    const input = {
-      intent: { callId: `call_${this.#count++}`, apiKeyId: "key_1", worstCase: 1n },
-      model: "m",
-      tokens: TOKENS,
-    } as ReserveInput;
+    const input = { intent: { callId: `call_${this.#count++}`, apiKeyId: "key_1" }, model: "m", tokens: TOKENS } as ReserveInput;
     const taken = edge.take(input);
     if (taken) return this.#admit(taken.rate.remainingRequests);
     const askedAtMs = this.now;

@@ -23,7 +23,7 @@ export function Confirm({ title, action, children, error, isBusy, onConfirm, onC
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
-          <Button color="red" onClick={onConfirm} loading={isBusy}>
+          <Button color="red.9" onClick={onConfirm} loading={isBusy}>
             {action}
           </Button>
         </Group>

@@ -40,7 +40,7 @@ export function TypedConfirm({ title, word, action, children, error, isBusy, onC
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button type="submit" color="red" disabled={!isSame} loading={isBusy}>
+            <Button type="submit" color="red.9" disabled={!isSame} loading={isBusy}>
               {action}
             </Button>
           </Group>

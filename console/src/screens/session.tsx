@@ -14,7 +14,7 @@ import { Stat } from "../components/stat.tsx";
 import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
 import { searchOf, useAddress } from "../components/use-address.ts";
-import { count, formatMs, formatTime } from "../format/text.ts";
+import { count, formatMs } from "../format/text.ts";
 import { CallPanel } from "./logs/call-panel.tsx";
 import { DelayedInput } from "./logs/delayed-input.tsx";
 import { useLogs } from "./logs/use-logs.ts";
@@ -132,7 +132,7 @@ const columns = (timeZone: string, onOpen: (id: string) => void): Column<PlacedC
           component="button"
           size="sm"
           onClick={() => onOpen(call.id)}
-          aria-label={`${formatTime(call.createdAt, timeZone)}: open this call`}
+          aria-label={`${new Date(call.createdAt).toLocaleTimeString("en-GB", { timeZone })}: open this call`}
         >
           {new Date(call.createdAt).toLocaleTimeString("en-GB", { timeZone })}
         </Anchor>

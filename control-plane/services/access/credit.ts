@@ -97,22 +97,22 @@ async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<R
 }
 
 function reserveInput(request: ReserveRequest): ReserveInput {
-  const { userId, tokens, edgeId, aheadRequests, aheadTokens, aheadParallel: parallel, aheadBudget, ...rest } = request;
-  const budget = aheadBudget > 0n ? aheadBudget : undefined;
-  const ahead = aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens), parallel, budget, edgeId } : undefined;
+  const { userId, tokens, edgeId, aheadRequests, aheadTokens, aheadParallel, ...rest } = request;
+  const ahead =
+    aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens), parallel: aheadParallel, edgeId } : undefined;
   return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
 }
 
 function reserveResponse({ reserved, rate, permit }: Reserved): ReserveResponse {
   if (!permit) return { reserved, rate };
-  const { requests, tokens, lifeMs, parallel, budget } = permit;
+  const { requests, tokens, lifeMs, parallel } = permit;
   return {
     reserved,
     rate,
-    permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs, parallel, budget },
+    permit: { requests: BigInt(requests), tokens: tokens === undefined ? undefined : BigInt(tokens), lifeMs, parallel },
   };
 }
 
-function unusedPermit({ requests, tokens, parallel, budget }: RatePermit): UnusedPermit {
-  return { requests: Number(requests), tokens: Number(tokens ?? 0n), parallel, budget };
+function unusedPermit({ requests, tokens, parallel }: RatePermit): UnusedPermit {
+  return { requests: Number(requests), tokens: Number(tokens ?? 0n), parallel };
 }

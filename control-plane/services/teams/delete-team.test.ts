@@ -44,15 +44,16 @@ test("with a team go its keys, members, invitations and stored objects; a plain 
   expect(await outcomeOf(deleteTeam("owner"))).toBe("VALIDATION_ERROR");
   expect(await callerOf(key.secret)).toBeDefined();
   await put({ ...record, createdAt: 1 });
+  await put({ ...record, id: "resp_1", kind: "response", countedBytes: 30, createdAt: 1 });
   await store.transaction("every", async (tx) => {
     await tx.put("contents", { id: `${teamId}/file_1`, bytes: 40 });
-    await tx.put("storage", { id: organizationId, fileBytes: 100 });
+    await tx.put("storage", { id: organizationId, fileBytes: 100, recordBytes: 70 });
   });
 
   expect(await deleteTeam("owner")).toEqual({ revokedKeys: [key.id] });
   expect(await callerOf(key.secret)).toBeUndefined();
   expect(await store.get("records", "file_1")).toBeUndefined();
-  expect((await store.get("storage", organizationId))?.fileBytes).toBe(60);
+  expect(await store.get("storage", organizationId)).toMatchObject({ fileBytes: 60, recordBytes: 40 });
   expect(await store.get("contents", `${teamId}/file_1`)).toBeUndefined();
   expect(await store.count("teamMembers", { index: "byTeam", equals: [teamId] })).toBe(0);
   expect(await store.count("invitations", { index: "byTeamAndEmail", equals: [teamId] })).toBe(0);
