@@ -57,12 +57,6 @@ test("however settlements are split, repeated and reordered, each call is charge
   );
 });
 
-test("calls of a batch are added in the order of their ids, which are the keys of rows and references, so that pages of a store fill up", () =>
-  withStore(async (store) => {
-    await settle(store, [row("call_3", 1n), row("call_1", 2n), row("call_2", 3n)]);
-    expect((await collect(store.scan("ledger"))).map(({ reference }) => reference)).toEqual(["call_1", "call_2", "call_3"]);
-  }));
-
 test("the same call with another content is refused, and nothing of it is charged", () =>
   withStore(async (store) => {
     await settle(store, [row("call_1", 10n)]);

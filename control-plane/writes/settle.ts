@@ -81,12 +81,7 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[], now: number) 
     else if (row.createdAt < now - ARCHIVED_MS && (await isArchivedCharge(tx, row))) repeated++;
     else byId.set(row.id, row);
   }
-  return { fresh: [...byId.values()].sort(byCallId), repeated, refused };
-}
-
-/** Rows and references that are added in the order of their keys fill the pages of a store; at random, pages split and stay half empty. */
-function byCallId({ id: left }: UsageRow, { id: right }: UsageRow): number {
-  return left < right ? -1 : 1;
+  return { fresh: [...byId.values()], repeated, refused };
 }
 
 /**

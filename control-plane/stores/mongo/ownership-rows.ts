@@ -48,8 +48,9 @@ export function mongoOwnershipRows(database: Db, { count, clock = systemClock, s
     },
     slots: () => bounded(readSlots(order, count)),
     take: async (slots, owner) => {
-      // The last owner may have died in a transaction, which locks the rows of its slots.
-      if (slots.some((slot) => slot.owner !== undefined)) await bounded(abandoned?.end() ?? Promise.resolve());
+      // The last owner may have died in a transaction, which locks the rows of its slots. Not awaited: without a primary the look waits, too; who
+      // meets the lock tries again.
+      if (slots.some((slot) => slot.owner !== undefined)) void abandoned?.end();
       await bounded(changeOwner({ order, sharded }, slots, owner));
       // Some may have been taken by another plane: what the store says now counts.
       const taken = new Map(slots.map(({ slot, epoch }) => [slot, epoch + 1]));

@@ -121,7 +121,8 @@ export class Transactions {
         deadline.problem = outcome.again;
         deadline.check();
         if (isDuplicateKey(outcome.again) && ++duplicates === DUPLICATES_MAX) throw alreadyThere(outcome.again);
-        if (attempt >= ATTEMPTS_BEFORE_LOOK) await this.#options.abandoned.end();
+        // Not awaited: without a primary the look itself waits, longer than the work may take.
+        if (attempt >= ATTEMPTS_BEFORE_LOOK) void this.#options.abandoned.end();
         await this.#backOff(attempt);
       }
     } finally {
