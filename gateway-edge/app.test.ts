@@ -135,6 +135,17 @@ describe("authentication", () => {
     expect((await call("GET", "/api/models")).body.data[0]?.trained).toBeNull();
   });
 
+  test.each([
+    ["POST", "/api/admin/guardrails", { name: "slow", kind: "regex", settings: { patterns: ["^(a+)+$"] } }],
+    ["PUT", "/api/admin/cache", { enabled: true, type: "redis" }],
+  ])("%s %s: an admin is proved before the edge checks the settings", async (method, path, body) => {
+    const { call, calls } = await start({});
+    expect((await call(method, path, { body, token: "a.b.c" })).body.code).toBe("UNAUTHORIZED");
+    expect((await call(method, path, { body, token: USER_TOKEN })).body.code).toBe("FORBIDDEN");
+    expect((await call(method, path, { body, token: ADMIN_TOKEN })).body.code).toBe("VALIDATION_ERROR");
+    expect(calls.map((sent) => sent.method)).toEqual(["identity.getMe", "identity.getMe", "identity.getMe"]);
+  });
+
   test("the token, the request id, the caller's address and user agent reach the control plane", async () => {
     const { call, calls } = await start({ "teams.listTeams": listTeams });
     const headers = { authorization: `bEARER ${USER_TOKEN}`, "x-request-id": "trace-1", "user-agent": "Br\u00f6wser/1" };

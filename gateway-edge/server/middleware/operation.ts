@@ -49,6 +49,8 @@ export interface OperationSpec<Body extends z.ZodType, Query extends z.ZodType, 
   optionalToken?: true;
   /** Also accepts an API key, for its team. */
   apiKey?: true;
+  /** The control plane proves the admin before the handler runs: for handlers that check or show something without asking it as an admin. */
+  adminFirst?: true;
   body?: Body;
   query?: Query;
   params?: Params;
@@ -68,6 +70,7 @@ export interface Operation extends OperationDescription {
   readonly auth: "none" | "user" | "admin";
   readonly optionalToken: boolean;
   readonly apiKey: boolean;
+  readonly adminFirst: boolean;
   readonly status: number;
   readonly idempotent: boolean;
   readonly handler: (input: { body: unknown; query: unknown; params: unknown }, call: OperationCall) => Promise<unknown>;
@@ -84,6 +87,7 @@ export function operation<Body extends z.ZodType, Query extends z.ZodType, Param
     auth: spec.auth,
     optionalToken: spec.optionalToken ?? false,
     apiKey: spec.apiKey ?? false,
+    adminFirst: spec.adminFirst ?? false,
     body: spec.body,
     query: spec.query,
     params: spec.params,
@@ -123,6 +127,7 @@ async function serve(entry: Operation, exchange: OperationExchange): Promise<voi
   const input = await readInput(entry, request, call).catch((problem: unknown) =>
     refuseInput(entry, { call, problem, deps: exchange.deps }),
   );
+  if (entry.adminFirst) await requireAdmin(exchange.deps.control, call.read());
   const answer = await entry.handler(input, call);
   if (answer instanceof ContentStream) return sendContentStream(response, answer);
   response.setHeader("content-type", "application/json; charset=utf-8");

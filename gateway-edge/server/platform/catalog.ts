@@ -3,7 +3,6 @@ import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { searchQuery } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/catalog.ts";
-import { requireAdmin } from "../middleware/authenticate-user.ts";
 import { type Operation, type OperationCall, operation } from "../middleware/operation.ts";
 import { presentAdminModel, presentAdminProvider, presentList, presentModel, presentProvider, presentProviderKind } from "./present.ts";
 
@@ -40,9 +39,9 @@ const listAdminModels = (deps: EdgeDeps) =>
     summary: "List all models with price, budget and source",
     tag: "Admin",
     auth: "admin",
+    adminFirst: true,
     answer: schemas.listAdminModelsAnswer,
     handler: async ({ query }, call) => {
-      await requireAdmin(deps.control, call.read());
       const found = await findModels(deps, query, { call, includeDisabled: true });
       return presentList(found.models, found.meta, presentAdminModel);
     },
@@ -80,10 +79,10 @@ const listAdminProviders = ({ control }: EdgeDeps) =>
     summary: "List the providers of models with their source, without base URLs and keys",
     tag: "Admin",
     auth: "admin",
+    // The control plane lists providers for any caller.
+    adminFirst: true,
     answer: schemas.listAdminProvidersAnswer,
     handler: async ({ query: { page, pageSize, search } }, call) => {
-      // The control plane lists providers for any caller, so this route checks the role itself.
-      await requireAdmin(control, call.read());
       const found = await control.catalog.listProviders({ page: { page, pageSize }, search }, call.read());
       return presentList(found.providers, found.meta, presentAdminProvider);
     },

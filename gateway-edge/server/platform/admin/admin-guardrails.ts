@@ -29,6 +29,7 @@ const createGuardrail = ({ control }: EdgeDeps, { refreshSettings }: GatewayStat
     summary: "Create a guardrail; every edge applies it within a second",
     tag,
     auth,
+    adminFirst: true,
     body: schemas.createGuardrailBody,
     status: 201,
     answer: schemas.guardrailAnswer,

@@ -23,6 +23,7 @@ const updateCache = ({ control, config }: EdgeDeps, gateway: GatewayState) =>
     summary: "Set the response cache, if the configuration file does not; null has the default",
     tag,
     auth,
+    adminFirst: true,
     body: updateCacheBody,
     status: 200,
     answer: updateCacheAnswer,
