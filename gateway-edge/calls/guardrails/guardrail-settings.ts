@@ -4,6 +4,7 @@ import type { Logger } from "../../../common/logger.ts";
 import { lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import type { Guardrail, GuardrailBase, Stage } from "./guardrail.ts";
 import { jsonSchemaGuardrail } from "./json-schema.ts";
+import { limited } from "./limited.ts";
 import { type Moderate, moderationModelGuardrail } from "./moderation-model.ts";
 import { piiMaskingGuardrail } from "./pii-masking.ts";
 import { promptSizeGuardrail } from "./prompt-size.ts";
@@ -50,7 +51,8 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
   const byDefault = params.default_on ?? false;
   const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault, enabled };
   try {
-    return compileGuardrail(base, params, options);
+    const guardrail = compileGuardrail(base, params, options);
+    return base.kind === "regex" ? limited(guardrail, options.logger) : guardrail;
   } catch (error) {
     // The control plane refuses such a file. If one arrives all the same, every call of this guardrail is blocked, because it cannot be
     // checked.

@@ -94,6 +94,21 @@ test("an entry that cannot be used blocks what it holds for, and one of an unkno
   expect(compileGuardrails(settings, { logger: silentLogger, moderate: async () => ({}) }).size).toBe(0);
 });
 
+test("a pattern that takes too long on a text blocks it within a second, is logged once, and holds up no other text", async () => {
+  const warn = jest.fn();
+  const entry = { guardrail_name: "slow", litellm_params: { guardrail: "regex", patterns: ["secret:(\\s*\\w+)*;"] } };
+  const options = { logger: { ...silentLogger, warn }, moderate: async () => ({}) };
+  const [slow] = compileGuardrails(JSON.stringify({ guardrails: [entry] }), options).values();
+  const started = performance.now();
+  const hostile = ["hello", `secret:${"a".repeat(26)}`];
+  expect(await slow?.check(hostile, context())).toEqual({ action: "block", reason: "a pattern of the guardrail took too long on it" });
+  expect(performance.now() - started).toBeLessThan(1000);
+  await slow?.check(hostile, context());
+  expect(warn).toHaveBeenCalledTimes(1);
+  expect(await slow?.check(["hello"], context())).toEqual({ action: "allow" });
+  expect(await slow?.check(["secret: a b;"], context())).toMatchObject({ action: "block", reason: "it matches pattern 1" });
+});
+
 test("modes: before, after, both; beside the call counts as before", () => {
   const stageOf = (mode: unknown) => guardrail("regex", { patterns: ["x"], mode }).stage;
   expect([stageOf("pre_call"), stageOf("post_call"), stageOf(["pre_call", "post_call"]), stageOf("during_call")]).toEqual([

@@ -1,4 +1,3 @@
-import { runInNewContext } from "node:vm";
 import { ZodError } from "zod";
 import { AppError, type ErrorDetail } from "../../../common/errors.ts";
 import { GUARDRAIL_KINDS } from "../../../common/guardrails/kinds.ts";
@@ -6,6 +5,7 @@ import { silentLogger } from "../../../common/logger.ts";
 import { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Guardrail, Stage, Verdict } from "./guardrail.ts";
 import { compileGuardrail } from "./guardrail-settings.ts";
+import { inTime } from "./in-time.ts";
 import { Vault } from "./vault.ts";
 
 /** Settings of a guardrail that need not exist. */
@@ -78,11 +78,8 @@ function pathOf(kind: string): string {
 
 /** Ends a pattern that backtracks without bound, which would otherwise block the thread of the edge. */
 function timed<Result>({ kind }: GuardrailDraft, work: () => Result): Result {
-  try {
-    return runInNewContext("work()", { work }, { timeout: CHECK_MS_MAX }) as Result;
-  } catch (error) {
-    if ((error as { code?: string }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
-    const details = [{ path: pathOf(kind), message: "takes too long on long texts; avoid nested repetitions such as (a+)+" }];
-    throw new AppError("VALIDATION_ERROR", "A pattern takes too long.", { details });
-  }
+  const done = inTime(CHECK_MS_MAX, work);
+  if (done) return done.result;
+  const details = [{ path: pathOf(kind), message: "takes too long on long texts; avoid nested repetitions such as (a+)+" }];
+  throw new AppError("VALIDATION_ERROR", "A pattern takes too long.", { details });
 }
