@@ -24,6 +24,9 @@ type Handlers = ServiceHandlers<typeof GatewayServiceService>;
 type GuardrailHandlers = Pick<Handlers, "listGuardrails" | "createGuardrail" | "updateGuardrail" | "deleteGuardrail" | "orderGuardrails">;
 
 const GUARDRAILS_MAX = 200;
+/** Of one guardrail, and of all stored ones: edges load them in one message with the rest of the catalog. */
+const SETTINGS_BYTES_MAX = 64 * 1024;
+const ALL_SETTINGS_BYTES_MAX = 1024 * 1024;
 
 export function guardrailHandlers(deps: ControlDeps): GuardrailHandlers {
   return {
@@ -55,6 +58,7 @@ const createGuardrail =
         settings: JSON.parse(request.settings) as Record<string, unknown>,
         position: (guardrails.at(-1)?.position ?? 0) + 1,
       });
+      requireRoom(guardrails, guardrail);
       await putGuardrail(scope, guardrail);
       await scope.audit({ action: "guardrail.create", target: guardrail.name, details: shown(guardrail) });
       return { guardrail: guardrailMessage(guardrail) };
@@ -66,7 +70,8 @@ const updateGuardrail =
   async (request, context) => {
     const actor = await requireAdmin(deps, context);
     return write(deps, context, { actor, codec: UpdateGuardrailResponse, scopes: "catalog" }, async (scope) => {
-      const before = await requireGuardrail(deps, scope.tx, request.name);
+      refuseOfFile(deps, request.name);
+      const before = (await findStored(scope.tx, request.name)) ?? missing();
       const guardrail = checked({
         ...before,
         stage: stageOf(before.kind, request.stage ?? before.stage),
@@ -74,6 +79,7 @@ const updateGuardrail =
         enabled: request.enabled ?? before.enabled,
         settings: request.settings === undefined ? before.settings : (JSON.parse(request.settings) as Record<string, unknown>),
       });
+      if (request.settings !== undefined) requireRoom((await storedSettings(scope.tx)).guardrails, guardrail);
       await putGuardrail(scope, guardrail);
       await scope.audit({ action: "guardrail.update", target: guardrail.name, details: shown(guardrail) });
       return { guardrail: guardrailMessage(guardrail) };
@@ -85,7 +91,12 @@ const deleteGuardrail =
   async ({ name }, context) => {
     const actor = await requireAdmin(deps, context);
     return write(deps, context, { actor, codec: DeleteGuardrailResponse, scopes: "catalog" }, async (scope) => {
-      const before = await requireGuardrail(deps, scope.tx, name);
+      const before = await findStored(scope.tx, name);
+      // One that the file's of the same name hides can be deleted.
+      if (!before) {
+        refuseOfFile(deps, name);
+        return missing();
+      }
       await putSetting(scope, { id: guardrailSetting(name), value: undefined });
       await scope.audit({ action: "guardrail.delete", target: name, details: shown(before) });
       return {};
@@ -97,7 +108,9 @@ const orderGuardrails =
   async ({ names }, context) => {
     const actor = await requireAdmin(deps, context);
     return write(deps, context, { actor, codec: OrderGuardrailsResponse, scopes: "catalog" }, async (scope) => {
-      const stored = new Map((await storedSettings(scope.tx)).guardrails.map((guardrail) => [guardrail.name, guardrail]));
+      const { guardrails } = await storedSettings(scope.tx);
+      const listed = guardrails.filter(({ name }) => !isOfFile(deps.gateway.current.settings, name));
+      const stored = new Map(listed.map((guardrail) => [guardrail.name, guardrail]));
       const ordered = names.flatMap((name, index) => {
         const guardrail = stored.get(name);
         return guardrail ? [{ ...guardrail, position: index + 1 }] : [];
@@ -115,11 +128,32 @@ function putGuardrail(scope: WriteScope, guardrail: StoredGuardrail): Promise<vo
   return putSetting(scope, { id: guardrailSetting(guardrail.name), value: guardrail });
 }
 
-async function requireGuardrail(deps: ControlDeps, tx: Transaction, name: string): Promise<StoredGuardrail> {
-  refuseOfFile(deps, name);
+async function findStored(tx: Transaction, name: string): Promise<StoredGuardrail | undefined> {
   const record = await tx.get("gatewaySettings", guardrailSetting(name));
-  if (!record) throw new AppError("NOT_FOUND", "There is no such guardrail.");
-  return JSON.parse(record.value) as StoredGuardrail;
+  return record && (JSON.parse(record.value) as StoredGuardrail);
+}
+
+function missing(): never {
+  throw new AppError("NOT_FOUND", "There is no such guardrail.");
+}
+
+/** Refuses settings that are too large, alone or with all others. Those that shrink are always taken. */
+function requireRoom(stored: readonly StoredGuardrail[], { name, settings }: StoredGuardrail): void {
+  const bytes = bytesOf(settings);
+  if (bytes > SETTINGS_BYTES_MAX) {
+    refuse("settings", `must have at most ${SETTINGS_BYTES_MAX} bytes as JSON`, `The settings of the guardrail have ${bytes} bytes.`);
+  }
+  const before = stored.reduce((sum, guardrail) => sum + bytesOf(guardrail.settings), 0);
+  const own = stored.find((guardrail) => guardrail.name === name);
+  const after = before - (own ? bytesOf(own.settings) : 0) + bytes;
+  if (after > ALL_SETTINGS_BYTES_MAX && after > before) {
+    const message = `must have at most ${ALL_SETTINGS_BYTES_MAX} bytes as JSON with those of all stored guardrails`;
+    refuse("settings", message, `The settings of all stored guardrails would have ${after} bytes.`);
+  }
+}
+
+function bytesOf(settings: StoredGuardrail["settings"]): number {
+  return Buffer.byteLength(toJson(settings));
 }
 
 function refuseOfFile({ gateway: { current } }: ControlDeps, name: string): void {

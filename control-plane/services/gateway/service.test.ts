@@ -91,7 +91,32 @@ describe("guardrails", () => {
     expect((await inForce(deps))["guardrails"]).toEqual([ofFile]);
     expect(await outcomeOf(create({}, deps))).toBe("VALIDATION_ERROR");
     expect(await outcomeOf(gateway(deps).updateGuardrail({ name: "no-secrets", enabled: false }, admin()))).toBe("VALIDATION_ERROR");
+  });
+
+  test("a stored one that the file hides is not in the order, and is deleted by its name; the file's stays", async () => {
+    for (const name of ["no-secrets", "a", "b"]) await create({ name });
+    const ofFile = { guardrail_name: "no-secrets", litellm_params: { guardrail: "regex", mode: "post_call", patterns: ["x"] } };
+    const deps = withFile({ guardrails: [ofFile] });
+    const { guardrails } = await gateway(deps).orderGuardrails({ names: ["b", "a"] }, admin());
+    expect(guardrails.map(({ name }) => name)).toEqual(["no-secrets", "b", "a"]);
+    expect(await outcomeOf(gateway(deps).deleteGuardrail({ name: "no-secrets" }, admin()))).toBe("ok");
     expect(await outcomeOf(gateway(deps).deleteGuardrail({ name: "no-secrets" }, admin()))).toBe("VALIDATION_ERROR");
+    expect((await gateway(deps).listGuardrails({}, admin())).guardrails.map(({ name }) => name)).toEqual(["no-secrets", "b", "a"]);
+    expect((await gateway().listGuardrails({}, admin())).guardrails.map(({ name }) => name)).toEqual(["b", "a"]);
+  });
+
+  test("have settings of a size that edges can load, each and together; what shrinks or is switched off is taken", async () => {
+    const wordsOf = (bytes: number) => JSON.stringify({ words: ["x".repeat(bytes - '{"words":[""]}'.length)] });
+    const tooLarge = { code: "VALIDATION_ERROR", details: [{ path: "body.settings" }] };
+    await expect(create({ settings: wordsOf(64 * 1024 + 1) })).rejects.toMatchObject(tooLarge);
+    for (let count = 0; count < 16; count++) await create({ name: `full-${count}`, settings: wordsOf(64 * 1024) });
+    await expect(create()).rejects.toMatchObject(tooLarge);
+    const update = (settings: string) => gateway().updateGuardrail({ name: "full-0", settings }, admin());
+    expect(await outcomeOf(update(wordsOf(64 * 1024)))).toBe("ok");
+    await expect(update(wordsOf(64 * 1024 + 1))).rejects.toMatchObject(tooLarge);
+    expect(await outcomeOf(update(wordsOf(1024)))).toBe("ok");
+    expect(await outcomeOf(create())).toBe("ok");
+    expect(await outcomeOf(gateway().updateGuardrail({ name: "full-1", enabled: false }, admin()))).toBe("ok");
   });
 
   test.each<[string, Partial<typeof given>, string]>([

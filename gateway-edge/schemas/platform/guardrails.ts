@@ -9,7 +9,7 @@ const name = z.string().regex(NAME, "must be 1 to 64 letters, digits or any of .
 const kind = z.enum(Object.keys(GUARDRAIL_KINDS) as [string, ...string[]]);
 /** Before the request is sent, before the response is delivered, or both. Kinds with one stage have that one. */
 const stage = z.enum(["pre", "post", "both"]);
-/** The settings of the kind, as `kinds` of GET /api/admin/guardrails lists them. */
+/** The settings of the kind, as `kinds` of GET /api/admin/guardrails lists them. The control plane takes 64 KiB of JSON of each, 1 MiB of all. */
 const settings = z.record(z.string(), z.unknown());
 
 export const guardrailRecord = z

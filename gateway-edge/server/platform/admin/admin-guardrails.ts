@@ -26,7 +26,7 @@ const createGuardrail = ({ control }: EdgeDeps, { refreshSettings }: GatewayStat
   operation({
     method: "post",
     path: "/api/admin/guardrails",
-    summary: "Create a guardrail; every edge applies it within a second",
+    summary: "Create a guardrail, with settings of at most 64 KiB (1 MiB for all); every edge applies it within a second",
     tag,
     auth,
     adminFirst: true,
