@@ -227,6 +227,7 @@ describe("FLTrust", () => {
 describe("rewards", () => {
   /** p1 goes against the others and declares more samples than there are people. */
   const train = (id: string) => (id === "p1" ? { model: model(-1, -1), samples: 10 ** 15 } : { model: model(1, 1), samples: 10 });
+  const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
   const shares = async (settings: object) => {
     const { problem, rounds } = await fixture.run(settings, { train }, { initial: model(0, 0), participants: 4 });
     return { problem, paid: rounds[0]?.participants.map(({ contribution }) => contribution) };
@@ -243,10 +244,19 @@ describe("rewards", () => {
   });
 
   test("with central noise no exact figure of an update comes out: neither its norm, nor its cosine, nor a reward by it", async () => {
-    const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
     const { rounds } = await fixture.run({ dp }, { train }, { initial: model(0, 0), participants: 4 });
     expect(rounds[0]?.participants).toHaveLength(4);
     for (const { norm, cosine, contribution } of rounds[0]?.participants ?? [])
       expect([norm, cosine, contribution]).toEqual([undefined, undefined, 1]);
+  });
+
+  test("with central noise neither the round nor the rewards say which updates the strategy kept", async () => {
+    const strategy = { name: "krum", f: 1 };
+    const shown = async (settings: object) => {
+      const { problem, rounds } = await fixture.run({ strategy, ...settings }, { train }, { initial: model(0, 0), participants: 5 });
+      return { problem, of: rounds[0]?.participants.map(({ kept, contribution }) => [kept, contribution]) };
+    };
+    expect(await shown({ dp })).toEqual({ problem: undefined, of: new Array(5).fill([undefined, 1]) });
+    expect((await shown({})).of?.[0]).toEqual([false, 0]);
   });
 });

@@ -8,7 +8,10 @@ import type { FederationRun } from "../deps.ts";
 import { evaluateModel } from "../evaluate-model.ts";
 import type { CombinedRound } from "../privacy/privacy-mode.ts";
 
-/** The contribution of each accepted update, by the federation's measure. An update that the strategy excluded contributes nothing. */
+/**
+ * The contribution of each accepted update, by the federation's measure. An update that the strategy excluded contributes nothing, unless
+ * figures of single updates are hidden: the strategy's verdict is one of them, and a reward by it would show it.
+ */
 export async function contributionsOf(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
@@ -17,12 +20,12 @@ export async function contributionsOf(
   const measure = await measureOf(run, accepted, { combined, accuracy });
   const isHidden = hiddenBy(run.settings) !== undefined;
   return accepted.map((participant) => {
-    const figures = combined.figures.get(participant.participantId);
+    const figures = isHidden ? undefined : combined.figures.get(participant.participantId);
     const worth = figures?.kept === false ? 0 : measure(participant);
     return {
       ...participant,
-      norm: isHidden ? undefined : figures?.norm,
-      cosine: isHidden ? undefined : figures?.cosine,
+      norm: figures?.norm,
+      cosine: figures?.cosine,
       kept: figures?.kept,
       contribution: Number.isFinite(worth) && worth > 0 ? worth : 0,
     };
