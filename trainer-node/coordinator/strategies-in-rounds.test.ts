@@ -250,6 +250,13 @@ describe("rewards", () => {
       expect([norm, cosine, contribution]).toEqual([undefined, undefined, 1]);
   });
 
+  test.each(["cosine", "leave_one_out"])(
+    "federations of earlier versions with central noise and rewards by %s pay equal shares",
+    async (by) => {
+      expect(await shares({ dp, rewards: { by } })).toEqual({ problem: undefined, paid: [1, 1, 1, 1] });
+    },
+  );
+
   test("with central noise neither the round nor the rewards say which updates the strategy kept", async () => {
     const strategy = { name: "krum", f: 1 };
     const shown = async (settings: object) => {

@@ -43,9 +43,11 @@ async function measureOf(
   { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
 ): Promise<Measure> {
   const by = rewardMeasure(run.settings);
-  if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
   if (by === "samples" || by === "equal") return PLAIN[by];
   const fallback = PLAIN[fallbackMeasure(run.settings)];
+  // Federations that an earlier version stored may ask for the other measures all the same.
+  if (hiddenBy(run.settings) !== undefined) return fallback;
+  if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
   if (by === "cosine" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return fallback;
   const worths = new Map<string, number>();
   const root = rootOf(run.settings.strategy);
