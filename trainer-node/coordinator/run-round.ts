@@ -63,12 +63,12 @@ async function stopStragglers(
 
 /**
  * How many results a round waits for. That of an open federation, or with a selection, knows only whom it asked: others may have come or gone
- * since, and a coordinator that resumes the round may find other properties.
+ * since, and a coordinator that resumes the round may find other properties. It waits for `minResults` even if there was nobody more to ask.
  */
 function wantedIn(run: FederationRun, asked: number): number {
   const { settings } = run;
   if (samplingOf(run)) return asked;
-  if (isOpen(settings) || settings.selection) return Math.max(1, Math.floor(asked / (1 + settings.overSelect)));
+  if (isOpen(settings) || settings.selection) return Math.max(settings.minResults ?? 1, Math.floor(asked / (1 + settings.overSelect)));
   const { rest, roots } = apart(run);
   return roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: 0 }).wanted + roots.length;
 }

@@ -40,6 +40,34 @@ test("fewer than min with the properties are waited for, and then the federation
   });
 });
 
+test("minResults is not lowered to those with the properties: they are waited for, and then the federation fails", async () => {
+  const { problem, ids } = await selected({ minResults: 4, selection: { properties: { region: "eu" } } });
+  expect(ids).toEqual([]);
+  expect(problem).toEqual({
+    code: "NOT_ENOUGH_PARTICIPANTS",
+    message: "Only 3 of 4 participants that selection asks for are there after 300 ms.",
+  });
+});
+
+test("a round asks enough of those with the properties for minResults, whatever their fraction", async () => {
+  const { problem, ids } = await selected({ minResults: 3, fraction: 0.5, selection: { properties: { region: ["eu", "asia"] } } });
+  expect([problem, ids.map(({ length }) => length)]).toEqual([undefined, [3]]);
+});
+
+test("minResults is not lowered if there is nobody more to ask for a surplus", async () => {
+  const broken = (id: string) => ({ model: id === "p5" ? model(Number.NaN, 1) : model(1, 2), samples: 5 });
+  const settings = { minResults: 3, overSelect: 1, selection: { properties: { region: "eu" } } };
+  const { problem } = await fixture.run(settings, { train: broken }, { participants: REGIONS.length, properties });
+  expect(problem).toMatchObject({ code: "NOT_ENOUGH_RESULTS", message: expect.stringContaining("Round 1 has 2 of 3 results.") });
+});
+
+test("a function that returns fewer than minResults fails the federation", async () => {
+  const selectByFunction = async () => ["p1", "p2"];
+  const { problem } = await selected({ ...byFunction(SOURCE), minResults: 3 }, { selectByFunction });
+  const reason = "it returned 2 participants, and a round needs 3 (selection.min, minResults)";
+  expect(problem).toEqual({ code: "VALIDATION_ERROR", message: `The selection function mine failed: ${reason}.` });
+});
+
 test("participants without an update in a committed round are told to stop their training for it", async () => {
   const broken = (id: string) => ({ model: id === "p4" ? model(Number.NaN, 1) : model(1, 2), samples: 5 });
   const { problem, closed } = await fixture.run({ rounds: 2, minResults: 3 }, { train: broken }, { participants: 4 });
@@ -69,7 +97,7 @@ test("an own function selects: it gets ids, properties, the round and how many a
 test.each([
   ["an id that it made up", "return ['p9']", 'it returned "p9", which is not the id of a participant'],
   ["nothing", "return []", "it must return a list of at least one id"],
-  ["more than max", "return participants.map(({ id }) => id)", "it returned 6 participants, and selection allows 1 to 2"],
+  ["more than max", "return participants.map(({ id }) => id)", "it returned 6 participants, and selection.max is 2"],
   ["an error", "throw new RangeError('none of them')", "RangeError: none of them"],
 ])(
   "a function that returns %s fails the federation with its name and the reason",

@@ -9,19 +9,20 @@ import { ParticipantProblem } from "./participant-problem.ts";
 const LOOK_MS = { first: 100, max: 2000 };
 
 /**
- * The run of the next round with the participants that the federation's `selection` chooses. It waits until as many as `selection.min` have the
- * properties that are asked for; one that cannot be asked for its properties now has none.
+ * The run of the next round with the participants that the federation's `selection` chooses. It waits until as many as `selection.min` and
+ * `minResults` ask for have the properties; one that cannot be asked for its properties now has none.
  */
 export async function withSelection(run: FederationRun): Promise<FederationRun> {
   const { deps, control, settings, signal } = run;
   const { selection } = settings;
   if (!selection) return run;
   const { roots, rest } = apart(run);
-  const least = Math.max(1, selection.min ?? 1);
+  // The result of the root counts, too, though nobody selects it.
+  const least = Math.max(1, selection.min ?? 1, (settings.minResults ?? 1) - roots.length);
   const until = deps.clock.now() + settings.startDeadlineMs;
   for (let delayMs = LOOK_MS.first; ; delayMs = Math.min(LOOK_MS.max, delayMs * 2)) {
     const eligible = await eligibleOf(run, rest);
-    if (eligible.length >= least) return { ...run, chosen: [...roots, ...(await chosenOf(run, eligible))] };
+    if (eligible.length >= least) return { ...run, chosen: [...roots, ...(await chosenOf(run, eligible, least))] };
     const text = `${eligible.length} of ${least} participants that selection asks for`;
     if (deps.clock.now() >= until)
       throw new FederationFailed("NOT_ENOUGH_PARTICIPANTS", `Only ${text} are there after ${settings.startDeadlineMs} ms.`);
@@ -62,32 +63,34 @@ async function propertiesOf({ deps, signal }: FederationRun, participant: Partic
   }
 }
 
-async function chosenOf(run: FederationRun, eligible: readonly Eligible[]): Promise<Participant[]> {
+async function chosenOf(run: FederationRun, eligible: readonly Eligible[], least: number): Promise<Participant[]> {
   const { settings, federation } = run;
-  const { fraction, overSelect, seed, selection } = settings;
+  const { fraction, overSelect, seed } = settings;
+  const selection = { ...settings.selection, min: least };
   const round = federation.headRound + 1;
   const participants = eligible.map(({ participant }) => participant);
-  if (selection?.function === undefined) {
+  if (selection.function === undefined) {
     const { asked } = roundSize({ participants: eligible.length, fraction, overSelect, selection });
     return selectParticipants(participants, { count: asked, seed, round });
   }
-  const ids = new Set(await byFunction(run, eligible, { round, count: wantedOf({ participants: eligible.length, fraction, selection }) }));
+  const count = wantedOf({ participants: eligible.length, fraction, selection });
+  const ids = new Set(await byFunction(run, eligible, { round, count, least }));
   return participants.filter(({ id }) => ids.has(id));
 }
 
 async function byFunction(
   { deps, settings, signal }: FederationRun,
   eligible: readonly Eligible[],
-  { round, count }: { round: number; count: number },
+  { round, count, least }: { round: number; count: number; least: number },
 ): Promise<string[]> {
-  const { function: name, own, min = 1, max = eligible.length } = settings.selection ?? {};
+  const { function: name, own, max = eligible.length } = settings.selection ?? {};
   const failed = (message: string) => new FederationFailed("VALIDATION_ERROR", `The selection function ${name} failed: ${message}.`);
   if (!own || !deps.selectByFunction) throw failed("selection functions run in federations only, and need the copy of their source");
   const candidates = eligible.map(({ id, properties }) => ({ id, properties }));
   const ids = await deps.selectByFunction({ own, candidates, round, count }, signal).catch((thrown: unknown) => {
     throw thrown instanceof StrategyProblem ? failed(thrown.message) : thrown;
   });
-  if (ids.length < Math.min(min, eligible.length) || ids.length > max)
-    throw failed(`it returned ${ids.length} participants, and selection allows ${min} to ${max}`);
+  if (ids.length < least) throw failed(`it returned ${ids.length} participants, and a round needs ${least} (selection.min, minResults)`);
+  if (ids.length > max) throw failed(`it returned ${ids.length} participants, and selection.max is ${max}`);
   return ids;
 }
