@@ -37,6 +37,9 @@ export interface FixtureRun {
 export const model = (...values: number[]): Uint8Array =>
   encodeParameters([{ name: "w", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
 
+/** How long a call takes that does not train. */
+const CALL_MS = 20;
+
 export interface FixtureOptions {
   readonly initial?: Uint8Array;
   readonly participants?: number;
@@ -67,6 +70,7 @@ export function openRunFixture(): RunFixture {
     const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false, properties, selectByFunction } = options;
     const asked: FixtureRun["asked"] = [];
     const closed: string[] = [];
+    const closing: Promise<void>[] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
       const { model: bytes, samples, metrics = {} } = script.train(id, task);
@@ -80,7 +84,11 @@ export function openRunFixture(): RunFixture {
       properties: async ({ id }: Participant) => properties?.(id) ?? {},
       train,
       evaluate,
-      closeRound: async ({ id }: Participant, roundId: string) => void closed.push(`${id} ${roundId}`),
+      closeRound: ({ id }: Participant, roundId: string, signal: AbortSignal) => {
+        const called = clock.sleep(CALL_MS, signal).then(() => void closed.push(`${id} ${roundId}`));
+        closing.push(called);
+        return called;
+      },
     } as unknown as Participants;
     const members = Array.from({ length: count }, (_, index) =>
       Participant.fromPartial({ id: `p${index + 1}`, url: `http://p${index + 1}` }),
@@ -93,12 +101,15 @@ export function openRunFixture(): RunFixture {
       ...{ now: clock.now, onCommitted: async () => {} },
     });
     const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax: count };
-    const { signal } = new AbortController();
-    const begun = { deps, control: memory.control, settings, members, signal, federation: memory.federation };
+    const ended = new AbortController();
+    const begun = { deps, control: memory.control, settings, members, signal: ended.signal, federation: memory.federation };
     const problem = await runFederation(begun, { isRoundOpen }).then(
       () => undefined,
       (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),
     );
+    // As the coordinator does when its work on a federation ends.
+    ended.abort();
+    await Promise.allSettled(closing);
     const records = memory.rounds.map(({ record }) => JSON.parse(record) as RoundRecord);
     return { asked, closed, problem, rounds: memory.rounds, records, initialBlob };
   };

@@ -40,17 +40,17 @@ const CLOSE_MS = 10_000;
 
 /**
  * Lets participants whose update comes too late stop their training. Only after the commit: until then a coordinator that resumes the round may
- * ask them again. The next round does not wait for this.
+ * ask them again. The next round does not wait for this, and neither does the end of the federation, which aborts the run's signal.
  */
 async function stopStragglers(
-  { deps, members, federation, signal }: FederationRun,
+  { deps, members, federation }: FederationRun,
   { round, participants }: Round,
   accepted: readonly RoundParticipant[],
 ) {
   const done = new Set(accepted.map(({ participantId }) => participantId));
   const late = new Set(participants.map(({ participantId }) => participantId).filter((id) => !done.has(id)));
   const waiting = members.filter(({ id }) => late.has(id));
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(CLOSE_MS)]);
+  const inTime = AbortSignal.timeout(CLOSE_MS);
   const worker = async (): Promise<void> => {
     for (let participant = waiting.shift(); participant; participant = waiting.shift())
       await ignore(
