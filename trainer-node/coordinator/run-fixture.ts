@@ -14,6 +14,7 @@ import { createMemoryControl } from "../simulation/memory-control.ts";
 import { createAggregation } from "./aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
 import type { OwnSelection } from "./own-strategies/own-selection.ts";
+import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { Evaluation, Participants, ParticipantTask } from "./participants/participants.ts";
 import { runFederation } from "./run-federation.ts";
 
@@ -48,6 +49,8 @@ export interface FixtureOptions {
   /** What each participant says about itself. */
   readonly properties?: (id: string) => Properties;
   readonly selectByFunction?: OwnSelection;
+  /** Ids of participants that cannot be reached. */
+  readonly away?: readonly string[];
   /** Whether another coordinator began the round. */
   readonly isRoundOpen?: boolean;
 }
@@ -68,6 +71,9 @@ export function openRunFixture(): RunFixture {
   const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
   const run: RunFixture["run"] = async (given, script, options = {}) => {
     const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false, properties, selectByFunction } = options;
+    const requireThere = (id: string): void => {
+      if (options.away?.includes(id)) throw new ParticipantProblem("it cannot be reached", { again: true });
+    };
     const asked: FixtureRun["asked"] = [];
     const closed: string[] = [];
     const closing: Promise<void>[] = [];
@@ -79,9 +85,15 @@ export function openRunFixture(): RunFixture {
     };
     const evaluate = async ({ id }: Participant, task: ParticipantTask) => script.evaluate?.(id, task);
     const participants = {
-      reach: async () => "octets",
+      reach: async ({ id }: Participant) => {
+        requireThere(id);
+        return "octets";
+      },
       capabilities: async () => new Set(capabilities),
-      properties: async ({ id }: Participant) => properties?.(id) ?? {},
+      properties: async ({ id }: Participant) => {
+        requireThere(id);
+        return properties?.(id) ?? {};
+      },
       train,
       evaluate,
       closeRound: ({ id }: Participant, roundId: string, signal: AbortSignal) => {

@@ -24,6 +24,11 @@ test("rounds ask the participants with the properties, and no others", async () 
   expect([problem, ids]).toEqual([undefined, Array(2).fill(["p1", "p3", "p4", "p5"])]);
 });
 
+test("those without the properties are not waited for", async () => {
+  const settings = { selection: { properties: { region: "eu" } } };
+  expect(await selected(settings, { away: ["p2", "p4", "p5", "p6"] })).toEqual({ problem: undefined, ids: [["p1", "p3"]] });
+});
+
 test("a round has at least min and at most max participants, whatever the fraction", async () => {
   const sizes = async (settings: object) => (await selected({ rounds: 3, ...settings })).ids.map(({ length }) => length);
   expect(await sizes({ fraction: 0.1, selection: { min: 3 } })).toEqual([3, 3, 3]);

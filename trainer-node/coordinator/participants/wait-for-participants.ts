@@ -13,12 +13,13 @@ const REASONS_LENGTH_MAX = 500;
 /**
  * Waits until enough participants are reachable, and reports how many are, why the others are not, and the deadline. If the federation does
  * not set `minResults`, it waits for all participants of a round: for unreachable addresses a moment, for joining participants until the
- * start deadline. An open federation waits before each of its rounds instead (present-participants.ts).
+ * start deadline. An open federation waits before each of its rounds instead (present-participants.ts), and so does one that selects by
+ * properties or a function (selected-participants.ts), which need not ask all that are listed.
  */
 export async function waitForParticipants(run: FederationRun): Promise<void> {
   const { deps, control, settings, members, federation, signal } = run;
-  if (isOpen(settings)) return;
   const { fraction, selection } = settings;
+  if (isOpen(settings) || selection?.properties || selection?.function !== undefined) return;
   const { wanted } = roundSize({ participants: federation.participants.length, fraction, overSelect: 0, selection });
   const least = quorum({ minResults: settings.minResults, wanted });
   const startedAt = deps.clock.now();
