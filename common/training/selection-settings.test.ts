@@ -39,6 +39,12 @@ test.each([
   [{ selection: { min: 2 }, strategy: { name: "fedbuff" } }, ["selection"]],
   [{ selection: { min: 2, max: 2, properties: { region: "eu" } }, strategy: { name: "krum" } }, []],
   [{ strategy: { name: "fedbuff" } }, []],
-])("%j has the problems %j", (given, paths) => {
-  expect(selectionProblems(given).map(({ path }) => path.join("."))).toEqual(paths);
+  [{ selection: { min: 10 }, strategy: { name: "fedavg" } }, []],
+  [{ selection: { min: 11 }, strategy: { name: "fedavg" } }, ["selection.min"]],
+  [{ selection: { min: 10 }, strategy: { name: "fltrust", root_participant: 0 } }, ["selection.min"]],
+  [{ selection: { min: 9 }, strategy: { name: "fltrust", root_participant: 0 } }, []],
+  [{ selection: { min: 11 }, strategy: { name: "fedavg" }, enrollment: "open" as const }, []],
+  [{ selection: { min: 11 }, strategy: { name: "fedavg" }, enrollment: "open" as const, maxParticipants: 10 }, ["selection.min"]],
+])("%j with ten participants has the problems %j", (given, paths) => {
+  expect(selectionProblems({ participants: { length: 10 }, ...given }).map(({ path }) => path.join("."))).toEqual(paths);
 });

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { ownStrategy, ownStrategyName } from "../strategies/shared/own-strategy.ts";
 import { findStrategy } from "../strategies/shared/registry.ts";
+import type { GivenStrategy } from "../strategies/shared/strategy.ts";
+import { mostParticipants } from "./enrollment-settings.ts";
+import { rootOf } from "./root-settings.ts";
 
 /** Properties of a joined participant as JSON, sent with each request for work because it cannot be asked for /v1/info. */
 export const PROPERTIES_HEADER = "x-properties";
@@ -67,19 +70,27 @@ export function readProperties(text: string | undefined): Properties {
 
 interface Asked {
   readonly selection?: Selection | undefined;
-  readonly strategy: { readonly name: string };
+  readonly strategy: GivenStrategy;
   readonly secureAggregation?: unknown;
+  readonly enrollment?: "listed" | "open" | undefined;
+  readonly maxParticipants?: number | undefined;
+  readonly participants: { readonly length: number };
 }
 
 const SECURE_MIN = 3;
 
 /** What is wrong with the selection in these settings, by path. */
-export function selectionProblems({ selection, strategy, secureAggregation }: Asked): { path: string[]; message: string }[] {
+export function selectionProblems(asked: Asked): { path: string[]; message: string }[] {
+  const { selection, strategy, secureAggregation } = asked;
   if (!selection) return [];
   const { min, max } = selection;
   const problems: { path: string[]; message: string }[] = [];
   if (min !== undefined && max !== undefined && min > max)
     problems.push({ path: ["selection", "min"], message: `must be at most selection.max, ${max}` });
+  // Rounds do not select the participant with the root data set: each has it anyway.
+  const most = mostParticipants(asked) - (rootOf(strategy) === undefined ? 0 : 1);
+  if (min !== undefined && min > most)
+    problems.push({ path: ["selection", "min"], message: `must be at most ${most}, the number of participants to select from` });
   if (secureAggregation && max !== undefined && max < SECURE_MIN)
     problems.push({ path: ["selection", "max"], message: `must be at least ${SECURE_MIN} with secureAggregation` });
   if (findStrategy(strategy.name)?.timing === "asynchronous")

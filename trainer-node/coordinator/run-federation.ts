@@ -24,7 +24,7 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   const [refused] = [
     ...rootProblems({ ...settings, participants: run.members }),
     ...compressionProblems(settings),
-    ...selectionProblems(settings),
+    ...selectionProblems({ ...settings, participants: run.members }),
   ];
   if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);
