@@ -102,6 +102,7 @@ test("an own function selects: it gets ids, properties, the round and how many a
 test.each([
   ["an id that it made up", "return ['p9']", 'it returned "p9", which is not the id of a participant'],
   ["nothing", "return []", "it must return a list of at least one id"],
+  ["what has no JSON", "return () => ['p1']", "it must return a list of ids"],
   ["more than max", "return participants.map(({ id }) => id)", "it returned 6 participants, and selection.max is 2"],
   ["an error", "throw new RangeError('none of them')", "RangeError: none of them"],
 ])(

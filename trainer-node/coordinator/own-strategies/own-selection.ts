@@ -24,13 +24,23 @@ export function createOwnSelection({ allowed, ...limits }: StrategyLimits & { re
     if (!allowed) throw new StrategyProblem("the operator of this coordinator does not allow own strategies (OWN_STRATEGIES)");
     const header = { participants: candidates, round, count };
     const [answer] = await runStrategy({ own, header, blobs: nothing() }, limits, signal);
-    const selected: unknown = JSON.parse(Buffer.from(answer ?? []).toString("utf8"));
+    const selected = readSelected(answer);
     const known = new Set(candidates.map(({ id }) => id));
     if (!Array.isArray(selected) || selected.length === 0) throw new StrategyProblem("it must return a list of at least one id");
     const unknown = selected.find((id) => !known.has(id));
     if (unknown !== undefined) throw new StrategyProblem(`it returned ${JSON.stringify(unknown)}, which is not the id of a participant`);
     return [...new Set(selected as string[])];
   };
+}
+
+/** What the function returned. Some values, such as NaN in Python or a function in TypeScript, have no JSON. */
+function readSelected(answer: Uint8Array = new Uint8Array()): unknown {
+  try {
+    return JSON.parse(Buffer.from(answer).toString("utf8"));
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) throw new StrategyProblem("it must return a list of ids");
+    throw thrown;
+  }
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
