@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .answer import Answer, answer_of
