@@ -3,6 +3,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { containersIn } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import { asFields, asText } from "../../upstream/providers/shared/json-fields.ts";
 import type { Owner, RecordStore } from "../records/records.ts";
@@ -37,6 +38,11 @@ export async function requireContainers(
     if (await records.get(teamId, "container", recordId(id))) continue;
     throw new AppError("NOT_FOUND", `There is no container with the id ${id.slice(0, 128)}.`, { param });
   }
+}
+
+/** The containers that items of a request name. `at`: the field of the request that has the items. */
+export function containersOfItems(items: readonly Fields[], at: string): NamedContainer[] {
+  return items.flatMap((item, index) => containersIn([item]).map((id) => ({ id, param: `${at}[${index}]` })));
 }
 
 /** Records the containers of an answer before the caller gets it. One that cannot be recorded cannot be named later; the answer is paid for. */

@@ -8,9 +8,9 @@ import { isSpokenByAny, type ProxiedAnswer } from "../../calls/inference/jobs/pr
 import { responsesJob, responsesSpeaker } from "../../calls/inference/jobs/responses.ts";
 import { translatedChatJob } from "../../calls/inference/jobs/translated-chat.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
-import { containersIn, namedContainers } from "../../upstream/providers/openai-compatible/response-usage.ts";
+import { namedContainers } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
-import { type NamedContainer, requireContainers } from "../containers/own-containers.ts";
+import { containersOfItems, type NamedContainer, requireContainers } from "../containers/own-containers.ts";
 import { conversationIdOf, itemsOf, requireConversation, requireRoom } from "./conversations.ts";
 import { namedInput } from "./input-items.ts";
 import { conversationUpTo, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
@@ -43,8 +43,7 @@ export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffi
 /** Code also runs in the container of an earlier call, if the conversation has it. */
 function containersOf({ tools }: ResponsesRequest, given: readonly Fields[]): NamedContainer[] {
   const inTools = (tools ?? []).flatMap((tool, index) => namedContainers(tool).map((id) => ({ id, param: `tools[${index}]` })));
-  const inInput = given.flatMap((item, index) => containersIn([item]).map((id) => ({ id, param: `input[${index}]` })));
-  return [...inTools, ...inInput];
+  return [...inTools, ...containersOfItems(given, "input")];
 }
 
 /** The stored items that a request continues from. */

@@ -47,6 +47,23 @@ test("a container that an answer to the team had can be named again, by tools an
   expect(requests).toHaveLength(3);
 });
 
+test("items of a conversation name only containers of the team, in either field", async () => {
+  const { own, stranger, requests } = await open(...Array<string>(2).fill(JSON.stringify(responseWith("cntr_1"))));
+  expect((await own("POST", "/v1/responses", coding({ type: "auto" }))).status).toBe(200);
+  const both = { ...ran("cntr_1"), environment: { type: "container_reference", container_id: "cntr_2" } };
+  for (const [call, item, id] of [[stranger, ran("cntr_1"), "cntr_1"] as const, [own, both, "cntr_2"] as const]) {
+    const conversation = String((await call("POST", "/v1/conversations", {})).json["id"]);
+    for (const path of ["/v1/conversations", `/v1/conversations/${conversation}/items`]) {
+      const { status, json } = await call("POST", path, { items: [{ role: "user", content: "x" }, item] });
+      expect([status, json["error"]]).toMatchObject([404, { param: "items[1]", message: `There is no container with the id ${id}.` }]);
+    }
+  }
+  expect((await own("POST", "/v1/responses", { ...coding("cntr_1"), input: [both] })).status).toBe(404);
+  const { json } = await own("POST", "/v1/conversations", { items: [ran("cntr_1")] });
+  expect((await own("POST", "/v1/responses", { ...coding({ type: "auto" }), conversation: json["id"] })).status).toBe(200);
+  expect(requests).toHaveLength(2);
+});
+
 test("containers of streamed responses are known when the stream has ended", async () => {
   const events = [
     { type: "response.created", response: { ...responseWith("cntr_s"), status: "in_progress", output: [] } },

@@ -14,6 +14,7 @@ import {
   newConversation,
   newConversationItems,
 } from "../../../schemas/stored/conversations.ts";
+import { containersOfItems, requireContainers } from "../../../stored/containers/own-containers.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
@@ -61,7 +62,7 @@ function conversationOperations(deps: ConversationsDeps): GatewayOperation[] {
       answer: conversationObject,
       handle: async ({ body, caller }) => {
         const [id, nowMs] = [newId("conv", deps), clock.now()];
-        const items = named(deps, body.items ?? []);
+        const items = await ownItems(deps, caller, body.items ?? []);
         const created_at = Math.floor(nowMs / 1000);
         const conversation = { id, object: "conversation", created_at, metadata: body.metadata ?? {} } as const;
         const stored: ConversationBody = { conversation, itemCount: items.length, itemBytes: bytesOf(items) };
@@ -127,7 +128,7 @@ function itemOperations(deps: ConversationsDeps): GatewayOperation[] {
       body: newConversationItems,
       answer: listOf(conversationItemObject),
       handle: async ({ body, param, caller }) => {
-        const added = named(deps, body.items);
+        const added = await ownItems(deps, caller, body.items);
         await writeAgainstChange(deps, ownerOf(caller), async () => {
           const conversation = await requireConversation(deps, caller, param("conversation_id"));
           requireRoom(conversation, added);
@@ -196,8 +197,9 @@ async function changed(
   return result;
 }
 
-/** Items under ids of the gateway: an id names one item of the store. */
-function named(deps: ConversationsDeps, items: readonly Fields[]): (Fields & { id: string })[] {
+/** Items under ids of the gateway: an id names one item of the store. Responses send them to the provider, with the containers they name. */
+async function ownItems(deps: ConversationsDeps, caller: Caller, items: readonly Fields[]): Promise<(Fields & { id: string })[]> {
+  await requireContainers(deps, caller, containersOfItems(items, "items"));
   return items.map((item) => {
     const id = newId(idPrefix(item), deps);
     return { ...conversationItem(item, id), id };

@@ -51,12 +51,11 @@ function isSearch({ action }: Fields): boolean {
   return type === undefined || type === "search";
 }
 
-/** The containers in which the items of a response or a request ran code. */
+/** All containers that the items of a response or a request name: code ran in them. */
 export function containersIn(items: unknown): readonly string[] {
   return asList(items)
     .map(asFields)
-    .map(containerOf)
-    .filter((id) => id !== undefined);
+    .flatMap(({ container_id: container, environment }) => namedContainers({ container, environment }));
 }
 
 /** Undefined where the response names none: that is a session, too. */
