@@ -1,10 +1,13 @@
 import { AppError } from "../../common/errors.ts";
+import type { ApiKey, TeamRecord } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
-import type { Transaction } from "../stores/store.ts";
+import type { Reader, Transaction } from "../stores/store.ts";
 import { countBytes, countRecordBytes } from "./file-bytes.ts";
 
 /** What one transaction can remove. */
 const RECORDS_MAX = 2000;
+/** The kinds of records that edges work on in the background. */
+const WORK_KINDS = ["batch", "response", "run", "vector_store_file"];
 
 /**
  * Removes all records of a team that is deleted, and returns the ids of their contents, which are marked as unowned and no longer count for
@@ -19,10 +22,7 @@ export async function removeTeamRecords(tx: Transaction, teamId: string, now: nu
     );
   }
   const open = records.filter(({ dueAt }) => dueAt !== undefined);
-  if (open.length > 0) {
-    const kinds = [...new Set(open.map(({ kind }) => kind))].join(", ");
-    throw new AppError("VALIDATION_ERROR", `Background work of the team is not finished (${kinds}). Wait for it, or cancel it.`);
-  }
+  if (open.length > 0) throw notFinished("team", open);
   const recordBytes = records.reduce((sum, { countedBytes = 0 }) => sum + countedBytes, 0);
   if (recordBytes > 0) await countRecordBytes(tx, { teamId, change: -recordBytes });
   for (const { id } of records) await tx.remove("records", id);
@@ -33,4 +33,18 @@ export async function removeTeamRecords(tx: Transaction, teamId: string, now: nu
     await tx.put("contents", { ...content, unownedAt: content.unownedAt ?? now });
   }
   return contents.map(({ id }) => id);
+}
+
+/** Throws while background work of a key in its team is not finished: nobody could continue it once the key is in another team. */
+export async function refuseOpenWork(reader: Reader, { id: keyId, teamId }: Pick<ApiKey, "id" | "teamId">): Promise<void> {
+  for (const kind of WORK_KINDS) {
+    for await (const record of reader.scan("records", { index: "byDue", equals: [kind], from: 0 })) {
+      if (record.keyId === keyId && record.teamId === teamId) throw notFinished("key", [record]);
+    }
+  }
+}
+
+function notFinished(whose: "team" | "key", open: readonly TeamRecord[]): AppError {
+  const kinds = [...new Set(open.map(({ kind }) => kind))].join(", ");
+  return new AppError("VALIDATION_ERROR", `Background work of the ${whose} is not finished (${kinds}). Wait for it, or cancel it.`);
 }

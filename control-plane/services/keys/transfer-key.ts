@@ -5,6 +5,7 @@ import { effectiveRole } from "../../domain/permissions.ts";
 import type { ApiKey, Team } from "../../domain/records.ts";
 import type { Reader } from "../../stores/store.ts";
 import { appendChange } from "../../writes/feed.ts";
+import { refuseOpenWork } from "../../writes/team-records.ts";
 import { requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { keyMessage } from "../messages.ts";
@@ -14,7 +15,10 @@ import { requireKey, requireRoomForKey } from "./find-key.ts";
 
 type Handlers = ServiceHandlers<typeof KeysServiceService>;
 
-/** Moves a key to another team of its organization. Its secret, limits, budget and spend stay; the limits of the new team apply. */
+/**
+ * Moves a key to another team of its organization. Its secret, limits, budget and spend stay; the limits of the new team apply. Refused while
+ * background work is not finished: it is billed to the key, and belongs to the team.
+ */
 export const transferKey =
   (deps: ControlDeps): Handlers["transferKey"] =>
   async (request, context) => {
@@ -26,6 +30,7 @@ export const transferKey =
       refuseOtherOrganization(key, team);
       await refuseAbsentCreator(tx, key, team);
       await requireRoomForKey(tx, team.id);
+      await refuseOpenWork(tx, key);
       const moved: ApiKey = { ...key, teamId: team.id };
       await tx.put("keys", moved);
       await appendChange(tx, { kind: "key", subject: key.id }, now);

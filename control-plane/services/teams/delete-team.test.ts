@@ -78,3 +78,16 @@ test("a key moves to a team of its organization that its creator is in, with its
   await teams().acceptInvitation({ token: new URL(invitationLink).searchParams.get("token") ?? "" }, platform.as("owner"));
   expect(await outcomeOf(move("owner", foreign?.id ?? ""))).toBe("VALIDATION_ERROR");
 });
+
+test.each(["run", "response", "batch", "vector_store_file"])("a key does not move while a %s that it pays is not finished", async (kind) => {
+  const { id: teamId, organizationId } = platform.team;
+  const [other, key, another] = [await newTeam("Other"), await newKey("owner"), await newKey("owner")];
+  const record = { id: "work_1", kind, teamId, organizationId, scope: "s", body: "{}", revision: 1, sequence: 1, createdAt: 1 };
+  const move = ({ id }: { id: string }) => keys().transferKey({ reference: id, teamId: other }, platform.as("owner"));
+  await put({ ...record, keyId: key.id, dueAt: 5 });
+  await expect(move(key)).rejects.toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining(`not finished (${kind})`) });
+  expect(await callerOf(key.secret)).toMatchObject({ teamId });
+  expect(await outcomeOf(move(another))).toBe("ok");
+  await put({ ...record, keyId: key.id });
+  expect(await outcomeOf(move(key))).toBe("ok");
+});
