@@ -1,5 +1,5 @@
 import { secretSha256 } from "../../../common/key-shape.ts";
-import { callerOfHash } from "../access/callers.ts";
+import { callerOfHash, callerOfKeyId } from "../access/callers.ts";
 import { keysHandlers } from "../keys/service.ts";
 import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
 import { teamsHandlers } from "./service.ts";
@@ -39,12 +39,12 @@ test("with a team go its keys, members, invitations and stored objects; a plain 
   const key = await newKey("member");
   await teams().inviteMember({ teamId: platform.team.id, email: "new@example.org", role: "member" }, platform.as("owner"));
   const { id: teamId, organizationId } = platform.team;
-  const record = { id: "file_1", kind: "file", teamId, organizationId, keyId: key.id, scope: "s", body: "{}", revision: 1, sequence: 1 };
+  const record = { id: "file_1", kind: "file", teamId, organizationId, keyId: key.id, scope: `${teamId}/file/`, body: "{}", revision: 1, sequence: 1 };
   await put({ ...record, createdAt: 1, dueAt: 5 });
   expect(await outcomeOf(deleteTeam("owner"))).toBe("VALIDATION_ERROR");
   expect(await callerOf(key.secret)).toBeDefined();
   await put({ ...record, createdAt: 1 });
-  await put({ ...record, id: "resp_1", kind: "response", countedBytes: 30, createdAt: 1 });
+  await put({ ...record, id: "resp_1", kind: "response", scope: `${teamId}/response/`, countedBytes: 30, createdAt: 1 });
   await store.transaction("every", async (tx) => {
     await tx.put("contents", { id: `${teamId}/file_1`, bytes: 40 });
     await tx.put("storage", { id: organizationId, fileBytes: 100, recordBytes: 70 });
@@ -77,6 +77,41 @@ test("a key moves to a team of its organization that its creator is in, with its
   );
   await teams().acceptInvitation({ token: new URL(invitationLink).searchParams.get("token") ?? "" }, platform.as("owner"));
   expect(await outcomeOf(move("owner", foreign?.id ?? ""))).toBe("VALIDATION_ERROR");
+});
+
+test("records that only expire do not keep a team from being deleted; beyond what one transaction removes they stay, unreadable", async () => {
+  const { store } = platform.deps;
+  await newTeam("Other");
+  const { id: teamId, organizationId } = platform.team;
+  const common = { teamId, organizationId, keyId: "key_1", body: "{}", revision: 1, createdAt: 1, expiresAt: 1e15 };
+  const fill = (kind: string, count: number, parentId = "") =>
+    store.transaction("every", async (tx) => {
+      for (let sequence = 0; sequence < count; sequence++) {
+        const record = { ...common, id: `${kind}_${sequence}`, kind, parentId, scope: `${teamId}/${kind}/${parentId}`, sequence };
+        await tx.put("records", record as never);
+      }
+    });
+  const left = () => store.count("records", { index: "byTeam", equals: [teamId] });
+  await fill("container", 1900);
+  await fill("response_events", 200, "response_1");
+  for (const kind of ["assistant", "conversation", "thread"]) await fill(kind, 2);
+  expect(await outcomeOf(deleteTeam("owner"))).toBe("ok");
+  expect(await left()).toBe(2106 - 2000);
+  const [stayed] = await Array.fromAsync(store.scan("records", { index: "byTeam", equals: [teamId], limit: 1 }));
+  expect(stayed).toMatchObject({ kind: "response_events", expiresAt: 1e15 });
+  expect(await callerOfKeyId(platform.deps, "key_1")).toBeUndefined();
+});
+
+test("a team with more than 2,000 objects that can be deleted is not deleted", async () => {
+  const { store } = platform.deps;
+  await newTeam("Other");
+  const { id: teamId, organizationId } = platform.team;
+  const common = { kind: "response", teamId, organizationId, keyId: "key_1", scope: `${teamId}/response/`, body: "{}", revision: 1, createdAt: 1 };
+  await store.transaction("every", async (tx) => {
+    for (let sequence = 0; sequence < 2001; sequence++) await tx.put("records", { ...common, id: `resp_${sequence}`, sequence } as never);
+  });
+  await expect(deleteTeam("owner")).rejects.toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining("2000") });
+  expect(await store.count("records", { index: "byTeam", equals: [teamId] })).toBe(2001);
 });
 
 test.each(["run", "response", "batch", "vector_store_file"])("a key does not move while a %s that it pays is not finished", async (kind) => {
