@@ -1,5 +1,6 @@
 import type { User } from "../../domain/records.ts";
 import type { Mail } from "../../mail/mailer.ts";
+import { collect } from "../../stores/page.ts";
 import type { Transaction } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 
@@ -16,6 +17,12 @@ export async function putReset(
   const expiresAt = now + RESET_LIFE_MS;
   if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt });
   return { link: `${deps.config.publicUrl}/ui/reset-password?token=${token}`, expiresAt };
+}
+
+/** Removes all links of a user: an old one may be in other hands. Those of all users that still work are few, because they expire soon. */
+export async function removeResets(tx: Transaction, userId: number, now: number): Promise<void> {
+  const working = await collect(tx.scan("passwordResets", { index: "byExpiry", from: now }));
+  for (const reset of working) if (reset.userId === userId) await tx.remove("passwordResets", reset.id);
 }
 
 export function resetMail(user: User, link: string): Mail {

@@ -20,7 +20,7 @@ import { replayOf, write } from "../write.ts";
 import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
 import { emailVerificationHandlers, putVerification, sendVerificationMail, verifiesAddresses } from "./email-verification.ts";
 import { oidcHandlers } from "./oidc.ts";
-import { putReset, resetMail } from "./password-reset.ts";
+import { putReset, removeResets, resetMail } from "./password-reset.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
 import { passSecondFactor, totpHandlers } from "./totp.ts";
 import { userAccessHandlers } from "./user-access.ts";
@@ -162,6 +162,7 @@ const changePassword =
       if (user?.passwordHash !== actor.user.passwordHash) throw currentPasswordWrong();
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, actor.user.id, now, actor.session.id);
+      await removeResets(tx, actor.user.id, now);
       await audit({ action: "user.password.change", target: String(actor.user.id) });
       return signFor(deps, actor.session);
     });
@@ -198,9 +199,9 @@ const resetPassword =
       const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
       const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
       if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Request a new one.");
-      // Checked before the token is removed, so that the user can try again with the same link.
+      // Checked before the tokens are removed, so that the user can try again with the same link.
       checkNewPassword({ password: request.newPassword, email: user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
-      await tx.remove("passwordResets", reset.id);
+      await removeResets(tx, user.id, now);
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, user.id, now);
       await audit({ action: "user.password.reset", target: String(user.id), organizationId: user.organizationId, actorId: user.id });

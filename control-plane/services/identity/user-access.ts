@@ -14,7 +14,7 @@ import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, userWithBudget } from "../messages.ts";
 import { type WriteScope, write } from "../write.ts";
-import { putReset, resetMail } from "./password-reset.ts";
+import { putReset, removeResets, resetMail } from "./password-reset.ts";
 import { refuseLastAdmin, requireUser } from "./users.ts";
 
 type Handlers = ServiceHandlers<typeof IdentityServiceService>;
@@ -51,6 +51,7 @@ async function disable({ tx, now }: WriteScope, { user, actorId }: { user: User;
   if (user.role === "admin" && user.disabledAt === undefined) await refuseLastAdmin(tx);
   const disabled: User = { ...user, disabledAt: user.disabledAt ?? now };
   await tx.put("users", disabled);
+  await removeResets(tx, user.id, now);
   return { user: disabled, sessions: await endSessions(tx, user.id, now) };
 }
 
