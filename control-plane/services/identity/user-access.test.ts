@@ -1,3 +1,6 @@
+import { secretSha256 } from "../../../common/key-shape.ts";
+import { callerOfHash } from "../access/callers.ts";
+import { keysHandlers } from "../keys/service.ts";
 import { openPlatform, outcomeOf, PASSWORD, type Platform } from "../platform-fixture.ts";
 import { identityHandlers } from "./service.ts";
 
@@ -25,6 +28,19 @@ test("no admin disables themselves, and a disabled admin does not count as the l
   expect(await outcomeOf(demote())).toBe("VALIDATION_ERROR");
   await set(idOf("owner"), false);
   expect(await outcomeOf(demote())).toBe("ok");
+});
+
+test("disabling a user again does not stop keys that others rotated since", async () => {
+  const keys = keysHandlers(platform.deps);
+  const made = await keys.createKey({ name: "k", teamId: platform.team.id, limits: undefined }, platform.as("member"));
+  const reference = made.apiKey?.id ?? "";
+  const disable = (disabled = true) => identity().setUserDisabled({ id: idOf("member"), disabled }, platform.as("operator"));
+  expect(await disable()).toMatchObject({ keys: 1 });
+  const { key: secret } = await keys.rotateKey({ reference }, platform.as("owner"));
+  const isAdmitted = async () => (await callerOfHash(platform.deps, platform.deps.secrets.keyHash(secretSha256(secret)))) !== undefined;
+  const before = await isAdmitted();
+  expect(await disable()).toMatchObject({ keys: 0 });
+  expect([before, await isAdmitted()]).toEqual([true, true]);
 });
 
 test("only the right password is answered with the reason, and it uses up no attempt", async () => {

@@ -34,7 +34,9 @@ const setUserDisabled =
       const changed = request.disabled
         ? await disable(scope, { user, actorId: actor.user.id })
         : { user: await enable(tx, user), sessions: 0 };
-      const keys = await setKeysDisabledWithUser(tx, { userId: user.id, disabledAt: changed.user.disabledAt }, now);
+      // Keys that others rotated since the user was disabled are theirs, and stay.
+      const isRepeated = request.disabled && user.disabledAt !== undefined;
+      const keys = isRepeated ? 0 : await setKeysDisabledWithUser(tx, { userId: user.id, disabledAt: changed.user.disabledAt }, now);
       await appendChange(tx, { kind: "user", subject: String(user.id) }, now);
       await audit({
         action: request.disabled ? "user.disable" : "user.enable",
