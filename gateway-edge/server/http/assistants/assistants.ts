@@ -88,6 +88,8 @@ function assistantOperations(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ body, param, caller }) => {
         if (typeof body.model === "string") requireModel(caller, body.model, routing);
         requireTools(body.tools);
+        // Before a vector store is created, which is paid for.
+        await requireRecord(deps, caller, named(param));
         const resources = await openResources(deps, caller, body.tool_resources);
         const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
           const record = await requireRecord<AssistantObject>(deps, caller, named(param));

@@ -76,6 +76,15 @@ test("a run searches the stores of its assistant and its thread, pays for each s
   ]);
 });
 
+test("a change of an assistant or a thread that does not exist creates no vector store", async () => {
+  await open();
+  const tool_resources = { file_search: { vector_stores: [{ file_ids: [await fileOf("a.txt", "Oslo")] }] } };
+  for (const path of ["/assistants/asst_none", "/threads/thread_none"]) {
+    await expect(client.post(path, { body: { tool_resources } })).rejects.toMatchObject({ status: 404 });
+  }
+  expect((await client.vectorStores.list()).data).toEqual([]);
+});
+
 test("attached files go to a vector store of the thread, once each, and a run waits until they are indexed", async () => {
   await open(SEARCH, ANSWER);
   const file_id = await fileOf("north.txt", "Oslo is the capital of Norway.");

@@ -50,6 +50,8 @@ export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
       body: threadChange,
       keepNulls: true,
       handle: async ({ body, param, caller }) => {
+        // Before a vector store is created, which is paid for.
+        await requireThread(deps, caller, param("thread_id"));
         const resources = await openResources(deps, caller, body.tool_resources);
         const { result } = await writeAgainstChange(deps, ownerOf(caller), async () => {
           const record = await requireThread(deps, caller, param("thread_id"));
