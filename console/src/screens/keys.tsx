@@ -15,7 +15,7 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { keysQuery, meQuery } from "../api/queries.ts";
+import { keysQuery, teamsQuery } from "../api/queries.ts";
 import type { ApiKey } from "../api/types.ts";
 import { hasBudget } from "../components/budget/burn-down-card.tsx";
 import { Card } from "../components/card.tsx";
@@ -31,6 +31,7 @@ import { ago } from "../format/text.ts";
 import { formatLimits } from "./keys/format-limits.ts";
 import { KeyBudget } from "./keys/key-budget.tsx";
 import { KeyForm } from "./keys/key-form.tsx";
+import { otherTeams } from "./keys/other-teams.ts";
 import { RemoveKey } from "./keys/remove-key.tsx";
 import { RotateKey } from "./keys/rotate-key.tsx";
 import { TransferKey } from "./keys/transfer-key.tsx";
@@ -122,8 +123,8 @@ function columns(onAction: (action: KeyAction) => void): Column<ApiKey>[] {
 
 function KeyMenu({ apiKey, onAction }: { apiKey: ApiKey; onAction: (action: KeyAction) => void }) {
   const hasLogs = useHasScreen("/logs");
-  const { data: me } = useQuery(meQuery);
-  const hasOtherTeams = (me?.organization?.teamCount ?? 1) > 1;
+  const { data: teams } = useQuery(teamsQuery());
+  const hasOtherTeams = otherTeams(teams?.data, apiKey).length > 0;
   return (
     <Group justify="flex-end">
       <Menu position="bottom-end">

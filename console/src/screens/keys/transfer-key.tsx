@@ -5,13 +5,14 @@ import { post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
+import { otherTeams } from "./other-teams.ts";
 
 /** Moves a key to another team of the organization. */
 export function TransferKey({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const queryClient = useQueryClient();
   const { data: teams } = useQuery(teamsQuery());
   const [team, setTeam] = useState<string | null>(null);
-  const others = (teams?.data ?? []).filter(({ id }) => id !== apiKey.teamId).map(({ id, name }) => ({ value: id, label: name }));
+  const others = otherTeams(teams?.data, apiKey).map(({ id, name }) => ({ value: id, label: name }));
   const { mutate, isPending, error } = useMutation({
     mutationFn: (teamId: string) => post<{ apiKey: ApiKey }>("/api/api-keys/transfer", { apiKey: apiKey.id, team_id: teamId }),
     onSuccess: async (answer) => {
