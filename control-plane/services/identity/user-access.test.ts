@@ -36,7 +36,7 @@ test("disabling a user again does not stop keys that others rotated since", asyn
   const reference = made.apiKey?.id ?? "";
   const disable = (disabled = true) => identity().setUserDisabled({ id: idOf("member"), disabled }, platform.as("operator"));
   expect(await disable()).toMatchObject({ keys: 1 });
-  const { key: secret } = await keys.rotateKey({ reference }, platform.as("owner"));
+  const { key: secret } = await keys.rotateKey({ reference, graceSeconds: 0 }, platform.as("owner"));
   const isAdmitted = async () => (await callerOfHash(platform.deps, platform.deps.secrets.keyHash(secretSha256(secret)))) !== undefined;
   const before = await isAdmitted();
   expect(await disable()).toMatchObject({ keys: 0 });
@@ -50,23 +50,26 @@ test("only the right password is answered with the reason, and it uses up no att
   expect(await outcomeOf(identity().getMe({}, platform.as("member")))).toBe("UNAUTHORIZED");
 });
 
-test.each(["resetPassword", "changePassword", "setUserDisabled"] as const)("%s ends all reset links of the user, and of no other", async (by) => {
-  const tokenFor = async (who: "owner" | "member") => {
-    const { link = "" } = await identity().createPasswordReset({ id: idOf(who) }, platform.as("operator"));
-    return new URL(link).searchParams.get("token") ?? "";
-  };
-  const reset = (resetToken: string, newPassword = "another long password") =>
-    identity().resetPassword({ resetToken, newPassword }, platform.as("anonymous"));
-  const tokens = [await tokenFor("member"), await tokenFor("member"), await tokenFor("member")];
-  const others = await tokenFor("owner");
-  if (by === "resetPassword") await reset(tokens.pop() ?? "");
-  if (by === "changePassword") {
-    await identity().changePassword({ currentPassword: PASSWORD, newPassword: "another long password" }, platform.as("member"));
-  }
-  if (by === "setUserDisabled") await identity().setUserDisabled({ id: idOf("member"), disabled: true }, platform.as("operator"));
-  for (const token of tokens) expect(await outcomeOf(reset(token, "a third long password"))).toBe("VALIDATION_ERROR");
-  expect(await outcomeOf(reset(others))).toBe("ok");
-});
+test.each(["resetPassword", "changePassword", "setUserDisabled"] as const)(
+  "%s ends all reset links of the user, and of no other",
+  async (by) => {
+    const tokenFor = async (who: "owner" | "member") => {
+      const { link = "" } = await identity().createPasswordReset({ id: idOf(who) }, platform.as("operator"));
+      return new URL(link).searchParams.get("token") ?? "";
+    };
+    const reset = (resetToken: string, newPassword = "another long password") =>
+      identity().resetPassword({ resetToken, newPassword }, platform.as("anonymous"));
+    const tokens = [await tokenFor("member"), await tokenFor("member"), await tokenFor("member")];
+    const others = await tokenFor("owner");
+    if (by === "resetPassword") await reset(tokens.pop() ?? "");
+    if (by === "changePassword") {
+      await identity().changePassword({ currentPassword: PASSWORD, newPassword: "another long password" }, platform.as("member"));
+    }
+    if (by === "setUserDisabled") await identity().setUserDisabled({ id: idOf("member"), disabled: true }, platform.as("operator"));
+    for (const token of tokens) expect(await outcomeOf(reset(token, "a third long password"))).toBe("VALIDATION_ERROR");
+    expect(await outcomeOf(reset(others))).toBe("ok");
+  },
+);
 
 test("a reset link works once; where mail is configured it is mailed and not answered", async () => {
   const { link = "" } = await identity().createPasswordReset({ id: idOf("member") }, platform.as("operator"));

@@ -39,7 +39,17 @@ test("with a team go its keys, members, invitations and stored objects; a plain 
   const key = await newKey("member");
   await teams().inviteMember({ teamId: platform.team.id, email: "new@example.org", role: "member" }, platform.as("owner"));
   const { id: teamId, organizationId } = platform.team;
-  const record = { id: "file_1", kind: "file", teamId, organizationId, keyId: key.id, scope: `${teamId}/file/`, body: "{}", revision: 1, sequence: 1 };
+  const record = {
+    id: "file_1",
+    kind: "file",
+    teamId,
+    organizationId,
+    keyId: key.id,
+    scope: `${teamId}/file/`,
+    body: "{}",
+    revision: 1,
+    sequence: 1,
+  };
   await put({ ...record, createdAt: 1, dueAt: 5 });
   expect(await outcomeOf(deleteTeam("owner"))).toBe("VALIDATION_ERROR");
   expect(await callerOf(key.secret)).toBeDefined();
@@ -106,7 +116,16 @@ test("a team with more than 2,000 objects that can be deleted is not deleted", a
   const { store } = platform.deps;
   await newTeam("Other");
   const { id: teamId, organizationId } = platform.team;
-  const common = { kind: "response", teamId, organizationId, keyId: "key_1", scope: `${teamId}/response/`, body: "{}", revision: 1, createdAt: 1 };
+  const common = {
+    kind: "response",
+    teamId,
+    organizationId,
+    keyId: "key_1",
+    scope: `${teamId}/response/`,
+    body: "{}",
+    revision: 1,
+    createdAt: 1,
+  };
   await store.transaction("every", async (tx) => {
     for (let sequence = 0; sequence < 2001; sequence++) await tx.put("records", { ...common, id: `resp_${sequence}`, sequence } as never);
   });
@@ -114,15 +133,18 @@ test("a team with more than 2,000 objects that can be deleted is not deleted", a
   expect(await store.count("records", { index: "byTeam", equals: [teamId] })).toBe(2001);
 });
 
-test.each(["run", "response", "batch", "vector_store_file"])("a key does not move while a %s that it pays is not finished", async (kind) => {
-  const { id: teamId, organizationId } = platform.team;
-  const [other, key, another] = [await newTeam("Other"), await newKey("owner"), await newKey("owner")];
-  const record = { id: "work_1", kind, teamId, organizationId, scope: "s", body: "{}", revision: 1, sequence: 1, createdAt: 1 };
-  const move = ({ id }: { id: string }) => keys().transferKey({ reference: id, teamId: other }, platform.as("owner"));
-  await put({ ...record, keyId: key.id, dueAt: 5 });
-  await expect(move(key)).rejects.toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining(`not finished (${kind})`) });
-  expect(await callerOf(key.secret)).toMatchObject({ teamId });
-  expect(await outcomeOf(move(another))).toBe("ok");
-  await put({ ...record, keyId: key.id });
-  expect(await outcomeOf(move(key))).toBe("ok");
-});
+test.each(["run", "response", "batch", "vector_store_file"])(
+  "a key does not move while a %s that it pays is not finished",
+  async (kind) => {
+    const { id: teamId, organizationId } = platform.team;
+    const [other, key, another] = [await newTeam("Other"), await newKey("owner"), await newKey("owner")];
+    const record = { id: "work_1", kind, teamId, organizationId, scope: "s", body: "{}", revision: 1, sequence: 1, createdAt: 1 };
+    const move = ({ id }: { id: string }) => keys().transferKey({ reference: id, teamId: other }, platform.as("owner"));
+    await put({ ...record, keyId: key.id, dueAt: 5 });
+    await expect(move(key)).rejects.toMatchObject({ code: "VALIDATION_ERROR", message: expect.stringContaining(`not finished (${kind})`) });
+    expect(await callerOf(key.secret)).toMatchObject({ teamId });
+    expect(await outcomeOf(move(another))).toBe("ok");
+    await put({ ...record, keyId: key.id });
+    expect(await outcomeOf(move(key))).toBe("ok");
+  },
+);
