@@ -237,10 +237,14 @@ test("a container that the request names was billed by the call that created it"
   const tools = [{ type: "code_interpreter", container }];
   const output = OUTPUT.filter(({ type }) => type === "code_interpreter_call");
   const others = [...output, { type: "code_interpreter_call", id: "other", container_id: "cntr_other", code: "1" }];
+  const auto = [{ type: "code_interpreter", container: { type: "auto" } }];
   const { post, bill } = await open([
+    JSON.stringify({ ...response(auto), output }),
     JSON.stringify({ ...response(tools), output }),
     JSON.stringify({ ...response(tools), output: others }),
   ]);
+  expect((await post("/v1/responses", { model: "gpt", input: "x", tools: auto })).status).toBe(200);
+  expect(feesIn(bill())).toEqual({ codeSession: 1n });
   expect((await post("/v1/responses", { model: "gpt", input: "x", tools })).status).toBe(200);
   expect(feesIn(bill())).toEqual({});
   expect((await post("/v1/responses", { model: "gpt", input: "x", tools })).status).toBe(200);
