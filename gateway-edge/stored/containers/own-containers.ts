@@ -40,6 +40,26 @@ export async function requireContainers(
   }
 }
 
+/**
+ * Refuses a container that another team's answers had. One that no answer had, such as from before this gateway, is the caller's from now on:
+ * messages continue where they were begun elsewhere.
+ */
+export async function claimContainer(
+  { records, clock }: Omit<ContainersDeps, "logger">,
+  owner: Owner,
+  named: NamedContainer,
+): Promise<void> {
+  if (await records.get(owner.teamId, "container", recordId(named.id))) return;
+  const createdAtMs = clock.now();
+  const record = { kind: "container", id: recordId(named.id), body: {}, createdAtMs, expiresAtMs: createdAtMs + LIFE_MS } as const;
+  try {
+    await records.commit(owner, [{ type: "create", ...record }]);
+  } catch (thrown) {
+    if (!(thrown instanceof AppError && thrown.code === "ALREADY_EXISTS")) throw thrown;
+    throw new AppError("NOT_FOUND", `There is no container with the id ${named.id.slice(0, 128)}.`, { param: named.param });
+  }
+}
+
 /** The containers that items of a request name. `at`: the field of the request that has the items. */
 export function containersOfItems(items: readonly Fields[], at: string): NamedContainer[] {
   return items.flatMap((item, index) => containersIn([item]).map((id) => ({ id, param: `${at}[${index}]` })));

@@ -34,10 +34,10 @@ import {
 } from "../../../schemas/calls/messages.ts";
 import {
   type ContainersDeps,
+  claimContainer,
   containerOfEvent,
   containerOfMessage,
   noteContainers,
-  requireContainers,
 } from "../../../stored/containers/own-containers.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
@@ -73,7 +73,7 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
     const caller = callerOf(response);
     const requestId = requestIdOf(response);
     const container = containerOfMessage(asked);
-    if (container !== undefined) await requireContainers(deps, caller, [{ id: container, param: "container" }]);
+    if (container !== undefined) await claimContainer(deps, ownerOf(caller), { id: container, param: "container" });
     const note = (id: string) => noteContainers(deps, ownerOf(caller), [id]);
     await answerCall(deps, {
       request,
