@@ -151,7 +151,7 @@ export function operateTests(stage: () => Stage): void {
           .getByLabel(/to confirm/)
           .fill(name);
         await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-        await rowOf(name).waitFor({ state: "detached" });
+        await page.getByRole("button", { name: `Delete ${name}` }).waitFor({ state: "detached" });
       }
       expect(complaints).toEqual([]);
     });
