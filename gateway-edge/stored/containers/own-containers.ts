@@ -34,9 +34,8 @@ export async function requireContainers(
   { teamId }: Caller,
   named: readonly NamedContainer[],
 ): Promise<void> {
-  for (const { id, param } of new Map(named.map((each) => [each.id, each])).values()) {
-    if (await records.get(teamId, "container", recordId(id))) continue;
-    throw new AppError("NOT_FOUND", `There is no container with the id ${id.slice(0, 128)}.`, { param });
+  for (const each of new Map(named.map((container) => [container.id, container])).values()) {
+    if (!(await records.get(teamId, "container", recordId(each.id)))) throw noContainer(each);
   }
 }
 
@@ -50,13 +49,10 @@ export async function claimContainer(
   named: NamedContainer,
 ): Promise<void> {
   if (await records.get(owner.teamId, "container", recordId(named.id))) return;
-  const createdAtMs = clock.now();
-  const record = { kind: "container", id: recordId(named.id), body: {}, createdAtMs, expiresAtMs: createdAtMs + LIFE_MS } as const;
   try {
-    await records.commit(owner, [{ type: "create", ...record }]);
+    await records.commit(owner, [creationOf(named.id, clock)]);
   } catch (thrown) {
-    if (!(thrown instanceof AppError && thrown.code === "ALREADY_EXISTS")) throw thrown;
-    throw new AppError("NOT_FOUND", `There is no container with the id ${named.id.slice(0, 128)}.`, { param: named.param });
+    throw isKnown(thrown) ? noContainer(named) : thrown;
   }
 }
 
@@ -67,14 +63,11 @@ export function containersOfItems(items: readonly Fields[], at: string): NamedCo
 
 /** Records the containers of an answer before the caller gets it. One that cannot be recorded cannot be named later; the answer is paid for. */
 export async function noteContainers({ records, clock, logger }: ContainersDeps, owner: Owner, ids: readonly string[]): Promise<void> {
-  const createdAtMs = clock.now();
   for (const id of [...new Set(ids)].slice(0, CONTAINERS_MAX)) {
-    const record = { kind: "container", id: recordId(id), body: {}, createdAtMs, expiresAtMs: createdAtMs + LIFE_MS } as const;
     try {
-      await records.commit(owner, [{ type: "create", ...record }]);
+      await records.commit(owner, [creationOf(id, clock)]);
     } catch (thrown) {
-      if (thrown instanceof AppError && thrown.code === "ALREADY_EXISTS") continue;
-      logger.warn({ error: String(thrown) }, "a container could not be recorded");
+      if (!isKnown(thrown)) logger.warn({ error: String(thrown) }, "a container could not be recorded");
     }
   }
 }
@@ -88,6 +81,20 @@ export function containerOfMessage({ container }: Fields): string | undefined {
 export function containerOfEvent({ type, fields }: { type: string; fields: Fields }): string | undefined {
   const part = type === "message_start" ? fields["message"] : type === "message_delta" ? fields["delta"] : undefined;
   return part === undefined ? undefined : containerOfMessage(asFields(part));
+}
+
+function creationOf(id: string, clock: Clock) {
+  const createdAtMs = clock.now();
+  return { type: "create", kind: "container", id: recordId(id), body: {}, createdAtMs, expiresAtMs: createdAtMs + LIFE_MS } as const;
+}
+
+/** Whether the container is recorded already, of this team or another. */
+function isKnown(thrown: unknown): boolean {
+  return thrown instanceof AppError && thrown.code === "ALREADY_EXISTS";
+}
+
+function noContainer({ id, param }: NamedContainer): AppError {
+  return new AppError("NOT_FOUND", `There is no container with the id ${id.slice(0, 128)}.`, { param });
 }
 
 /** Records have one space of ids, and a provider may choose any. */
