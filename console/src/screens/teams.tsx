@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconUsersGroup } from "@tabler/icons-react";
@@ -11,6 +11,7 @@ import { Card } from "../components/card.tsx";
 import { type Column, DataTable, Pages } from "../components/data-table.tsx";
 import { Empty } from "../components/empty.tsx";
 import { Failure } from "../components/failure.tsx";
+import { FormButtons } from "../components/form-buttons.tsx";
 import { Page } from "../components/page.tsx";
 import { StateBadge } from "../components/state-badge.tsx";
 import { Usd } from "../components/usd.tsx";
@@ -92,14 +93,7 @@ function NewTeam({ onClose }: { onClose: () => void }) {
             key={form.key("name")}
             {...form.getInputProps("name")}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Create team
-            </Button>
-          </Group>
+          <FormButtons action="Create team" isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

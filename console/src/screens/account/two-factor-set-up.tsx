@@ -4,6 +4,7 @@ import { useState } from "react";
 import { post } from "../../api/client.ts";
 import { CodeBlock } from "../../components/code-block.tsx";
 import { Failure } from "../../components/failure.tsx";
+import { FormButtons } from "../../components/form-buttons.tsx";
 import { CodeInput } from "./code-input.tsx";
 import { QrCode } from "./qr-code.tsx";
 
@@ -51,14 +52,7 @@ function AskPassword({ onMade, onClose }: { onMade: (made: SetUpAnswer) => void;
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={isPending}>
-            Continue
-          </Button>
-        </Group>
+        <FormButtons action="Continue" isPending={isPending} onClose={onClose} />
       </Stack>
     </form>
   );

@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+import { Modal, Select, Stack, TextInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { post } from "../../api/client.ts";
 import { meQuery, teamsQuery } from "../../api/queries.ts";
 import type { ApiKey } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
+import { FormButtons } from "../../components/form-buttons.tsx";
 import { rememberSecret } from "../../components/last-secret.ts";
 import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } from "../../components/limit-fields.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
@@ -78,14 +79,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
           {me?.organization && me.organization.role !== "member" && (
             <ContentFields form={form as unknown as UseFormReturnType<ContentValues & Record<string, unknown>>} />
           )}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending} disabled={chosenTeam === ""}>
-              {apiKey ? "Save" : "Create key"}
-            </Button>
-          </Group>
+          <FormButtons action={apiKey ? "Save" : "Create key"} isPending={isPending} isDisabled={chosenTeam === ""} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

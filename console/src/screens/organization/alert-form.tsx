@@ -1,10 +1,11 @@
-import { Button, Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { Checkbox, Modal, NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { call, post } from "../../api/client.ts";
 import { teamsQuery } from "../../api/queries.ts";
 import type { Alert } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
+import { FormButtons } from "../../components/form-buttons.tsx";
 import { type AlertValues, bodyOf, isRequestCount, thresholdOf, valuesOf, windowsOf } from "./alert-values.ts";
 
 const METRICS = [
@@ -69,14 +70,7 @@ export function AlertForm({ alert, onClose }: { alert: Alert | undefined; onClos
           {alert?.slackHost && (
             <Checkbox label={`Remove the Slack URL (${alert.slackHost})`} {...form.getInputProps("removesSlack", { type: "checkbox" })} />
           )}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              {alert ? "Save" : "Add"}
-            </Button>
-          </Group>
+          <FormButtons action={alert ? "Save" : "Add"} isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

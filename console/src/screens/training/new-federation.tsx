@@ -1,10 +1,11 @@
-import { Button, Fieldset, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Fieldset, Group, Modal, NumberInput, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { createFederation, strategiesQuery } from "../../api/training.ts";
 import type { Strategy } from "../../api/types.ts";
 import { Failure } from "../../components/failure.tsx";
+import { FormButtons } from "../../components/form-buttons.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { bodyOf, type FederationForm, type FieldsProps, joinCommand, NEW_FEDERATION } from "./federation-form.ts";
 import { ParticipantFields } from "./participant-fields.tsx";
@@ -54,14 +55,7 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
           <StrategyFields form={form} set={set} strategies={strategies} />
           <PrivacyFields form={form} set={set} strategy={strategy} />
           <Failure error={error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Create
-            </Button>
-          </Group>
+          <FormButtons action="Create" isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

@@ -1,9 +1,10 @@
-import { Button, Group, Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type CacheState, routingQuery } from "../../../api/gateway.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { fieldProblem } from "../../../components/field-problem.ts";
+import { FormButtons } from "../../../components/form-buttons.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
 type Configured = CacheState["configured"];
@@ -79,14 +80,7 @@ export function CacheForm({ configured, onClose }: { configured: Configured; onC
             allowDeselect={false}
           />
           {form.mode !== "off" && <SemanticFields form={form} error={error} onChange={set} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons action="Save" isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

@@ -1,8 +1,9 @@
-import { Button, Divider, Group, Modal, Select, Stack, Switch, TextInput } from "@mantine/core";
+import { Divider, Modal, Select, Stack, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { Guardrails } from "../../../api/gateway.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { fieldProblem } from "../../../components/field-problem.ts";
+import { FormButtons } from "../../../components/form-buttons.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 import { type Draft, draftOf, type GuardrailKind, settingsOf } from "./draft.ts";
 import { SettingField } from "./setting-field.tsx";
@@ -99,14 +100,7 @@ export function GuardrailForm({ guardrail, kinds, onClose }: GuardrailFormProps)
           ))}
           <Divider />
           <TryOut guardrail={{ kind: kind.kind, settings }} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons action="Save" isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
+import { Modal, Stack, TextInput } from "@mantine/core";
 import { type UseFormReturnType, useForm } from "@mantine/form";
 import type { Organization } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
+import { FormButtons } from "../../../components/form-buttons.tsx";
 import { budgetProblem, type LimitValues, limitBody, limitValues, RateFields } from "../../../components/limit-fields.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
@@ -27,14 +28,7 @@ export function EditOrganization({ organization, onClose }: { organization: Orga
           <Failure error={error} />
           <TextInput label="Name" required maxLength={100} data-autofocus {...form.getInputProps("name")} />
           <RateFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons action="Save" isPending={isPending} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

@@ -1,7 +1,8 @@
-import { Button, Group, Modal, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { Modal, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { Provider } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
+import { FormButtons } from "../../../components/form-buttons.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
 /** Changes a provider's name or address, or replaces its API key. Stored keys are never shown. */
@@ -46,14 +47,7 @@ export function EditProvider({ provider: { id, name }, onClose }: { provider: Pr
             autoComplete="off"
             visibilityToggleButtonProps={{ "aria-label": "Show API key" }}
           />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending} disabled={Object.keys(body).length === 0}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons action="Save" isPending={isPending} isDisabled={Object.keys(body).length === 0} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

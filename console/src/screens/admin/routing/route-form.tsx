@@ -1,8 +1,9 @@
-import { Button, Group, Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Group, Modal, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { Routing, RoutingDeployment, RoutingGroup } from "../../../api/gateway.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { fieldProblem } from "../../../components/field-problem.ts";
+import { FormButtons } from "../../../components/form-buttons.tsx";
 import { ReorderList } from "../reorder-list.tsx";
 import { fileLabel, SOURCE_LABELS } from "../source-labels.ts";
 import { useAdminChange } from "../use-admin-change.ts";
@@ -83,14 +84,7 @@ export function RouteForm({ group, routing: { file, strategies, settings, data }
               onChange={(names) => set({ fallbacks: { ...draft.fallbacks, [field]: names } })}
             />
           ))}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={isPending} disabled={isWrong}>
-              Save
-            </Button>
-          </Group>
+          <FormButtons action="Save" isPending={isPending} isDisabled={isWrong} onClose={onClose} />
         </Stack>
       </form>
     </Modal>

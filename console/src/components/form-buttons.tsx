@@ -1,0 +1,22 @@
+import { Button, Group } from "@mantine/core";
+
+interface Props {
+  action: string;
+  isPending: boolean;
+  isDisabled?: boolean;
+  onClose: () => void;
+}
+
+/** The last line of a form in a dialog: leave it, or send it. */
+export function FormButtons({ action, isPending, isDisabled = false, onClose }: Props) {
+  return (
+    <Group justify="flex-end">
+      <Button variant="default" onClick={onClose}>
+        Cancel
+      </Button>
+      <Button type="submit" loading={isPending} disabled={isDisabled}>
+        {action}
+      </Button>
+    </Group>
+  );
+}
