@@ -1,6 +1,8 @@
 /** Tests run from source through swc to CommonJS; types are checked apart, by `make check`. */
 module.exports = {
   testEnvironment: "node",
+  // Not in TMPDIR, which is another folder in each run.
+  cacheDirectory: "<rootDir>/.cache/jest",
   rootDir: __dirname,
   roots: [
     "<rootDir>/common",

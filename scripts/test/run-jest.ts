@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { requireMongod } from "../../test/helpers/mongod.ts";
 import { type Evidence, readEvidence } from "../security/check-items.ts";
+import { openMemoryFolder } from "./memory-folder.ts";
 import { preparePython } from "./python-clients.ts";
 import type { JestResults } from "./summary.ts";
 
@@ -21,9 +22,11 @@ export async function runJest(root: string, args: readonly string[]): Promise<Je
   mkdirSync(cache, { recursive: true });
   const resultFile = join(cache, `test-results-${process.pid}.json`);
   const evidenceFile = join(cache, `security-evidence-${process.pid}.jsonl`);
+  const memory = openMemoryFolder();
   try {
     const [mongod, python] = await Promise.all([requireMongod(), preparePython(root)]);
     const environment = {
+      ...memory.environment,
       MONGOD: mongod ?? "none",
       SECURITY_EVIDENCE: evidenceFile,
       ...(python === undefined ? {} : { TEST_PYTHON: python }),
@@ -33,6 +36,7 @@ export async function runJest(root: string, args: readonly string[]): Promise<Je
     return { code, results, measured: readEvidence(existsSync(evidenceFile) ? readFileSync(evidenceFile, "utf8") : "") };
   } finally {
     for (const file of [resultFile, evidenceFile]) rmSync(file, { force: true });
+    memory.remove();
   }
 }
 
