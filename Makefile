@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,9 @@ run: generate console ## start everything: control plane, edges, trainer node
 
 test: generate console ## every test, on the embedded store and on a real MongoDB
 	node scripts/test.ts $(ARGS)
+
+test-all: generate console ## the same, and all of what make test does a part of: more seeds, roles, rows, faults and looks at screens
+	THOROUGH=1 node scripts/test.ts $(ARGS)
 
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)

@@ -1,4 +1,5 @@
 import { printLine } from "../e2e/ledger-checks.ts";
+import { isThorough } from "../helpers/thorough.ts";
 import { losePrimary } from "./storm/mongo-primary.ts";
 
 // `make test` says "none" when this machine has no MongoDB; the test is then listed as skipped.
@@ -11,7 +12,7 @@ const STRIKES = [
   ["frozen", "stop", 5_000],
 ] as const;
 
-onMongo.each(STRIKES)(
+onMongo.each(isThorough ? STRIKES : STRIKES.slice(0, 1))(
   "the primary of a replica set is %s while calls run: until there is another no call is refused, and all are settled afterwards",
   async (_name, strike, electionTimeoutMs) => {
     const { problems, figures, outages, refusals } = await losePrimary([strike], { electionTimeoutMs });

@@ -1,8 +1,9 @@
 import { printLine } from "../e2e/ledger-checks.ts";
+import { isThorough } from "../helpers/thorough.ts";
 import { PLANTED_BUGS } from "./sim/mutants.ts";
 import { simulate } from "./sim/simulate.ts";
 
-const SEEDS = 100;
+const SEEDS = isThorough ? 100 : 40;
 /** Enough for the rarest: it needs a settlement that comes after its lease. */
 const MUTANT_SEEDS = 1500;
 
