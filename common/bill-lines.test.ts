@@ -47,4 +47,6 @@ test("a model that is priced by another unit has lines of that unit only", () =>
   expect(lines).toEqual([
     { name: "image", title: "images, output", amount: 2n, price: 40_000_000_000_000n, unrounded: 80_000_000_000_000n },
   ]);
+  const [line] = billLines({ ...usage, image: "hd/1024x1792" }, { unit: "image", input: 0n, output: 1n });
+  expect(line?.title).toBe("images, output, hd/1024x1792");
 });

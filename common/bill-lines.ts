@@ -13,6 +13,7 @@ export interface BilledUsage {
   readonly audio: Count;
   readonly audioOutput?: Count | undefined;
   readonly amounts?: Readonly<Record<string, { readonly input: Count; readonly output: Count }>> | undefined;
+  readonly image?: string | undefined;
 }
 
 /** The prices of a call as its receipt holds them, in nano-USD per 1,000,000. */
@@ -81,7 +82,8 @@ function feeLines({ amounts = {} }: BilledUsage, { webSearch, fees = {} }: Bille
 }
 
 /** A model that is priced by another unit is billed in nothing else. A call is counted once. */
-function unitLines({ amounts = {} }: BilledUsage, { unit, input, output }: BilledPrices): Line[] {
+function unitLines({ amounts = {}, image }: BilledUsage, { unit, input, output }: BilledPrices): Line[] {
   const amount = amounts[unit] ?? { input: unit === "call" ? 1 : 0, output: 0 };
-  return [line(unit, `${unit}s, input`, BigInt(amount.input), input), line(unit, `${unit}s, output`, BigInt(amount.output), output)];
+  const made = unit === "image" && image !== undefined ? `images, output, ${image}` : `${unit}s, output`;
+  return [line(unit, `${unit}s, input`, BigInt(amount.input), input), line(unit, made, BigInt(amount.output), output)];
 }

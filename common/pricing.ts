@@ -1,4 +1,5 @@
 import { COUNTED_FEES, type FeePrices } from "./fees.ts";
+import { type ImagePrices, imagePrice } from "./image-prices.ts";
 import { type NanoUsd, nanoUsd, UNITS_PER_PRICE } from "./money.ts";
 
 /** Tokens of one call in disjoint classes. */
@@ -50,22 +51,25 @@ export interface Price extends TokenPrices {
   readonly fees?: FeePrices | undefined;
   /** Of tokens only, ascending: the last one that the input exceeds is in force for the whole call. */
   readonly tiers?: readonly PriceTier[] | undefined;
+  /** Of images only: output by size and quality; what is not among them costs `output`. */
+  readonly images?: ImagePrices | undefined;
 }
 
-/** A price as messages carry it: an optional list has to be a message of its own there. */
-export interface PriceMessage extends Omit<Price, "tiers"> {
+/** A price as messages carry it: an optional list or map has to be a message of its own there. */
+export interface PriceMessage extends Omit<Price, "tiers" | "images"> {
   readonly tiers?: { readonly tiers: readonly PriceTier[] } | undefined;
+  readonly images?: { readonly prices: ImagePrices } | undefined;
 }
 
 export function priceMessage(price: Price): PriceMessage {
-  return { ...price, tiers: price.tiers && { tiers: price.tiers } };
+  return { ...price, tiers: price.tiers && { tiers: price.tiers }, images: price.images && { prices: price.images } };
 }
 
 /**
  * The cost of tokens in nano-USD × 1,000,000, which is exact and therefore additive. The edge bills with this function, and verification
  * uses the same one.
  */
-export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tiers">): bigint {
+export function unroundedTokenCost(tokens: TokenClasses, rates: Omit<Price, "tiers" | "images">): bigint {
   return (
     product(tokens.input, rates.input) +
     product(tokens.output + tokens.reasoning, rates.output) +
@@ -98,8 +102,23 @@ export function roundedUp(unrounded: bigint): NanoUsd {
   return nanoUsd(rounded < CALL_COST_MAX ? rounded : CALL_COST_MAX);
 }
 
-/** The highest tier that the input exceeds holds for the whole call; its classes are its own. Tiers ascend. */
-export function ratesAt<Rates extends TokenPrices>(rates: Rates, tiers: readonly PriceTier[], inputTokens: number): Rates {
+/** What decides which of a model's prices hold for a call. */
+export interface RatedCall {
+  readonly inputTokens: number;
+  /** The size and quality of its images. */
+  readonly image?: string | undefined;
+}
+
+/**
+ * The prices of one call. The highest tier that the input exceeds holds for all of it; its classes are its own, tiers ascend. Images cost
+ * what their size and quality cost.
+ */
+export function ratesAt<Rates extends TokenPrices>(
+  rates: Rates,
+  { tiers = [], images }: Pick<Price, "tiers" | "images">,
+  { inputTokens, image }: RatedCall,
+): Rates {
+  if (images) return { ...rates, output: imagePrice({ output: rates.output, images }, image) };
   const tier = tiers.findLast(({ aboveInputTokens }) => inputTokens > aboveInputTokens);
   return tier ? { ...rates, cachedInput: undefined, cacheWrite: undefined, cacheWriteHour: undefined, ...tier } : rates;
 }

@@ -1,5 +1,6 @@
 import { defined } from "../defined.ts";
 import { FEE_NAMES, FEES, type FeePrices } from "../fees.ts";
+import { isImagePriceName } from "../image-prices.ts";
 import type { Price, PriceUnit } from "../pricing.ts";
 import { configuredTiers } from "./configured-tiers.ts";
 import { withListFees } from "./list-fees.ts";
@@ -40,15 +41,43 @@ export function configuredPrice(
   const given = { ...info, ...params };
   const priced = UNITS.flatMap(({ unit, input, output, places }): Omit<ConfiguredPrice, "source">[] => {
     const [inputPrice, outputPrice] = [scaled(given[input], places), scaled(given[output], places)];
-    if (inputPrice === undefined && outputPrice === undefined) return [];
+    const isPriced = inputPrice !== undefined || outputPrice !== undefined || (unit === "image" && given[IMAGES_SETTING] !== undefined);
+    if (!isPriced) return [];
     if (unit === "token") return [{ unit, ...tokenPrices(given, { input: inputPrice ?? 0n, output: outputPrice ?? 0n }) }];
-    // LiteLLM has the price of a generated image as input or output; here it is output.
-    if (unit === "image" && outputPrice === undefined) return [{ unit, input: 0n, output: inputPrice ?? 0n }];
+    if (unit === "image") return [{ unit, ...imagePrices(given, { input: inputPrice, output: outputPrice }) }];
     return [{ unit, input: inputPrice ?? 0n, output: outputPrice ?? 0n }];
   });
   const found = priced.find(({ input, output }) => input + output > 0n) ?? priced[0];
   if (found) return { ...(kind === undefined ? found : withListFees(found, kind)), source: "config" };
   return data && listPrice(data, given);
+}
+
+/** The setting for prices by size or quality, such as `{"1024x1792": 0.08, "hd/1024x1792": 0.12}`. */
+export const IMAGES_SETTING = "output_cost_per_image_by_size";
+
+/** LiteLLM has the price of a generated image as input or output; here it is output. Without one, the highest of those by size counts. */
+function imagePrices(given: Fields, { input, output }: { input: bigint | undefined; output: bigint | undefined }) {
+  const sizes = Object.entries(asRecord(given[IMAGES_SETTING])).flatMap(([name, usd]): [string, bigint][] => {
+    const price = scaled(usd, TOKEN_PLACES);
+    return price !== undefined && isImagePriceName(name) ? [[name, price]] : [];
+  });
+  const base = output ?? input ?? sizes.reduce((most, [, price]) => (price > most ? price : most), 0n);
+  const images = sizes.length > 0 ? { images: Object.fromEntries(sizes) } : {};
+  return { input: output === undefined ? 0n : (input ?? 0n), output: base, ...images };
+}
+
+/** What is wrong with the prices by size; undefined: nothing. */
+export function imagesProblem(given: unknown): string | undefined {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return "must be a map of sizes to prices in USD";
+  const wrong = Object.entries(given).find(([name, usd]) => !isImagePriceName(name) || scaled(usd, TOKEN_PLACES) === undefined);
+  return (
+    wrong &&
+    `${wrong[0]}: ${wrong[1]}: expected a size such as 1024x1792, or a quality and a size such as hd/1024x1792, with a price in USD`
+  );
+}
+
+function asRecord(given: unknown): Fields {
+  return typeof given === "object" && given !== null ? (given as Fields) : {};
 }
 
 /** The list price, with the fees that the operator set. */

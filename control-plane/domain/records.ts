@@ -292,6 +292,8 @@ export interface Usage {
   audioOutput?: number;
   /** The same call in other units than tokens, where it was counted in those. */
   amounts?: UnitAmounts;
+  /** Quality and size of the images that the call made, such as `hd/1024x1792`. */
+  image?: string;
 }
 
 /** Amounts of a call by unit. */

@@ -7,7 +7,8 @@ export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | und
   const { unit = "token" } = price;
   if (unit !== "token") {
     const amount = row.usage.amounts?.[unit];
-    return amount && roundedUp(BigInt(amount.input) * price.input + BigInt(amount.output) * price.output);
+    const { input, output } = ratesOf(row, price);
+    return amount && roundedUp(BigInt(amount.input) * input + BigInt(amount.output) * output);
   }
   const tokens = tokensOf(row);
   if (!tokens) return undefined;
@@ -15,10 +16,11 @@ export function costAt(row: Pick<UsageRow, "usage">, price: Price): bigint | und
   return roundedUp(unroundedTokenCost(tokens, rates) + unroundedFeeCost(row.usage.amounts ?? {}, rates));
 }
 
-/** The prices of the tier that applies to this call. */
+/** The prices of the tier, or of the size of images, that apply to this call. */
 export function ratesOf({ usage }: Pick<UsageRow, "usage">, price: Price): Price {
   const audioInput = usage.audioOutput === undefined ? 0 : usage.audio - usage.audioOutput;
-  return ratesAt(price, price.tiers ?? [], usage.input + usage.cachedInput + usage.cacheWrite + audioInput);
+  const inputTokens = usage.input + usage.cachedInput + usage.cacheWrite + audioInput;
+  return ratesAt(price, price, { inputTokens, image: usage.image });
 }
 
 /** The tokens of a call by class; undefined if the row does not separate audio input from audio output. */

@@ -4,6 +4,7 @@ import { checkReceipt, receiptKey } from "../../common/receipt.ts";
 import { createReceiptSigner } from "../crypto/receipt-signer.ts";
 import { deriveSecrets } from "../crypto/secrets.ts";
 import type { LedgerEntry } from "../domain/records.ts";
+import { costAt } from "../domain/token-price.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { plant, reportedCall, withLedger } from "./ledger-fixture.ts";
 import { receiptOf } from "./receipt.ts";
@@ -101,6 +102,16 @@ test("the prices are those of the call's own tier, and none where the tier is no
   const sound = { ...row, usage: { ...row.usage, audio: 3, total: 33 } };
   expect(receiptOf(sound, { entry, price: tiered }).prices).toBeNull();
   expect(receiptOf(sound, { entry, price }).prices).toMatchObject({ input: price.input });
+});
+
+test("a receipt of images has the price of their size and quality, and names both", () => {
+  const usage = { ...row.usage, amounts: { image: { input: 0, output: 2 } }, image: "hd/1024x1792" };
+  const images = { "standard/1024x1024": 4_000_000n, "hd/1024x1792": 12_000_000n };
+  const priced = { unit: "image", input: 0n, output: 4_000_000n, images } as const;
+  expect(costAt({ usage }, priced)).toBe(24n);
+  const made = receiptOf({ ...row, usage }, { entry, price: priced });
+  expect([made.usage.image, made.prices]).toEqual(["hd/1024x1792", expect.objectContaining({ unit: "image", output: 12_000_000n })]);
+  expect(made.prices).not.toHaveProperty("images");
 });
 
 test("a key is published once and stays published under another root secret, after the one in use", async () => {

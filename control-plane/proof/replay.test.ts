@@ -81,10 +81,10 @@ const price = (input: bigint, output: bigint, more: Partial<PriceInput> = {}): P
   output: output * PER_MILLION,
   ...more,
 });
-type Classes = Omit<UsageRow["usage"], "source" | "total" | "amounts" | "audioOutput" | "cacheWriteHour">;
+type Classes = Omit<UsageRow["usage"], "source" | "total" | "amounts" | "audioOutput" | "cacheWriteHour" | "image">;
 const usage = (
   classes: Partial<Classes>,
-  other: Pick<UsageRow["usage"], "amounts" | "audioOutput" | "cacheWriteHour"> = {},
+  other: Pick<UsageRow["usage"], "amounts" | "audioOutput" | "cacheWriteHour" | "image"> = {},
 ): UsageRow["usage"] => {
   const counts = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0, reasoning: 0, audio: 0, ...classes };
   return { ...counts, total: Object.values(counts).reduce((sum, count) => sum + count, 0), source: "provider", ...other };

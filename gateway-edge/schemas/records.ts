@@ -165,6 +165,8 @@ export const modelRecord = z
         webSearch: int64.nullable(),
         /** What else the provider bills beside the tokens; only those with a price. */
         fees: z.record(z.string(), int64).optional(),
+        /** Of generated images by size, or by quality and size; absent: all cost the same. */
+        images: z.record(z.string(), int64).optional(),
         tiers: z.array(
           z.object({
             aboveInputTokens: z.int(),
@@ -277,6 +279,8 @@ export const usageLogRecord = z
       cacheWriteHour: int64.optional(),
       /** Amounts beside tokens of text, such as characters, images or searches; absent if only tokens were counted. */
       amounts: z.record(z.string(), z.object({ input: int64, output: int64 })).optional(),
+      /** Quality and size of the images that the call made, such as `hd/1024x1792`. */
+      image: z.string().optional(),
     }),
     ...money("cost"),
     priceVersion: z.int(),

@@ -178,6 +178,12 @@ function fileModel(deployment: ConfiguredDeployment, admins: AdminModels): Model
 /** Version 0: not a price version of the store. */
 function filePrice({ price, createdAt }: ConfiguredDeployment): Pricing | undefined {
   if (!price) return undefined;
-  const { source: _source, tiers, ...prices } = price;
-  return { version: 0, effectiveAt: date(createdAt), ...prices, tiers: tiers && { tiers: [...tiers] } };
+  const { source: _source, tiers, images, ...prices } = price;
+  return {
+    version: 0,
+    effectiveAt: date(createdAt),
+    ...prices,
+    tiers: tiers && { tiers: [...tiers] },
+    images: images && { prices: images },
+  };
 }

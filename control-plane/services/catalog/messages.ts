@@ -75,6 +75,7 @@ export function pricingMessage(price: PriceVersion | undefined): Pricing | undef
       cacheWriteHour: price.cacheWriteHour,
       webSearch: price.webSearch,
       fees: price.fees && feesMessage(price.fees),
+      images: price.images && { prices: price.images },
       tiers: price.tiers && { tiers: price.tiers.map((tier) => ({ cacheWriteHour: undefined, ...tier })) },
     }
   );

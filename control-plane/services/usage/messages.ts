@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { isImageName } from "../../../common/image-prices.ts";
 import { AMOUNT_NAMES } from "../../../common/pricing.ts";
 import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import type { AttemptDetail, TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
@@ -101,7 +102,7 @@ const CLASSES = ["input", "cachedInput", "cacheWrite", "output", "reasoning", "a
 
 function bigUsage(usage: Usage): TokenUsage {
   const counts = Object.fromEntries(CLASSES.map((name) => [name, BigInt(usage[name])])) as unknown as Omit<TokenUsage, "source">;
-  const { source, audioOutput, cacheWriteHour, amounts } = usage;
+  const { source, audioOutput, cacheWriteHour, amounts, image } = usage;
   return {
     ...counts,
     source,
@@ -110,6 +111,7 @@ function bigUsage(usage: Usage): TokenUsage {
     amounts: amounts && {
       amounts: Object.entries(amounts).map(([unit, { input, output }]) => ({ unit, input: BigInt(input), output: BigInt(output) })),
     },
+    image,
   };
 }
 
@@ -135,7 +137,13 @@ function smallUsage(usage: TokenUsage | undefined): Usage {
   if (cacheWriteHour !== undefined) small.cacheWriteHour = cacheWriteHour;
   const amounts = usage?.amounts && smallAmounts(usage.amounts);
   if (amounts) small.amounts = amounts;
+  if (usage?.image !== undefined) small.image = imageOf(usage.image);
   return small;
+}
+
+function imageOf(name: string): string {
+  if (isImageName(name)) return name;
+  throw new AppError("VALIDATION_ERROR", "usage.image must be a size, a quality, or quality/size");
 }
 
 /** Sorted by unit, because the hash of a row covers the order. */

@@ -61,8 +61,8 @@ function kindOf(deployment: Deployment): string {
   const limit = outputLimitOf(deployment);
   const pricing = deployment.model?.pricing;
   if (!pricing) return JSON.stringify([limit, deployment.providerKind, deployment.inferenceModelId]);
-  const { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers } = pricing;
-  const prices = { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers };
+  const { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers, images } = pricing;
+  const prices = { unit, input, output, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, tiers, images };
   return JSON.stringify([limit, prices], (_name, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }
 

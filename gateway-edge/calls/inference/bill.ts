@@ -1,4 +1,5 @@
 import type { AppError } from "../../../common/errors.ts";
+import { pricedImage } from "../../../common/image-prices.ts";
 import { type NanoUsd, nanoUsd } from "../../../common/money.ts";
 import type { PriceMessage } from "../../../common/pricing.ts";
 import { cost } from "../../credit/pricing/price.ts";
@@ -19,6 +20,9 @@ export interface Bill {
 }
 
 /** Without prices a call costs nothing. The tier of a price goes by the input of one of the `reads` requests of the call. */
-export function billOf(usage: Usage, prices: PriceMessage | undefined, reads: number): Bill {
-  return { usage, cost: prices ? cost(usage, pricesAt(prices, inputTokens(usage) / reads)) : nanoUsd(0n) };
+export function billOf(used: Usage, prices: PriceMessage | undefined, reads: number): Bill {
+  // The row names the size and quality that were billed, also where the request named none.
+  const image = (prices?.images && pricedImage(prices.images.prices, used.image)) ?? used.image;
+  const usage = image === used.image ? used : { ...used, image };
+  return { usage, cost: prices ? cost(usage, pricesAt(prices, { inputTokens: inputTokens(usage) / reads, image })) : nanoUsd(0n) };
 }

@@ -49,7 +49,7 @@ export function servedRecordOf(call: Metered, served: ServedDeployment, attempts
     model,
     type,
     priceVersion: deployment.model?.pricing?.version ?? 0,
-    prices: prices && pricesAt(prices, call.inputTokens / inputReads(call.job, served)),
+    prices: prices && pricesAt(prices, { inputTokens: call.inputTokens / inputReads(call.job, served), image: call.job.image }),
     attempts,
     fallbackFrom: isFallback ? call.job.model : undefined,
   };

@@ -39,6 +39,8 @@ export interface Job<Answer> {
   countInput(counter: TokenCounter): number;
   /** The most it can use in other units than tokens; it can be priced only by these units. */
   readonly most?: Amounts;
+  /** The requested size and quality of images, as prices name them. */
+  readonly image?: string | undefined;
   /** The most that the request can cause of what the provider bills beside the tokens; absent: nothing. */
   readonly fees?: FeeCounts | undefined;
   /** The usage as computed from the request and the answer; used where the provider reports none. */
@@ -70,6 +72,7 @@ export interface Estimate {
   readonly input: number;
   readonly output: number;
   readonly amounts?: Amounts;
+  readonly image?: string | undefined;
 }
 
 export interface JobAttempt {

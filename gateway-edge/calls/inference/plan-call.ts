@@ -83,7 +83,16 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     const reads = mostReads(deps, job, group);
     return group.kinds.flatMap((candidate) => {
       const prices = pricesOf(candidate, job);
-      return prices ? [planAt(candidate, { job, requestTokens, reads, prices: dearestPrices(prices, requestTokens) })] : [];
+      return prices
+        ? [
+            planAt(candidate, {
+              job,
+              requestTokens,
+              reads,
+              prices: dearestPrices(prices, { inputTokens: requestTokens, image: job.image }),
+            }),
+          ]
+        : [];
     });
   };
   const own = plansOf(able);
@@ -181,7 +190,7 @@ export function outputWithin(
 ): number {
   const most = outputAt(deployment, job);
   const prices = reserved >= plan.worstCase || most === 0 ? undefined : pricesOf(deployment, job);
-  const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, plan.requestTokens));
+  const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, { inputTokens: plan.requestTokens }));
   return tokens === undefined ? most : Math.max(1, Math.min(most, Math.floor(tokens / job.choiceCount)));
 }
 

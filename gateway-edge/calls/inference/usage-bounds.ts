@@ -49,7 +49,13 @@ export function measured(known: { estimate: Estimate | undefined; reported: Repo
     ? disjointUsage(reported)
     : { ...NO_USAGE, amounts: beside, input: estimate?.input ?? 0, output: estimate?.output ?? 0 };
   const isSaid = unit === "token" || unit === "call" ? saysTokens(reported) : reported?.amounts?.[unit] !== undefined;
-  return { ...tokens, amounts: { ...estimate?.amounts, ...tokens.amounts }, source: isSaid ? "provider" : "estimated" };
+  const image = reported?.image ?? estimate?.image;
+  return {
+    ...tokens,
+    amounts: { ...estimate?.amounts, ...tokens.amounts },
+    ...(image !== undefined && { image }),
+    source: isSaid ? "provider" : "estimated",
+  };
 }
 
 /** Whether the provider reported tokens. */

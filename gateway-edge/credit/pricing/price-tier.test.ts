@@ -19,15 +19,27 @@ const tiered: PriceMessage = {
 };
 
 test("the highest tier that the input exceeds prices the whole call", () => {
-  expect(pricesAt(tiered, 100)).toMatchObject({ input: 3n, output: 15n, cachedInput: 1n });
-  expect(pricesAt(tiered, 101)).toMatchObject({ input: 4n, output: 16n, cachedInput: undefined });
-  expect(pricesAt(tiered, 201)).toMatchObject({ input: 6n, output: 22n, cachedInput: 2n, cacheWrite: 9n });
+  expect(pricesAt(tiered, { inputTokens: 100 })).toMatchObject({ input: 3n, output: 15n, cachedInput: 1n });
+  expect(pricesAt(tiered, { inputTokens: 101 })).toMatchObject({ input: 4n, output: 16n, cachedInput: undefined });
+  expect(pricesAt(tiered, { inputTokens: 201 })).toMatchObject({ input: 6n, output: 22n, cachedInput: 2n, cacheWrite: 9n });
 });
 
 test("a call is reserved at a tier that our count is near to, and not at one out of its reach", () => {
-  expect(dearestPrices(tiered, 60)).toMatchObject({ input: 3n, output: 15n });
-  expect(dearestPrices(tiered, 70)).toMatchObject({ input: 4n, output: 16n });
-  expect(dearestPrices(tiered, 134)).toMatchObject({ input: 6n, output: 22n });
+  expect(dearestPrices(tiered, { inputTokens: 60 })).toMatchObject({ input: 3n, output: 15n });
+  expect(dearestPrices(tiered, { inputTokens: 70 })).toMatchObject({ input: 4n, output: 16n });
+  expect(dearestPrices(tiered, { inputTokens: 134 })).toMatchObject({ input: 6n, output: 22n });
+});
+
+test("images are billed by size and quality, and reserved at the highest price that the provider may choose", () => {
+  const images: PriceMessage = {
+    unit: "image",
+    input: 0n,
+    output: 4n,
+    images: { prices: { "standard/1024x1024": 4n, "hd/1024x1024": 8n } },
+  };
+  expect(pricesAt(images, { inputTokens: 0, image: "hd/1024x1024" })).toMatchObject({ output: 8n });
+  expect(dearestPrices(images, { inputTokens: 0 })).toMatchObject({ output: 4n });
+  expect(dearestPrices(images, { inputTokens: 0, image: "auto" })).toMatchObject({ output: 8n });
 });
 
 const price = fc.bigInt({ min: 0n, max: 10n ** 12n });
@@ -51,8 +63,8 @@ test("what is settled never exceeds what was reserved, while the provider counts
       const cacheWrite = Math.floor(((actual - cachedInput) * written) / 100);
       const usage = { ...NO_USAGE, input: actual - cachedInput - cacheWrite, cachedInput, cacheWrite, output };
       expect(inputTokens(usage)).toBe(actual);
-      const reserved = worstCaseCost({ input: actual, output }, dearestPrices(all, counted));
-      expect(cost(usage, pricesAt(all, actual)) <= reserved).toBe(true);
+      const reserved = worstCaseCost({ input: actual, output }, dearestPrices(all, { inputTokens: counted }));
+      expect(cost(usage, pricesAt(all, { inputTokens: actual })) <= reserved).toBe(true);
     }),
   );
 });

@@ -1,4 +1,5 @@
-import { type PriceMessage, type PriceTier, ratesAt } from "../../../common/pricing.ts";
+import { dearestImagePrice } from "../../../common/image-prices.ts";
+import { type PriceMessage, type PriceTier, type RatedCall, ratesAt } from "../../../common/pricing.ts";
 import type { Prices } from "./price.ts";
 
 /**
@@ -7,13 +8,14 @@ import type { Prices } from "./price.ts";
  */
 const REACH_PERCENT = 150;
 
-/** What is billed: the highest tier that the input exceeds holds for the whole call. */
-export function pricesAt(prices: PriceMessage, inputTokens: number): Prices {
-  return ratesAt<Prices>(prices, prices.tiers?.tiers ?? [], inputTokens);
+/** What is billed: the highest tier that the input exceeds holds for the whole call, and images cost what their size and quality cost. */
+export function pricesAt(prices: PriceMessage, call: RatedCall): Prices {
+  return ratesAt<Prices>(prices, { tiers: prices.tiers?.tiers, images: prices.images?.prices }, call);
 }
 
-/** What is reserved: for every class the highest price of all tiers that the input can reach. */
-export function dearestPrices(prices: PriceMessage, inputTokens: number): Prices {
+/** What is reserved: for every class the highest price of all tiers that the input can reach, and of all images that the request can get. */
+export function dearestPrices(prices: PriceMessage, { inputTokens, image }: RatedCall): Prices {
+  if (prices.images) return { ...prices, output: dearestImagePrice({ output: prices.output, images: prices.images.prices }, image) };
   if (prices.tiers === undefined) return prices;
   const reachable = prices.tiers.tiers.filter(({ aboveInputTokens }) => inputTokens * REACH_PERCENT > aboveInputTokens * 100);
   return reachable.reduce<Prices>((found, tier) => dearer(found, tier), prices);

@@ -4,8 +4,8 @@ import { type Price, roundedUp, unroundedTokenCost } from "../../../common/prici
 import type { Amounts } from "../../upstream/providers/provider.ts";
 import { NO_USAGE, totalTokens, type Usage } from "./usage.ts";
 
-/** The price of one call: the tier that holds for it is chosen. */
-export type Prices = Omit<Price, "tiers">;
+/** The price of one call: the tier, or the size of its images, that holds for it is chosen. */
+export type Prices = Omit<Price, "tiers" | "images">;
 
 /** The most a call can use, in every unit that it can be counted in. */
 export interface Most {

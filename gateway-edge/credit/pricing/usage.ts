@@ -15,6 +15,8 @@ export interface Usage {
   readonly audioOutput: number;
   /** The same call in other units than tokens, for models that are priced by them; web searches are beside the tokens. */
   readonly amounts?: Amounts | undefined;
+  /** The size and quality of the images that it made, such as `hd/1024x1792`. */
+  readonly image?: string | undefined;
   /** `estimated`: the provider did not report usage, the gateway counted. */
   readonly source: "provider" | "estimated";
 }
@@ -87,6 +89,7 @@ export function toWireUsage(usage: Usage): TokenUsage {
     audioOutput: audio > 0 ? BigInt(usage.audioOutput) : undefined,
     cacheWriteHour: usage.cacheWriteHour === undefined ? undefined : BigInt(usage.cacheWriteHour),
     amounts: usage.amounts && wireAmounts(usage.amounts),
+    image: usage.image,
   };
 }
 

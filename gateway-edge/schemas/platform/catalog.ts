@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { FEE_NAMES, type FeeName } from "../../../common/fees.ts";
+import { isImagePriceName } from "../../../common/image-prices.ts";
 import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
 import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "../fields.ts";
 import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerKindRecord, providerRecord } from "../records.ts";
@@ -48,10 +49,20 @@ const tiers = z
     message: "aboveInputTokens must increase from tier to tier",
   });
 
+const IMAGES_MAX = 64;
+
+/** Prices of generated images by size, or by quality and size; other images cost `output`. */
+const images = z
+  .record(
+    z.string().refine(isImagePriceName, { message: "must be a size such as 1024x1792, or a quality and a size such as hd/1024x1792" }),
+    nanoAmount,
+  )
+  .refine((all) => Object.keys(all).length <= IMAGES_MAX, { message: `at most ${IMAGES_MAX} prices` });
+
 /**
  * Nano-USD per million units. `millisecond` means audio duration. Cached, cache write, audio and web search prices are those of a model
  * priced by tokens; `cacheWriteHour` is for cache writes that last an hour, `webSearch` for searches that the provider runs, `fees` for
- * what else it bills beside the tokens: calls that would cause one without a price are refused.
+ * what else it bills beside the tokens: calls that would cause one without a price are refused. `images` is for a model priced by images.
  */
 export const pricing = z.object({
   unit: z.enum(["token", "character", "millisecond", "image", "search", "call"]).default("token"),
@@ -60,6 +71,7 @@ export const pricing = z.object({
   audioOutput: nanoAmount.nullish(),
   webSearch: nanoAmount.nullish(),
   fees: z.strictObject(Object.fromEntries(FEE_NAMES.map((name) => [name, nanoAmount.nullish()])) as FeeShape).nullish(),
+  images: images.nullish(),
   tiers: tiers.nullish(),
   effectiveAt: instant.nullish(),
 });

@@ -76,6 +76,8 @@ export const receiptRecord = z
       audioOutput: count.optional(),
       /** Amounts by character, millisecond, image or search, if the call was counted in one of them. */
       amounts: z.record(z.string(), z.object({ input: count, output: count })).optional(),
+      /** Quality and size of the images that the call made. */
+      image: z.string().optional(),
     }),
     priceVersion: count,
     prices: z

@@ -28,7 +28,19 @@ export function presentUsageLog(log: UsageLog): z.infer<typeof records.usageLogR
     status: log.status,
     httpStatus: log.httpStatus,
     errorCode: log.errorCode ?? null,
-    usage: { input, cachedInput, cacheWrite, output, reasoning, audio, total, source, ...presentHour(log), ...presentAmounts(log) },
+    usage: {
+      input,
+      cachedInput,
+      cacheWrite,
+      output,
+      reasoning,
+      audio,
+      total,
+      source,
+      ...presentHour(log),
+      ...presentAmounts(log),
+      ...presentImage(log),
+    },
     ...money("cost", log.cost),
     priceVersion: log.priceVersion,
     cacheHit: log.cacheHit,
@@ -56,6 +68,10 @@ function presentAttempts({ attemptsDetail, cacheHit, deploymentId, provider, htt
 
 function presentHour({ usage }: UsageLog) {
   return usage?.cacheWriteHour === undefined ? {} : { cacheWriteHour: usage.cacheWriteHour };
+}
+
+function presentImage({ usage }: UsageLog) {
+  return usage?.image === undefined ? {} : { image: usage.image };
 }
 
 /** Amounts in other units than tokens. */

@@ -189,6 +189,7 @@ function presentPricing(price: Pricing) {
     audioOutput: price.audioOutput ?? null,
     webSearch: price.webSearch ?? null,
     fees: Object.fromEntries(Object.entries(price.fees ?? {}).filter((fee): fee is [string, bigint] => fee[1] !== undefined)),
+    ...(price.images && { images: price.images.prices }),
     tiers: (price.tiers?.tiers ?? []).map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...presentPrices(tier) })),
   };
 }

@@ -222,7 +222,7 @@ function partsOf(choices: ReturnType<ChatAdapter["readAnswer"]>["choices"]): Str
 }
 
 function expectUsage(usage: NonNullable<ReturnType<ChatAdapter["readAnswer"]>["usage"]>): void {
-  const { lacksPrompt: _lacksPrompt, amounts: _amounts, ...counts } = usage;
+  const { lacksPrompt: _lacksPrompt, amounts: _amounts, image: _image, ...counts } = usage;
   expect(Object.values(counts).every((tokens) => Number.isSafeInteger(tokens) && tokens >= 0)).toBe(true);
   expect(usage.promptTokens).toBeGreaterThanOrEqual(usage.cachedTokens + usage.cacheWriteTokens);
   expect(usage.completionTokens).toBeGreaterThanOrEqual(usage.reasoningTokens);

@@ -425,4 +425,6 @@ export interface ReportedUsage {
   readonly samplings?: number;
   /** Usage that the provider reports in other units than tokens. */
   readonly amounts?: Amounts;
+  /** The size and quality of its images, as prices name them. */
+  readonly image?: string | undefined;
 }

@@ -1,3 +1,4 @@
+import { type ImageKind, imageName } from "../../../../common/image-prices.ts";
 import { isTrue } from "../../../schemas/calls/form-fields.ts";
 import type { ImageEditsRequest, ImagesRequest } from "../../../schemas/calls/images.ts";
 import type { BytesPart, Fields, ImagesAdapter, Provider, ReportedUsage, StreamPart } from "../../../upstream/providers/provider.ts";
@@ -31,15 +32,16 @@ export function imagesJob(request: ImagesRequest): Job<Fields> {
       count: request.n ?? 1,
       partial: request.partial_images ?? 0,
       inputs: 0,
+      image: imageName(request),
     }),
     ...(stream ? { offer: "images-streamed" } : {}),
     isOfferedBy: (provider) => provider.images !== undefined && (!stream || provider.images.streams),
     request: ({ provider, target }) => adapterOf(provider).buildRequest({ body: providerFields(request) }, target),
     readAnswer: (provider, body) => {
       const { answer, usage } = adapterOf(provider).readAnswer(body);
-      return counted(answer, usage, 0);
+      return counted(answer, { usage, inputs: 0, asked: request });
     },
-    readStream: (_provider, bytes) => passImages(bytes, 0),
+    readStream: (_provider, bytes) => passImages(bytes, { inputs: 0, asked: request }),
     traits: () => textFieldsTraits(request, ["prompt"], (changed) => imagesJob(changed as ImagesRequest)),
   };
 }
@@ -52,7 +54,15 @@ export function imageEditsJob({ request, form }: { request: ImageEditsRequest; f
     operation: "imageEdits",
     stream: isTrue(request.stream),
     tags: [],
-    ...countsOf({ model, prompt, user, count: Number(request.n ?? 1), partial: Number(request.partial_images ?? 0), inputs }),
+    ...countsOf({
+      model,
+      prompt,
+      user,
+      count: Number(request.n ?? 1),
+      partial: Number(request.partial_images ?? 0),
+      inputs,
+      image: imageName(request),
+    }),
     isOfferedBy: (provider) => provider.imageEdits !== undefined,
     request: ({ provider, target }) => {
       if (!provider.imageEdits) throw new Error(`${provider.kind} has no image edits`);
@@ -61,9 +71,9 @@ export function imageEditsJob({ request, form }: { request: ImageEditsRequest; f
     readAnswer: (_provider, body) => {
       const answer = asFields(body);
       if (asList(answer["data"]).length === 0) throw malformed("an answer without images");
-      return counted(answer, readImageUsage(answer), inputs);
+      return counted(answer, { usage: readImageUsage(answer), inputs, asked: request });
     },
-    readStream: (_provider, bytes) => passImages(bytes, inputs),
+    readStream: (_provider, bytes) => passImages(bytes, { inputs, asked: request }),
   };
 }
 
@@ -74,10 +84,11 @@ interface Wanted {
   readonly count: number;
   readonly partial: number;
   readonly inputs: number;
+  readonly image: string | undefined;
 }
 
 /** The fields of an image job that depend on its size. */
-function countsOf({ model, prompt, user, count, partial, inputs }: Wanted) {
+function countsOf({ model, prompt, user, count, partial, inputs, image }: Wanted) {
   const images = { input: inputs, output: count };
   return {
     model,
@@ -86,23 +97,34 @@ function countsOf({ model, prompt, user, count, partial, inputs }: Wanted) {
     maxOutputTokens: MOST_TOKENS_PER_IMAGE + partial * MOST_TOKENS_PER_PARTIAL_IMAGE,
     countInput: (counter) => counter.countText(prompt) + inputs * MOST_TOKENS_PER_INPUT_IMAGE,
     most: { image: images },
-    estimate: ({ inputTokens }) => ({ input: inputTokens, output: count * USUAL_TOKENS_PER_IMAGE, amounts: { image: images } }),
+    image,
+    estimate: ({ inputTokens }) => ({ input: inputTokens, output: count * USUAL_TOKENS_PER_IMAGE, amounts: { image: images }, image }),
   } satisfies Partial<Job<Fields>>;
 }
 
-function counted(answer: Fields, usage: ReportedUsage | undefined, inputs: number): JobAnswer<Fields> {
+interface Asked {
+  readonly inputs: number;
+  readonly asked: ImageKind;
+}
+
+/** As the answer says it, where it does: a request can leave both to the provider. */
+function deliveredImage(answer: Fields, asked: ImageKind): string | undefined {
+  return imageName({ size: answer["size"] ?? asked.size, quality: answer["quality"] ?? asked.quality });
+}
+
+function counted(answer: Fields, { usage, inputs, asked }: Asked & { usage: ReportedUsage | undefined }): JobAnswer<Fields> {
   const amounts = { image: { input: inputs, output: asList(answer["data"]).length } };
-  return { answer, usage: { ...NOTHING_REPORTED, ...usage, amounts }, texts: [] };
+  return { answer, usage: { ...NOTHING_REPORTED, ...usage, amounts, image: deliveredImage(answer, asked) }, texts: [] };
 }
 
 /** Several images arrive with an event and a usage each: the bill is the sum. */
-async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): AsyncGenerator<StreamPart | BytesPart> {
+async function* passImages(bytes: AsyncIterable<Uint8Array>, { inputs, asked }: Asked): AsyncGenerator<StreamPart | BytesPart> {
   let made = 0;
   let sum = NOTHING_REPORTED;
   const addedBy = (event: Fields) => {
     if (!String(event["type"]).endsWith(".completed")) return {};
     made++;
-    return { amounts: { image: { input: inputs, output: made } } };
+    return { amounts: { image: { input: inputs, output: made } }, image: deliveredImage(event, asked) };
   };
   for await (const part of passEvents(bytes, { addedBy, readUsage: readImageUsage })) {
     if (part.type === "usage") sum = plus(sum, part.usage);
@@ -114,7 +136,7 @@ async function* passImages(bytes: AsyncIterable<Uint8Array>, inputs: number): As
 function plus(left: ReportedUsage, right: ReportedUsage): ReportedUsage {
   const sum = (name: "imagePromptTokens" | "imageCompletionTokens") => (left[name] ?? 0) + (right[name] ?? 0);
   const images = { imagePromptTokens: sum("imagePromptTokens"), imageCompletionTokens: sum("imageCompletionTokens") };
-  return { ...sumOfTokens(left, right), ...images, ...(right.amounts ? { amounts: right.amounts } : {}) };
+  return { ...sumOfTokens(left, right), ...images, ...(right.amounts ? { amounts: right.amounts, image: right.image } : {}) };
 }
 
 function adapterOf(provider: Provider): ImagesAdapter {

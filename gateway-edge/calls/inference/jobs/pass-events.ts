@@ -11,7 +11,7 @@ export interface PassOptions {
   /** The part of an event that counts as output when the provider reports no usage. */
   readonly textOf?: (event: Fields) => string;
   /** What an event adds to the reported usage. */
-  readonly addedBy?: (event: Fields) => Pick<ReportedUsage, "amounts">;
+  readonly addedBy?: (event: Fields) => Pick<ReportedUsage, "amounts" | "image">;
   /** Absent: that of audio and text. */
   readonly readUsage?: typeof readMediaUsage;
 }

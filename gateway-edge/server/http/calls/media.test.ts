@@ -15,6 +15,7 @@ interface Priced {
   readonly unit: string;
   readonly input: bigint;
   readonly output: bigint;
+  readonly images?: { prices: Record<string, bigint> };
 }
 
 /** An edge with one real upstream for the model `m`, at the given price. */
@@ -271,6 +272,58 @@ test("images priced by piece are paid by how many came; a chat model's price by 
     400,
     expect.stringContaining("price"),
   ]);
+});
+
+const cents = (count: number) => BigInt(count) * 10_000_000_000_000n;
+const BY_SIZE: Priced = {
+  unit: "image",
+  input: 0n,
+  output: cents(4),
+  images: {
+    prices: {
+      "standard/1024x1024": cents(4),
+      "standard/1024x1792": cents(8),
+      "hd/1024x1024": cents(8),
+      "hd/1024x1792": cents(12),
+      "low/1024x1024": cents(1),
+    },
+  },
+};
+
+test.each([
+  [{}, {}, 4, 4, "standard/1024x1024"],
+  [{ size: "1024x1792", quality: "hd" }, {}, 12, 12, "hd/1024x1792"],
+  [{ size: "1024x1792" }, {}, 8, 8, "standard/1024x1792"],
+  [{ quality: "hd" }, {}, 8, 8, "hd/1024x1024"],
+  // The provider chooses: the dearest is reserved, what the answer says is billed.
+  [{ size: "auto", quality: "auto" }, { size: "1024x1024", quality: "low" }, 12, 1, "low/1024x1024"],
+  [{ size: "1024x1024", quality: "auto" }, { quality: "hd" }, 8, 8, "hd/1024x1024"],
+  [{ size: "auto" }, {}, 12, 4, "standard/1024x1024"],
+  // No price of its own: the base price.
+  [{ size: "512x512" }, {}, 4, 4, "512x512"],
+])("images %j, answered %j, reserve %i cents each and cost %i as %s", async (asked, said, reserved, cost, image) => {
+  const { edge, auth, log, control } = await open(BY_SIZE, async (request, response) => {
+    await request.toArray();
+    json(response, { created: 5, data: [{ url: "http://x/1.png" }, { url: "http://x/2.png" }], ...said });
+  });
+  const nano = (each: number, count: number) => BigInt(each * count) * 10_000_000n;
+  const made = await edge.post("/v1/images/generations", { model: "m", prompt: "a dot", n: 3, ...asked }, auth);
+  expect([made.status, control.reserved[0]?.worstCase, log()?.cost]).toEqual([200, nano(reserved, 3), nano(cost, 2)]);
+  expect(log()?.usage).toMatchObject({ image, amounts: { amounts: [{ unit: "image", input: 0n, output: 2n }] } });
+  const form = [["model", "m"], ["prompt", "a dot"], ["n", "2"], ["image", new Blob(["png"])], ...Object.entries(asked)] as const;
+  expect((await upload(edge, auth, form, "/v1/images/edits")).status).toBe(200);
+  expect([control.reserved[1]?.worstCase, log()?.cost, log()?.usage?.image]).toEqual([nano(reserved, 2), nano(cost, 2), image]);
+});
+
+test("streamed images are billed by the size and quality of their events", async () => {
+  const completed = { type: "image_generation.completed", b64_json: "AAAA", size: "1024x1792", quality: "hd" };
+  const { edge, auth, log } = await open(BY_SIZE, async (request, response) => {
+    await request.toArray();
+    response.setHeader("content-type", "text/event-stream");
+    response.end([completed, completed].map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+  });
+  await (await edge.post("/v1/images/generations", { model: "m", prompt: "a dot", n: 2, stream: true, size: "auto" }, auth)).text();
+  expect(log()).toMatchObject({ cost: 240_000_000n, usage: { image: "hd/1024x1792" } });
 });
 
 test("streamed images go out event by event, large ones too, and the usage of all of them is paid", async () => {

@@ -1,4 +1,6 @@
 import { FEE_NAMES, FEES, type FeePrices } from "../../../../common/fees.ts";
+import type { ImagePrices } from "../../../../common/image-prices.ts";
+import { IMAGES_SETTING } from "../../../../common/model-data/configured-price.ts";
 import { findModelData } from "../../../../common/model-data/model-data.ts";
 import type { Price, PriceTier } from "../../../../common/pricing.ts";
 import { findKind, kindOfPrefix, supportedParams } from "../../../../common/providers/shared/registry.ts";
@@ -114,6 +116,7 @@ function catalogFacts({ model }: Deployment, data: Fields): Fields {
     ...limits(model),
     ...prices(model.pricing),
     ...tierPrices(model.pricing?.tiers?.tiers),
+    ...sizePrices(model.pricing?.images?.prices),
     ...Object.fromEntries(model.capabilities.map((name) => [`supports_${name}`, true])),
   };
 }
@@ -134,6 +137,12 @@ function tierPrices(tiers: readonly PriceTier[] = []): Fields {
   return Object.fromEntries(named);
 }
 
+/** Images by size, as the configuration file sets them. */
+function sizePrices(images: ImagePrices | undefined): Fields {
+  if (!images) return {};
+  return { [IMAGES_SETTING]: Object.fromEntries(Object.entries(images).map(([name, price]) => [name, Number(price) / 1e15])) };
+}
+
 /** LiteLLM's names of prices by other units, and the number of our units per LiteLLM unit. */
 const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly units: number }>> = {
   character: { name: "character", units: 1 },
@@ -142,7 +151,7 @@ const OTHER_UNITS: Readonly<Record<string, { readonly name: string; readonly uni
   search: { name: "query", units: 1 },
 };
 
-function prices(pricing: (Omit<Price, "unit" | "tiers"> & { readonly unit?: string | undefined }) | undefined): Fields {
+function prices(pricing: (Omit<Price, "unit" | "tiers" | "images"> & { readonly unit?: string | undefined }) | undefined): Fields {
   const { unit = "token", input = 0n, output = 0n } = pricing ?? {};
   const other = OTHER_UNITS[unit];
   if (other) {

@@ -133,6 +133,7 @@ function toPricing(pricing: schemas.PricingFields | undefined): PricingInput | u
     audioOutput: optionalAmount(pricing.audioOutput),
     webSearch: optionalAmount(pricing.webSearch),
     fees: pricing.fees ? toFees(pricing.fees) : undefined,
+    images: pricing.images ? { prices: toImages(pricing.images) } : undefined,
     effectiveAt: pricing.effectiveAt ? new Date(pricing.effectiveAt) : undefined,
     tiers: tiers && { tiers },
   };
@@ -152,6 +153,10 @@ function toPrices({
     cacheWrite: optionalAmount(cacheWrite),
     cacheWriteHour: optionalAmount(cacheWriteHour),
   };
+}
+
+function toImages(given: NonNullable<schemas.PricingFields["images"]>): Record<string, bigint> {
+  return Object.fromEntries(Object.entries(given).map(([name, price]) => [name, BigInt(price)]));
 }
 
 function toFees(given: NonNullable<schemas.PricingFields["fees"]>): Fees {
