@@ -6,6 +6,7 @@ import { findModelData } from "../common/model-data/model-data.ts";
 import type { ListedEntry, PriceList } from "../common/model-data/second-list.ts";
 import { kindOfPrefix } from "../common/providers/shared/registry.ts";
 import { feeDifferences } from "./fee-differences.ts";
+import { withImageSizes } from "./image-sizes.ts";
 
 /**
  * `make prices`: writes the figures of LiteLLM's public price list that the data package lacks, with their date. `LITELLM_PRICES` names a
@@ -92,7 +93,7 @@ function differencesOf(list: Readonly<Record<string, Fields>>): string[] {
 
 async function main(): Promise<void> {
   const { list, date } = await readList();
-  const kinds = kindsOf(list);
+  const kinds = kindsOf(withImageSizes(list));
   writeFileSync(TARGET, textOf({ source: SOURCE, license: "MIT, Copyright (c) 2023 Berri AI", date, kinds }));
   const counts = Object.entries(kinds).map(([kind, models]) => `${kind} ${Object.keys(models).length}`);
   process.stdout.write(`prices of ${date}: ${counts.join(", ")}\n`);

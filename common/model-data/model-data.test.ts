@@ -133,8 +133,17 @@ describe("model data", () => {
     expect(findModelData({ kind, model, at: NOVEMBER })?.pricing).toEqual(pricing);
   });
 
+  const DALL_E_3 = {
+    "standard/1024x1024": 40_000_000_000_000n,
+    "standard/1024x1792": 80_000_000_000_000n,
+    "standard/1792x1024": 80_000_000_000_000n,
+    "hd/1024x1024": 80_000_000_000_000n,
+    "hd/1024x1792": 120_000_000_000_000n,
+    "hd/1792x1024": 120_000_000_000_000n,
+  };
   test.each([
-    ["openai", "dall-e-3", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n }],
+    ["openai", "dall-e-3", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n, images: DALL_E_3 }],
+    ["azure", "dall-e-3", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n, images: DALL_E_3 }],
     ["vertex_ai", "imagen-4.0-generate-001", "image", { unit: "image", input: 0n, output: 40_000_000_000_000n }],
     ["bedrock", "amazon.rerank-v1:0", "rerank", { unit: "search", input: 1_000_000_000_000n, output: 0n }],
     ["mistral", "mistral-large-2402", "chat", { input: 4_000_000_000n, output: 12_000_000_000n }],

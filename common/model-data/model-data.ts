@@ -83,7 +83,8 @@ export function findModelData({
 function fromSecondList(kind: string, model: string): ModelData | undefined {
   const found = secondPrice(kind, model);
   if (!found) return undefined;
-  const pricing = { ...listFees(kind, model, () => undefined), ...found.pricing };
+  const fees = (found.pricing.unit ?? "token") === "token" ? listFees(kind, model, () => undefined) : {};
+  const pricing = { ...fees, ...found.pricing };
   return { ...found, pricing, capabilities: familyOf(model).capabilities };
 }
 

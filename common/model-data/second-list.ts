@@ -49,12 +49,13 @@ export function secondPrice(kind: string, model: string): SecondPrice | undefine
   };
 }
 
-/** Every figure is an integer as text; only the unit is a word, and tiers and fees hold figures of their own. */
-function priceOf({ unit, tiers, fees, ...figures }: ListedEntry["price"]): Price {
+/** Every figure is an integer as text; only the unit is a word, and tiers, fees and images hold figures of their own. */
+function priceOf({ unit, tiers, fees, images, ...figures }: ListedEntry["price"]): Price {
   const whole = {
     ...numbersOf(figures),
     ...(unit !== "token" && { unit }),
     ...(fees !== undefined && { fees: numbersOf(fees as Figures) }),
+    ...(images !== undefined && { images: numbersOf(images as Figures) }),
     ...(tiers !== undefined && { tiers: (tiers as readonly Figures[]).map(tierOf) }),
   };
   return whole as unknown as Price;

@@ -357,6 +357,25 @@ describe("identity and price of a deployment", () => {
     expect(price("input_cost_per_second: 0.0001")).toMatchObject({ unit: "millisecond", input: 100_000_000n });
     expect(price("output_cost_per_image: 0.04")).toMatchObject({ unit: "image", input: 0n, output: 40_000_000_000_000n });
     expect(price("input_cost_per_image: 0.04")).toMatchObject({ unit: "image", input: 0n, output: 40_000_000_000_000n });
+    const bySize = "{1024x1024: 0.04, hd/1024x1792: 0.12}";
+    const images = { "1024x1024": 40_000_000_000_000n, "hd/1024x1792": 120_000_000_000_000n };
+    expect(price(`output_cost_per_image: 0.05, output_cost_per_image_by_size: ${bySize}`)).toMatchObject({
+      unit: "image",
+      output: 50_000_000_000_000n,
+      images,
+    });
+    // Without a price for all other images the highest counts for them.
+    expect(price("rpm: 1", `{output_cost_per_image_by_size: ${bySize}}`)).toMatchObject({
+      unit: "image",
+      input: 0n,
+      output: 120_000_000_000_000n,
+      images,
+    });
+    for (const wrong of ["0.04", "{large: 0.04}", "{1024x1024: dear}", "{1024x1024: -1}"]) {
+      expect(problemsOf(model(`model: openai/x, api_key: k, output_cost_per_image_by_size: ${wrong}`))).toEqual([
+        expect.stringContaining("output_cost_per_image_by_size"),
+      ]);
+    }
     expect(price("input_cost_per_character: 0.000015")).toMatchObject({ unit: "character", input: 15_000_000_000n });
     const search = "input_cost_per_token: 0, output_cost_per_token: 0, input_cost_per_query: 0.002";
     expect(price(search)).toMatchObject({ unit: "search", input: 2_000_000_000_000n });

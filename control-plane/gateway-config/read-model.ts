@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { resolve as absolute } from "node:path";
 import { defined } from "../../common/defined.ts";
-import { configuredPrice, isPriceName } from "../../common/model-data/configured-price.ts";
+import { configuredPrice, IMAGES_SETTING, imagesProblem, isPriceName } from "../../common/model-data/configured-price.ts";
 import { LITELLM_MODES } from "../../common/model-data/litellm-modes.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
@@ -126,6 +126,8 @@ function readField(field: { name: string; type: ValueType | undefined; isPrice: 
   const expected = isPrice && value.kind === "scalar" ? "number" : type;
   if (expected !== undefined && !checkType(value, expected, name, context.issues)) return null;
   const resolved = context.resolve(value, name);
+  const problem = name.endsWith(`.${IMAGES_SETTING}`) ? imagesProblem(resolved) : undefined;
+  if (problem) context.issues.problem(value.at, `${name}: ${problem}`);
   // A price stays text, because it is parsed as a decimal, not as a float.
   return type === undefined || resolved === null ? resolved : coerce(resolved, type);
 }
