@@ -112,7 +112,7 @@ export function ModelForm({ model, onClose }: { model: Model | undefined; onClos
 /** Prices that this form does not show are copied, because a price version replaces all prices. */
 function unchangedPrices(model: Model | undefined): object {
   if (!model?.pricing) return { unit: "token" };
-  const { unit, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers } = model.pricing;
+  const { unit, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, images, tiers } = model.pricing;
   const unchangedTiers = tiers.map((tier) => ({
     aboveInputTokens: tier.aboveInputTokens,
     input: tier.input,
@@ -121,5 +121,5 @@ function unchangedPrices(model: Model | undefined): object {
     cacheWrite: tier.cacheWrite,
     cacheWriteHour: tier.cacheWriteHour,
   }));
-  return { unit, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, tiers: unchangedTiers };
+  return { unit, cachedInput, cacheWrite, cacheWriteHour, audioInput, audioOutput, webSearch, fees, images, tiers: unchangedTiers };
 }

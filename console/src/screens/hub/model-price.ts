@@ -30,6 +30,7 @@ export function priceLines({ pricing }: Model): ModelPriceLine[] {
     ...line("Cache write", pricing.cacheWrite),
     ...line("Cache write, 1 hour", pricing.cacheWriteHour),
     ...line("Output", pricing.output),
+    ...Object.entries(pricing.images ?? {}).flatMap(([name, price]) => line(`Output, ${name}`, price)),
     ...line("Audio in", pricing.audioInput),
     ...line("Audio out", pricing.audioOutput),
     ...line("Web search", pricing.webSearch, UNITS["search"]),
