@@ -56,6 +56,18 @@ export async function claimContainer(
   }
 }
 
+/**
+ * The same for stored items: those of before containers belonged to teams may name any. One that is not recorded any more is the team's own or
+ * has ended, so the conversation can be continued.
+ */
+export async function claimStoredContainers(
+  deps: Omit<ContainersDeps, "logger">,
+  owner: Owner,
+  { items, param }: { items: readonly Fields[]; param: string },
+): Promise<void> {
+  await Promise.all([...new Set(containersIn(items))].map((id) => claimContainer(deps, owner, { id, param })));
+}
+
 /** The containers that items of a request name. `at`: the field of the request that has the items. */
 export function containersOfItems(items: readonly Fields[], at: string): NamedContainer[] {
   return items.flatMap((item, index) => containersIn([item]).map((id) => ({ id, param: `${at}[${index}]` })));

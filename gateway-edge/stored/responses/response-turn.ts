@@ -10,7 +10,8 @@ import { translatedChatJob } from "../../calls/inference/jobs/translated-chat.ts
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import { namedContainers } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
-import { containersOfItems, type NamedContainer, requireContainers } from "../containers/own-containers.ts";
+import { claimStoredContainers, containersOfItems, type NamedContainer, requireContainers } from "../containers/own-containers.ts";
+import { ownerOf } from "../records/own-record.ts";
 import { conversationIdOf, itemsOf, requireConversation, requireRoom } from "./conversations.ts";
 import { namedInput } from "./input-items.ts";
 import { conversationUpTo, resolveReferences, type StoredResponsesDeps } from "./stored-responses.ts";
@@ -36,6 +37,8 @@ export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffi
   await requireContainers(deps, caller, containersOf(asked, given));
   const before = await itemsBefore(deps, { asked, caller, added: given });
   const own = await resolveReferences(deps, caller, { items: given, before });
+  const referenced = own.filter((item, index) => item !== given[index]);
+  await claimStoredContainers(deps, ownerOf(caller), { items: referenced, param: "input" });
   const input = namedInput(own, suffix);
   return { items: [...messages, ...before, ...input], input };
 }
@@ -46,12 +49,25 @@ function containersOf({ tools }: ResponsesRequest, given: readonly Fields[]): Na
   return [...inTools, ...containersOfItems(given, "input")];
 }
 
-/** The stored items that a request continues from. */
-export async function itemsBefore(
-  deps: StoredResponsesDeps,
-  { asked, caller, added }: { asked: ResponsesRequest; caller: Caller; added: readonly Fields[] },
-): Promise<readonly Fields[]> {
+interface Continued {
+  readonly asked: ResponsesRequest;
+  readonly caller: Caller;
+  readonly added: readonly Fields[];
+}
+
+/** The stored items that a request continues from; their containers are the team's. */
+export async function itemsBefore(deps: StoredResponsesDeps, { asked, caller, added }: Continued): Promise<readonly Fields[]> {
   const conversationId = conversationIdOf(asked);
+  const items = await storedItems(deps, { asked, caller, added, conversationId });
+  const param = conversationId === undefined ? "previous_response_id" : "conversation";
+  await claimStoredContainers(deps, ownerOf(caller), { items, param });
+  return items;
+}
+
+async function storedItems(
+  deps: StoredResponsesDeps,
+  { asked, caller, added, conversationId }: Continued & { conversationId: string | undefined },
+): Promise<readonly Fields[]> {
   if (conversationId === undefined) return await conversationUpTo(deps, caller, asked.previous_response_id);
   requireRoom(await requireConversation(deps, caller, conversationId), added);
   return await itemsOf(deps, caller.teamId, conversationId);

@@ -19,7 +19,7 @@ async function open(...answers: readonly ScriptedAnswer[]) {
   const { send, requests } = scriptedSend(answers);
   edge = await startEdge(control, { send });
   const [own, stranger] = [control.addKey().secret, control.addKey({ teamId: "team_2" }).secret];
-  return { own: jsonCaller(edge.url, own), stranger: jsonCaller(edge.url, stranger), requests, secret: own };
+  return { own: jsonCaller(edge.url, own), stranger: jsonCaller(edge.url, stranger), requests, secret: own, control };
 }
 
 const ran = (container_id: string) => ({ type: "code_interpreter_call", id: "ci_1", status: "completed", container_id, code: "1" });
@@ -61,6 +61,31 @@ test("items of a conversation name only containers of the team, in either field"
   expect((await own("POST", "/v1/responses", { ...coding("cntr_1"), input: [both] })).status).toBe(404);
   const { json } = await own("POST", "/v1/conversations", { items: [ran("cntr_1")] });
   expect((await own("POST", "/v1/responses", { ...coding({ type: "auto" }), conversation: json["id"] })).status).toBe(200);
+  expect(requests).toHaveLength(2);
+});
+
+test("stored items from before containers belonged to teams name another team's container in vain, and a forgotten one is the team's", async () => {
+  const { own, stranger, requests, control } = await open(...Array<string>(4).fill(JSON.stringify(responseWith("cntr_1"))));
+  expect((await own("POST", "/v1/responses", coding({ type: "auto" }))).status).toBe(200);
+  /** As an earlier version stored it: any container passed. */
+  const stored = async (container: string) => {
+    const { json } = await stranger("POST", "/v1/conversations", { items: [{ role: "user", content: "x" }] });
+    const id = `ci_${container}`;
+    const body = { ...ran(container), id };
+    const owner = { organizationId: "org_1", teamId: "team_2", keyId: "key_1" };
+    await control.records.commit(owner, [
+      { type: "create", kind: "conversation_item", id, parentId: String(json["id"]), body, createdAtMs: Date.now() },
+    ]);
+    return { conversation: json["id"] };
+  };
+  const foreign = await stored("cntr_1");
+  for (const more of [{}, { background: true }, { tools: [] }]) {
+    const { status, json } = await stranger("POST", "/v1/responses", { ...coding({ type: "auto" }), ...foreign, ...more });
+    expect([status, json["error"]]).toMatchObject([404, { param: "conversation", message: "There is no container with the id cntr_1." }]);
+  }
+  const forgotten = await stored("cntr_old");
+  expect((await stranger("POST", "/v1/responses", { ...coding({ type: "auto" }), ...forgotten })).status).toBe(200);
+  expect((await own("POST", "/v1/responses", coding("cntr_old"))).status).toBe(404);
   expect(requests).toHaveLength(2);
 });
 
