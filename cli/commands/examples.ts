@@ -160,6 +160,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "admin teams block": ["gw admin teams block team_1m7f9hztem --reason abuse"],
   "admin teams unblock": ["gw admin teams unblock team_1m7f9hztem"],
   "admin models list": ["gw admin models --search gpt"],
+  "admin models prices": ["gw admin models prices --kind openai --search gpt-4o"],
   "admin models create": [
     "gw admin models create --name gpt-4o-mini --provider prov_1m7f9j --inference-model gpt-4o-mini --type chat --input-price 0.15 --output-price 0.60",
   ],

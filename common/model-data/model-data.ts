@@ -8,7 +8,7 @@ import { nanoPerMillionFromMillion, scaleDecimal } from "./decimal.ts";
 import { furtherPrice } from "./further-prices.ts";
 import { listFees } from "./list-fees.ts";
 import { type Capability, familyOf, type Mode } from "./model-families.ts";
-import { secondPrice } from "./second-list.ts";
+import { secondListModels, secondPrice } from "./second-list.ts";
 
 export interface ModelData {
   readonly mode: Mode;
@@ -99,6 +99,14 @@ export function modelsOf(kind: string): readonly string[] {
   if (kind === "echo") return ["echo"];
   const names = priceListsOf(kind).flatMap((id) => prices().findProvider({ providerId: id })?.models ?? []);
   return [...new Set(names.filter(({ deprecated }) => deprecated !== true).map(({ id }) => id))].sort();
+}
+
+/** Entries of the data package for several regions at once: no model has such a name. */
+const NO_MODEL = /^regional\./;
+
+/** The provider's models in either price list, with and without a price; sorted. */
+export function listedModels(kind: string): readonly string[] {
+  return [...new Set([...modelsOf(kind), ...secondListModels(kind)])].filter((name) => !NO_MODEL.test(name)).sort();
 }
 
 function priceListsOf(kind: string): readonly string[] {

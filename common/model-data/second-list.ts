@@ -49,6 +49,11 @@ export function secondPrice(kind: string, model: string): SecondPrice | undefine
   };
 }
 
+/** The models of a kind in that list. */
+export function secondListModels(kind: string): readonly string[] {
+  return Object.keys(list().kinds[kind] ?? {});
+}
+
 /** Every figure is an integer as text; only the unit is a word, and tiers, fees and images hold figures of their own. */
 function priceOf({ unit, tiers, fees, images, ...figures }: ListedEntry["price"]): Price {
   const whole = {

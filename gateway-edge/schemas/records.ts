@@ -142,6 +142,31 @@ export const teamDetailRecord = teamRecord
   .extend({ members: z.array(teamMemberRecord), apiKeys: z.array(apiKeyRecord) })
   .meta({ id: "TeamDetail" });
 
+/** Nano-USD per million units. */
+const priceFields = {
+  unit: z.string(),
+  ...money("input", "output"),
+  cachedInput: int64.nullable(),
+  cacheWrite: int64.nullable(),
+  cacheWriteHour: int64.nullable(),
+  audioInput: int64.nullable(),
+  audioOutput: int64.nullable(),
+  webSearch: int64.nullable(),
+  /** What else the provider bills beside the tokens; only those with a price. */
+  fees: z.record(z.string(), int64).optional(),
+  /** Of generated images by size, or by quality and size; absent: all cost the same. */
+  images: z.record(z.string(), int64).optional(),
+  tiers: z.array(
+    z.object({
+      aboveInputTokens: z.int(),
+      ...money("input", "output"),
+      cachedInput: int64.nullable(),
+      cacheWrite: int64.nullable(),
+      cacheWriteHour: int64.nullable(),
+    }),
+  ),
+};
+
 export const modelRecord = z
   .object({
     id: z.string(),
@@ -151,33 +176,7 @@ export const modelRecord = z
     description: z.string(),
     contextWindow: z.int().nullable(),
     maxOutputTokens: z.int().nullable(),
-    pricing: z
-      .object({
-        version: z.int(),
-        effectiveAt: timestamp,
-        unit: z.string(),
-        ...money("input", "output"),
-        cachedInput: int64.nullable(),
-        cacheWrite: int64.nullable(),
-        cacheWriteHour: int64.nullable(),
-        audioInput: int64.nullable(),
-        audioOutput: int64.nullable(),
-        webSearch: int64.nullable(),
-        /** What else the provider bills beside the tokens; only those with a price. */
-        fees: z.record(z.string(), int64).optional(),
-        /** Of generated images by size, or by quality and size; absent: all cost the same. */
-        images: z.record(z.string(), int64).optional(),
-        tiers: z.array(
-          z.object({
-            aboveInputTokens: z.int(),
-            ...money("input", "output"),
-            cachedInput: int64.nullable(),
-            cacheWrite: int64.nullable(),
-            cacheWriteHour: int64.nullable(),
-          }),
-        ),
-      })
-      .nullable(),
+    pricing: z.object({ version: z.int(), effectiveAt: timestamp, ...priceFields }).nullable(),
     capabilities: z.array(z.string()),
     supportedParams: z.array(z.string()),
     status: z.string(),
@@ -225,6 +224,19 @@ export const providerKindRecord = z
     operations: z.array(z.string()),
   })
   .meta({ id: "ProviderKind" });
+
+/** A model of the public price lists, by its provider's own name. */
+export const listedModelRecord = z
+  .object({
+    inferenceModelId: z.string(),
+    type: z.string(),
+    contextWindow: z.int().nullable(),
+    maxOutputTokens: z.int().nullable(),
+    /** Null: known to exist, but at no public price. */
+    pricing: z.object(priceFields).nullable(),
+    capabilities: z.array(z.string()),
+  })
+  .meta({ id: "ListedModel" });
 
 export const quotaRecord = z
   .object({

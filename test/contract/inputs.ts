@@ -223,6 +223,7 @@ export const INPUTS: Readonly<Record<string, OperationInputs>> = {
   "get /api/gw/storage": none(),
   "get /api/admin/models": none(),
   "get /api/admin/providers": none(),
+  "get /api/admin/list-prices": { example: () => ({ query: { kind: "openai" } }), ids: [] },
   "post /api/admin/models": {
     example: ({ providerId }) => ({ body: { name: fresh("model"), provider: providerId, inferenceModelId: "echo", type: "chat" } }),
     ids: [{ place: "body", field: "provider", kinds: ["providerId"] }],

@@ -1,12 +1,21 @@
 import { rateLimitFields } from "../../operations/limit-fields.ts";
 import { argument, type Field, filter, type Group, option, required } from "../../operations/spec.ts";
 import type { View } from "../../output/printer.ts";
-import { valueAt } from "../../output/values.ts";
+import { type Column, valueAt } from "../../output/values.ts";
 import { modelColumns, modelFields, modelFilters, providerColumns } from "../catalog.ts";
 
 const modelView: View = { kind: "record", at: "model", fields: modelFields, id: "model.id" };
 const providerView: View = { kind: "record", at: "provider", fields: providerColumns, id: "provider.id" };
 const deleted: View = { kind: "sentence", text: (body) => `Deleted ${String(valueAt(body, "id"))}.`, id: "id" };
+
+const listPriceColumns: readonly Column[] = [
+  { title: "model", at: "inferenceModelId" },
+  { title: "type", at: "type" },
+  { title: "context", at: "contextWindow", as: "count" },
+  { title: "unit", at: "pricing.unit" },
+  { title: "input/M", at: "pricing.input", as: "price" },
+  { title: "output/M", at: "pricing.output", as: "price" },
+];
 
 const price = (flag: string, what: string, to: string): Field =>
   option(`${flag} <usd>`, `USD per million ${what}`, `pricing.${to}`, { kind: "usd" });
@@ -44,6 +53,18 @@ export const adminModels: Group = {
       auth: "user",
       fields: modelFilters,
       view: { kind: "list", columns: [{ title: "id", at: "id" }, ...modelColumns], id: "id", empty: "No models found." },
+    },
+    {
+      name: "prices",
+      summary: "List the models of a provider kind that the public price lists know, with their list prices",
+      method: "GET",
+      path: "/api/admin/list-prices",
+      auth: "user",
+      fields: [
+        filter("--kind <kind>", "provider kind; `gw providers kinds` lists them", "kind", required),
+        filter("--search <text>", "search by model", "search"),
+      ],
+      view: { kind: "list", columns: listPriceColumns, id: "inferenceModelId", empty: "No models found." },
     },
     {
       name: "create",

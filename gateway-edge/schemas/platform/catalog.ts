@@ -2,8 +2,16 @@ import { z } from "zod";
 import { FEE_NAMES, type FeeName } from "../../../common/fees.ts";
 import { isImagePriceName } from "../../../common/image-prices.ts";
 import { PROVIDER_KINDS } from "../../../common/providers/shared/registry.ts";
-import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search } from "../fields.ts";
-import { adminModelRecord, adminProviderRecord, listOf, modelRecord, providerKindRecord, providerRecord } from "../records.ts";
+import { id, instant, name, nanoAmount, paging, plainText, positiveCount, search, searchQuery } from "../fields.ts";
+import {
+  adminModelRecord,
+  adminProviderRecord,
+  listedModelRecord,
+  listOf,
+  modelRecord,
+  providerKindRecord,
+  providerRecord,
+} from "../records.ts";
 import { budgetFields } from "./budgets.ts";
 import { rateLimitFields } from "./rate-limits.ts";
 
@@ -113,6 +121,8 @@ const providerFields = {
 };
 const kinds = PROVIDER_KINDS.map(({ kind }) => kind);
 const providerKind = z.enum(kinds, { error: `must be one of ${kinds.join(", ")}` });
+export const listPricesQuery = searchQuery.extend({ kind: providerKind });
+export const listPricesAnswer = listOf(listedModelRecord);
 export const createProviderBody = z.object({ name, kind: providerKind, ...z.object(providerFields).partial().shape });
 export const updateProviderBody = z.object({ name, ...providerFields }).partial();
 export const providerAnswer = z.object({ provider: adminProviderRecord });

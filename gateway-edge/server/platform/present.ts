@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { z } from "zod";
 import { toUsdString } from "../../../common/money.ts";
+import type { PriceMessage, TokenPrices } from "../../../common/pricing.ts";
 import type { ProviderKind } from "../../../common/providers/shared/provider-kind.ts";
 import type { AuditEntry } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import type { Model, Pricing, Provider } from "../../../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -180,10 +181,12 @@ export function presentAdminModel(model: Model): z.infer<typeof records.adminMod
 }
 
 function presentPricing(price: Pricing) {
+  return { version: price.version, effectiveAt: sent(price.effectiveAt, "effectiveAt"), ...presentPrice(price) };
+}
+
+export function presentPrice(price: Omit<PriceMessage, "unit"> & { readonly unit?: string | undefined }) {
   return {
-    version: price.version,
-    effectiveAt: sent(price.effectiveAt, "effectiveAt"),
-    unit: price.unit,
+    unit: price.unit ?? "token",
     ...presentPrices(price),
     audioInput: price.audioInput ?? null,
     audioOutput: price.audioOutput ?? null,
@@ -194,7 +197,7 @@ function presentPricing(price: Pricing) {
   };
 }
 
-function presentPrices(price: Pick<Pricing, "input" | "output" | "cachedInput" | "cacheWrite" | "cacheWriteHour">) {
+function presentPrices(price: TokenPrices) {
   return {
     ...money("input", price.input),
     ...money("output", price.output),

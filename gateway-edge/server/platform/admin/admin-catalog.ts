@@ -7,12 +7,14 @@ import { type Operation, operation } from "../../middleware/operation.ts";
 import { budgetChange } from "../budgets.ts";
 import { presentAdminModel, presentAdminProvider, sent } from "../present.ts";
 import { limitsChange, limitsOf } from "../rate-limits.ts";
+import { listPrices } from "./list-prices.ts";
 
 const tag = "Admin";
 const auth = "admin";
 
 export function adminCatalogOperations(deps: EdgeDeps): Operation[] {
   return [
+    listPrices,
     createModel(deps),
     updateModel(deps, "patch"),
     updateModel(deps, "put"),

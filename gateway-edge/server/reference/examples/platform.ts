@@ -58,6 +58,7 @@ export const PLATFORM_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "get /api/admin/ledger/verify": { query: { mode: "fast" } },
   "get /api/admin/ledger/replay": { query: { asOf: "2026-11-01T00:00:00Z" } },
   "post /api/admin/backup": { save: "tributary.tar.gz" },
+  "get /api/admin/list-prices": { query: { kind: "openai", search: "gpt-4o" } },
   "post /api/admin/models": {
     body: { name: "gpt-4o-mini", provider: "prov_1m7f9j", inferenceModelId: "gpt-4o-mini", type: "chat", pricing: price },
   },
