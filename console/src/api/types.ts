@@ -43,6 +43,7 @@ export type Purchase = RecordOf<typeof records.purchaseRecord>;
 export type SignedReceipt = RecordOf<typeof proof.receiptAnswer>;
 export type PageMeta = RecordOf<typeof records.pageMeta>;
 export type Provider = RecordOf<typeof records.adminProviderRecord>;
+export type ListedModel = RecordOf<typeof records.listedModelRecord>;
 export type ProviderKind = RecordOf<typeof records.providerKindRecord>;
 export type AuditEntry = RecordOf<typeof records.auditEntryRecord>;
 export type LedgerProof = RecordOf<typeof proof.verifyLedgerAnswer>;

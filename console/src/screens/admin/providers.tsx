@@ -9,6 +9,7 @@ import { type Column, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { TypedConfirm } from "../../components/typed-confirm.tsx";
+import { PickModels } from "./pick-models/pick-models.tsx";
 import { EditProvider } from "./providers/edit-provider.tsx";
 import { NewProvider } from "./providers/new-provider.tsx";
 import { ProviderHealth } from "./providers/provider-health.tsx";
@@ -21,6 +22,7 @@ export function Providers() {
   const deployments = routing.data?.data.flatMap((group) => group.deployments);
   const [leaving, setLeaving] = useState<Provider | undefined>();
   const [edited, setEdited] = useState<Provider | undefined>();
+  const [filled, setFilled] = useState<Provider | undefined>();
   const removing = useAdminChange(() => setLeaving(undefined));
   const columns: Column<Provider>[] = [
     {
@@ -43,7 +45,10 @@ export function Providers() {
       cell: (provider) =>
         // Providers from the configuration file or from training cannot be changed here.
         provider.source === "catalog" && (
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Group gap={4} justify="flex-end">
+            <Button size="compact-xs" variant="light" onClick={() => setFilled(provider)} aria-label={`Add models of ${provider.name}`}>
+              Add models
+            </Button>
             <Button size="compact-xs" variant="default" onClick={() => setEdited(provider)} aria-label={`Edit ${provider.name}`}>
               Edit
             </Button>
@@ -65,7 +70,8 @@ export function Providers() {
         rowKey={({ id }) => id}
         empty={<Empty icon={IconPlugConnected} title="No providers yet" />}
       />
-      <NewProvider />
+      <NewProvider onAdded={setFilled} />
+      {filled && <PickModels provider={filled} onClose={() => setFilled(undefined)} />}
       {edited && <EditProvider provider={edited} onClose={() => setEdited(undefined)} />}
       {leaving && (
         <TypedConfirm

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useMutation, useQueryClient } from "@tanstack/react-query";
 import { adminCall } from "../../api/admin.ts";
 import { notifyDone } from "../../components/failure.tsx";
 
@@ -11,14 +11,18 @@ interface AdminChange {
 }
 
 /** A mutation of the admin API; on success all lists of the screen are refetched. */
-export function useAdminChange(onDone?: () => void) {
+export function useAdminChange<Answer>(onDone?: (answer: Answer) => void) {
   const queryClient = useQueryClient();
   return useMutation({
-    mutationFn: ({ method, path, body }: AdminChange) => adminCall(method, path, body),
-    onSuccess: async (_answer, { done }) => {
+    mutationFn: ({ method, path, body }: AdminChange) => adminCall<Answer>(method, path, body),
+    onSuccess: async (answer, { done }) => {
       notifyDone(done);
-      onDone?.();
-      await Promise.all([queryClient.invalidateQueries({ queryKey: ["admin"] }), queryClient.invalidateQueries({ queryKey: ["models"] })]);
+      onDone?.(answer);
+      await refetchAdminLists(queryClient);
     },
   });
+}
+
+export async function refetchAdminLists(queryClient: QueryClient): Promise<void> {
+  await Promise.all([queryClient.invalidateQueries({ queryKey: ["admin"] }), queryClient.invalidateQueries({ queryKey: ["models"] })]);
 }

@@ -1,4 +1,4 @@
-import type { Model } from "../../api/types.ts";
+import type { ListedModel } from "../../api/types.ts";
 import { formatUsd, usdOf } from "../../format/money.ts";
 
 const MILLION = 1_000_000;
@@ -18,8 +18,10 @@ export interface ModelPriceLine {
   readonly per: string;
 }
 
+type Priced = Pick<ListedModel, "pricing">;
+
 /** Price lines of a model; empty if it is free or has no price. */
-export function priceLines({ pricing }: Model): ModelPriceLine[] {
+export function priceLines({ pricing }: Priced): ModelPriceLine[] {
   if (!pricing) return [];
   const { words, units } = UNITS[pricing.unit] ?? { words: `1M ${pricing.unit}s`, units: MILLION };
   const line = (name: string, nanoPerMillion: number | null, by = { words, units }) =>
@@ -47,7 +49,7 @@ function feeLine(name: string, price: number): Line {
   return [title, price, name.startsWith("image") ? { words: "1M tokens", units: MILLION } : { words: "1,000", units: 1_000 }];
 }
 
-export function priceText(model: Model, which: "input" | "output"): string {
+export function priceText(model: Priced, which: "input" | "output"): string {
   const { pricing } = model;
   if (!pricing) return "no price";
   const own = priceLines(model).find(({ name }) => name.toLowerCase() === which);

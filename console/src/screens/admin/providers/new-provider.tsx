@@ -2,14 +2,18 @@ import { Button, Group, PasswordInput, Select, Stack, TextInput, Title } from "@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { providerKindsQuery } from "../../../api/admin.ts";
+import type { Provider } from "../../../api/types.ts";
 import { Failure } from "../../../components/failure.tsx";
 import { useAdminChange } from "../use-admin-change.ts";
 
 const NOTHING = { name: "", kind: "openai", baseUrl: "", apiKey: "" };
 
-export function NewProvider() {
+export function NewProvider({ onAdded }: { onAdded: (provider: Provider) => void }) {
   const [form, setForm] = useState(NOTHING);
-  const { mutate, error, isPending } = useAdminChange(() => setForm(NOTHING));
+  const { mutate, error, isPending } = useAdminChange<{ provider: Provider }>(({ provider }) => {
+    setForm(NOTHING);
+    onAdded(provider);
+  });
   const kinds = useQuery(providerKindsQuery);
   const chosen = kinds.data?.data.find(({ kind }) => kind === form.kind);
   const set = (change: Partial<typeof form>) => setForm({ ...form, ...change });
