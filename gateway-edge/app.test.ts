@@ -265,7 +265,14 @@ describe("validation", () => {
         totals: { requests: 1n, tokens: 3n, cost: 4n },
       }),
     });
-    for (const query of ["startDate=soon", "tz=Mars/X", "startDate=2026-02-02&endDate=2026-02-01", "status=odd", "format=xml"]) {
+    for (const query of [
+      "startDate=soon",
+      "tz=Mars/X",
+      "startDate=2026-02-02&endDate=2026-02-01",
+      "status=odd",
+      "format=xml",
+      "trace_id=xyz",
+    ]) {
       expect((await call("GET", `/api/gw/logs?${query}`, { token: USER_TOKEN })).status).toBe(400);
     }
     calls.length = 0;
@@ -276,6 +283,8 @@ describe("validation", () => {
     expect(calls[0]?.request).toMatchObject({
       filter: { start: new Date("2026-03-28T23:00:00Z"), end: new Date("2026-03-29T22:00:00Z"), teamId: "team_1" },
     });
+    await call("GET", `/api/gw/logs?tag=a&session=s-1&trace_id=${"AB".repeat(16)}`, { token: USER_TOKEN });
+    expect(calls[1]?.request).toMatchObject({ filter: { tags: ["a", "session:s-1", `trace:${"ab".repeat(16)}`] } });
   });
 });
 

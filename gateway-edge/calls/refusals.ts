@@ -15,6 +15,7 @@ export interface Refusal {
   readonly model: string;
   readonly stream: boolean;
   readonly endUser: string | undefined;
+  readonly tags: readonly string[];
   readonly error: AppError;
   readonly httpStatus: number;
 }
@@ -82,7 +83,7 @@ export class Refusals {
   }
 }
 
-function rowOf({ callId, caller, endpoint, model, stream, endUser, error, httpStatus }: Refusal, at: Date): UsageLog {
+function rowOf({ callId, caller, endpoint, model, stream, endUser, tags, error, httpStatus }: Refusal, at: Date): UsageLog {
   return {
     ...callerIdentity(caller),
     callId,
@@ -110,7 +111,7 @@ function rowOf({ callId, caller, endpoint, model, stream, endUser, error, httpSt
     latencyMs: 0,
     firstTokenMs: undefined,
     overheadUs: 0,
-    tags: [],
+    tags: [...tags],
     attemptsDetail: [],
   };
 }

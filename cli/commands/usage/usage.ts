@@ -18,6 +18,7 @@ export const usageFilters: readonly Field[] = [
   filter("--end-user <id>", "filter by end user, exactly", "endUser"),
   filter("--tag <tag>", "filter by tag, exactly", "tag"),
   filter("--session <id>", "filter by session (metadata.session_id)", "session"),
+  filter("--trace <id>", "filter by trace (the trace ID of traceparent)", "trace_id"),
   filter("--search <text>", "search in IDs, models and end users", "search"),
 ];
 

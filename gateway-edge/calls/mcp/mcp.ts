@@ -114,7 +114,7 @@ async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }:
   } catch (thrown) {
     const error = asAppError(thrown);
     const httpStatus = gatewayErrorStatus(error);
-    const refusal = { callId, caller, endpoint: MCP_ENDPOINT, model, stream: false, endUser: undefined, error, httpStatus };
+    const refusal = { callId, caller, endpoint: MCP_ENDPOINT, model, stream: false, endUser: undefined, tags: [], error, httpStatus };
     if (httpStatus < 500) deps.refusals.note(refusal);
     throw error;
   }

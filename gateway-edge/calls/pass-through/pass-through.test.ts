@@ -82,9 +82,17 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
+const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 test("a call goes on with our key and without the client's, and comes back as it is; paid by the usage in it", async () => {
   const { seen, post, logs, control } = await open(json({ id: "x", usage: { prompt_tokens: 100, completion_tokens: 10 } }));
-  const headers = { "x-gw-tags": "t", "x-forwarded-for": "1.2.3.4", cookie: "c=d", "openai-beta": "assistants=v2" };
+  const headers = {
+    "x-gw-tags": "t",
+    "x-forwarded-for": "1.2.3.4",
+    cookie: "c=d",
+    "openai-beta": "assistants=v2",
+    traceparent: TRACEPARENT,
+  };
   const response = await post(
     "/openai/v1/chat/completions?a=1&key=steal",
     { model: "openai-x", max_tokens: 50, messages: [] },
@@ -120,6 +128,7 @@ test("a call goes on with our key and without the client's, and comes back as it
       status: "success",
       cost: 120_000n,
       usage: { input: 100n, output: 10n, source: "provider" },
+      tags: [`trace:${TRACEPARENT.slice(3, 35)}`],
     },
   ]);
   expect(control.reserved[0]?.worstCase).toBeGreaterThan(100_000n);

@@ -11,6 +11,7 @@ import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import { readBody } from "../read-body.ts";
 import { sandboxAnswer } from "../sandboxed-answer.ts";
+import { traceTagsOf } from "../tracing/trace-tag.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { locate } from "./locate.ts";
 import { type PricedCall, priceCall } from "./price-call.ts";
@@ -57,7 +58,8 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       const isFree = FREE_METHODS.has(request.method);
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
       if (!isFree && !caller.isAdmin) refuseUnpriced(call);
-      const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint: `/${kind}${url.pathname}`.slice(0, 200) });
+      const endpoint = `/${kind}${url.pathname}`.slice(0, 200);
+      const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint, tags: traceTagsOf(request) });
       await deps.credit.reserve({
         intent: proxiedCall.intent(),
         model: call.deployment?.modelName ?? call.model ?? kind,

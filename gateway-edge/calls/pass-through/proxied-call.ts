@@ -32,6 +32,7 @@ export interface ProxiedCallOptions {
   readonly call: PricedCall;
   readonly upstream: Upstream;
   readonly endpoint: string;
+  readonly tags: readonly string[];
 }
 
 /** A proxied call that has its reservation and owes its settlement. */
@@ -53,12 +54,12 @@ export class ProxiedCall {
 
   /** The intent record of the call. */
   intent(): Intent {
-    const { call } = this.#options;
+    const { call, tags } = this.#options;
     return {
       ...this.#identity(),
       createdAtMs: this.#createdAt.getTime(),
       worstCase: call.worstCase,
-      tags: [],
+      tags,
     };
   }
 
@@ -130,7 +131,7 @@ export class ProxiedCall {
   }
 
   #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
-    const { call, upstream } = this.#options;
+    const { call, upstream, tags } = this.#options;
     const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
     return {
       ...this.#identity(),
@@ -149,7 +150,7 @@ export class ProxiedCall {
       latencyMs,
       firstTokenMs: undefined,
       overheadUs: 0,
-      tags: [],
+      tags: [...tags],
       ledgerSeq: undefined,
       attemptsDetail: [],
     };

@@ -24,6 +24,12 @@ const filters = {
   search: search.optional(),
   endUser: plainText(256).optional().describe("Exactly this end user (`user` of the request)."),
   tag: plainText(64).optional().describe("Calls with exactly this tag (`metadata.tags` of the request)."),
+  trace_id: z
+    .string()
+    .regex(/^[0-9a-fA-F]{32}$/, "must be 32 hexadecimal digits, the second part of a `traceparent`")
+    .toLowerCase()
+    .optional()
+    .describe("Calls of this W3C trace (`traceparent` of the request)."),
   session: plainText(SESSION_LENGTH_MAX).optional().describe("Calls of this session (`metadata.session_id` of the request)."),
 };
 

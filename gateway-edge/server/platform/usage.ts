@@ -2,6 +2,7 @@ import type { CallOptions } from "../../../common/grpc/client.ts";
 import { toJson } from "../../../common/json.ts";
 import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { sessionTag } from "../../calls/inference/jobs/gateway-fields.ts";
+import { traceTag } from "../../calls/tracing/trace-tag.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { lastDays } from "../../schemas/date-range.ts";
 import { idParams } from "../../schemas/fields.ts";
@@ -81,8 +82,8 @@ const getUsage = ({ control, clock }: EdgeDeps) =>
   });
 
 function toFilter(query: schemas.LogFilterFields): LogFilter {
-  const { range, apiKey, team_id: teamId, model, provider, status, search, endUser, tag, session } = query;
-  const tags = [...(tag === undefined ? [] : [tag]), ...(session === undefined ? [] : [sessionTag(session)])];
+  const { range, apiKey, team_id: teamId, model, provider, status, search, endUser, tag, session, trace_id: traceId } = query;
+  const tags = [tag, session && sessionTag(session), traceId && traceTag(traceId)].filter((each) => each !== undefined);
   return { start: range.start, end: range.end, apiKey, teamId, model, provider, status, search, endUser, tags };
 }
 

@@ -11,6 +11,7 @@ import type { Job } from "../../../calls/inference/job.ts";
 import type { CallRouting, DeliveredPart, InferenceCall, InferenceResult } from "../../../calls/inference/run-inference.ts";
 import type { OpenCalls } from "../../../calls/open-calls.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
+import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
@@ -76,7 +77,8 @@ export function pathModelOf(request: Request): string | undefined {
 
 /** Makes the call and sends its answer, whole or streamed; at most once under an Idempotency-Key. */
 export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
-  const { request, response, callId, caller, rawBody, pathModel, endpoint, job, routing } = exchange;
+  const { request, response, callId, caller, rawBody, pathModel, endpoint, routing } = exchange;
+  const job = withTrace(exchange.job, request);
   const key = idempotencyKey(request);
   const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
   const idempotent = begun instanceof Promise ? await begun : begun;
@@ -99,6 +101,12 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
     const closing = idempotent.close();
     if (closing) await closing;
   }
+}
+
+/** The trace that the client names is a tag of the row. */
+function withTrace<Answer>(job: Job<Answer>, request: Request): Job<Answer> {
+  const tags = traceTagsOf(request);
+  return tags.length === 0 ? job : { ...job, logTags: [...(job.logTags ?? []), ...tags] };
 }
 
 /** The status line waits for the first token, which may take long, but not so long that a proxy in between gives up. */

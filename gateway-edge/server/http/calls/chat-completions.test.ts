@@ -84,6 +84,24 @@ test("a session is a tag of the log and not of routing: with tag filtering the c
   expect([unknown.status, await unknown.text()]).toEqual([400, expect.stringContaining("has the tags of this request")]);
 });
 
+test("a valid traceparent is a tag of the row, also of a refused call, and not of routing; an invalid one is none", async () => {
+  const control = new FakeControl();
+  control.settings = JSON.stringify({ router_settings: { enable_tag_filtering: true } });
+  const { edge, auth } = await open(control);
+  const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+  const ask = (traceparent: string, more: object = {}) => edge.post(PATH, chat("x", more), { ...auth, traceparent });
+  const metadata = { session_id: "s-1" };
+  expect((await ask(`00-${traceId}-${spanId}-00`, { metadata })).status).toBe(200);
+  expect((await ask(`00-${traceId}-${spanId}-01`, { model: "no-such-model" })).status).toBe(404);
+  expect((await ask(`00-${traceId}-${"0".repeat(16)}-01`)).status).toBe(200);
+  await until(() => control.settled.size === 3);
+  expect([...control.settled.values()].map(({ status, tags }) => [status, ...tags])).toEqual([
+    ["success", "session:s-1", `trace:${traceId}`],
+    ["refused", `trace:${traceId}`],
+    ["success"],
+  ]);
+});
+
 test("a stream is well-formed, with the usage chunk only when asked for, and its usage is what was settled", async () => {
   const { edge, control, auth } = await open();
   const plain = await edge.post(PATH, chat("One two.", { stream: true, n: 2 }), auth);

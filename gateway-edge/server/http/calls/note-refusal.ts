@@ -3,6 +3,7 @@ import type { AppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import type { Refusal } from "../../../calls/refusals.ts";
+import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { Gate } from "../gate.ts";
 import { pathModelOf } from "./answer-call.ts";
 
@@ -24,11 +25,12 @@ function endpointOf(response: Response): string {
   return route.startsWith("/v1/") || /[:*]/.test(route) ? route : `/v1${route}`;
 }
 
-function requested(request: Request, response: Response): Pick<Refusal, "model" | "stream" | "endUser"> {
+function requested(request: Request, response: Response): Pick<Refusal, "model" | "stream" | "endUser" | "tags"> {
   const { model, stream, user } = (response.locals["body"] ?? {}) as { model?: unknown; stream?: unknown; user?: unknown };
   return {
     model: pathModelOf(request) ?? (typeof model === "string" ? model : ""),
     stream: stream === true,
     endUser: typeof user === "string" ? user : undefined,
+    tags: traceTagsOf(request),
   };
 }

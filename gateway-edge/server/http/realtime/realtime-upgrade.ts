@@ -7,6 +7,7 @@ import { newId } from "../../../../common/ids.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import { beginError, gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
+import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { AuthProfile } from "../../middleware/authenticate-key.ts";
 import { keyAuthentication } from "../../middleware/authenticate-key.ts";
@@ -138,6 +139,7 @@ class Upgrade {
         model,
         stream: true,
         endUser: undefined,
+        tags: traceTagsOf(request),
         error,
         httpStatus: status,
       });
