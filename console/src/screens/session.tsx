@@ -1,8 +1,9 @@
 import "./session/session.css";
-import { Anchor, Button, Group, SimpleGrid, Text } from "@mantine/core";
+import { Anchor, Button, Group, SegmentedControl, SimpleGrid, Text } from "@mantine/core";
 import { IconListDetails, IconRoute } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { Query } from "../api/client.ts";
 import { meQuery } from "../api/queries.ts";
 import type { Totals, UsageLog } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
@@ -18,62 +19,100 @@ import { count, formatMs } from "../format/text.ts";
 import { CallPanel } from "./logs/call-panel.tsx";
 import { DelayedInput } from "./logs/delayed-input.tsx";
 import { useLogs } from "./logs/use-logs.ts";
-import { type PlacedCall, type SessionCalls, sessionCalls, sessionName, sessionTagOf } from "./session/session-calls.ts";
+import {
+  type CallGroup,
+  groupName,
+  groupOf,
+  groupTagsOf,
+  type PlacedCall,
+  type SessionCalls,
+  sessionCalls,
+} from "./session/session-calls.ts";
 
-/** All calls of one session in order of time. The address has the ID of the session, or the tag that a call of it has. */
+const ABOUT: Readonly<Record<CallGroup, { title: string; sentBy: string }>> = {
+  session: { title: "Session", sentBy: "Clients set it as metadata.session_id of a request." },
+  trace: { title: "Trace", sentBy: "Clients send it in the header traceparent (W3C Trace Context): 32 hexadecimal digits." },
+};
+
+/** All calls of one session or trace in order of time. The address has its ID, or the tag that a call of it has. */
 export function Screen() {
   const [address, setAddress] = useAddress();
   const { data: me } = useQuery(meQuery);
-  const session = address.session === undefined ? undefined : String(address.session);
-  const tag = session === undefined && address.tag !== undefined ? String(address.tag) : undefined;
-  const name = session ?? (tag && sessionName(tag));
-  const opened = address.call === undefined ? undefined : String(address.call);
+  const text = (name: "session" | "trace" | "tag" | "call") => (address[name] === undefined ? undefined : String(address[name]));
+  const tag = text("tag");
+  const group = address.by === "trace" || address.trace !== undefined ? "trace" : (tag && groupOf(tag)) || "session";
+  const id = text(group);
+  const name = id || (tag && groupName(tag));
+  const opened = text("call");
+  const { title, sentBy } = ABOUT[group];
+  const choose = (next: CallGroup, chosen: string) =>
+    setAddress({ by: next, session: undefined, trace: undefined, [next]: chosen, tag: undefined, call: undefined });
   return (
     <Page
-      title="Session"
-      about={name ? `All calls of session ${name}, oldest first.` : "All calls with one metadata.session_id."}
+      title={title}
+      about={name ? `All calls of ${group} ${name}, oldest first.` : `All calls of one ${group}.`}
       action={
-        <DelayedInput
-          aria-label="Session ID, exactly"
-          placeholder="Session ID"
-          value={name}
-          delayMs={500}
-          onChange={(id) => setAddress({ session: id, tag: undefined, call: undefined })}
-          w={260}
-        />
+        <Group gap="xs">
+          <SegmentedControl
+            aria-label="Calls by"
+            size="xs"
+            data={[
+              { value: "session", label: "Session" },
+              { value: "trace", label: "Trace" },
+            ]}
+            value={group}
+            onChange={(next) => choose(next as CallGroup, "")}
+          />
+          <DelayedInput
+            key={group}
+            aria-label={`${title} ID, exactly`}
+            placeholder={`${title} ID`}
+            value={name}
+            delayMs={500}
+            onChange={(next) => choose(group, next ?? "")}
+            w={260}
+          />
+        </Group>
       }
     >
-      {name === undefined ? (
-        <Card>
-          <Empty icon={IconRoute} title="No session chosen">
-            Enter a session ID, or open a call of the session in the logs. Clients set it as metadata.session_id of a request.
-          </Empty>
-        </Card>
-      ) : (
+      {name ? (
         <Calls
           key={name}
-          query={session === undefined ? { tag } : { session }}
+          group={group}
+          query={id ? QUERIES[group](id) : { tag }}
           timeZone={me?.organization?.timezone ?? "UTC"}
-          onOpen={(id) => setAddress({ call: id })}
+          onOpen={(next) => setAddress({ call: next })}
         />
+      ) : (
+        <Card>
+          <Empty icon={IconRoute} title={`No ${group} chosen`}>
+            Enter its ID, or open a call of it in the logs. {sentBy}
+          </Empty>
+        </Card>
       )}
       {opened !== undefined && <CallPanel id={opened} onClose={() => setAddress({ call: undefined })} />}
     </Page>
   );
 }
 
+const QUERIES: Readonly<Record<CallGroup, (id: string) => Query>> = {
+  session: (session) => ({ session }),
+  trace: (traceId) => ({ trace_id: traceId }),
+};
+
 interface CallsProps {
-  query: { session?: string; tag?: string | undefined };
+  group: CallGroup;
+  query: Query;
   timeZone: string;
   onOpen: (id: string) => void;
 }
 
-function Calls({ query, timeZone, onOpen }: CallsProps) {
+function Calls({ group, query, timeZone, onOpen }: CallsProps) {
   const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(query, { isLive: false });
   const logs = data?.pages.flatMap((page) => page.data);
   const shown = logs && sessionCalls(logs);
-  // The tag of a long ID has a hash, so it is read from a call.
-  const tag = query.tag ?? sessionTagOf(logs?.[0]?.tags ?? []);
+  // The tag of a long session ID has a hash, so it is read from a call.
+  const tag = groupTagsOf(logs?.[0]?.tags ?? []).find((each) => each.group === group)?.tag;
   const { totals, totalsExact } = data?.pages[0]?.meta ?? {};
   return (
     <>
@@ -82,19 +121,21 @@ function Calls({ query, timeZone, onOpen }: CallsProps) {
       <Card>
         {hasNextPage && !isSearching && (
           <Group mb="sm">
-            <Text size="sm">The newest {count(logs?.length ?? 0, "call")} of the session.</Text>
+            <Text size="sm">
+              The newest {count(logs?.length ?? 0, "call")} of the {group}.
+            </Text>
             <Button variant="default" size="compact-sm" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>
               Load older calls
             </Button>
           </Group>
         )}
         <DataTable
-          label="Calls of the session"
+          label={`Calls of the ${group}`}
           columns={columns(timeZone, onOpen)}
           rows={shown?.calls}
           rowKey={({ call }) => call.id}
           empty={
-            <Empty icon={IconListDetails} title={isSearching ? "Searching older calls" : "No calls of this session"}>
+            <Empty icon={IconListDetails} title={isSearching ? "Searching older calls" : `No calls of this ${group}`}>
               The ID is compared exactly. Calls appear here when they end.
             </Empty>
           }

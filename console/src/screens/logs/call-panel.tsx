@@ -10,7 +10,7 @@ import { CopyText } from "../../components/copy-text.tsx";
 import { Failure } from "../../components/failure.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { searchOf } from "../../components/use-address.ts";
-import { sessionTagOf } from "../session/session-calls.ts";
+import { groupTagsOf } from "../session/session-calls.ts";
 import { callCurl } from "./call-curl.ts";
 import { CallSteps } from "./call-steps.tsx";
 
@@ -39,7 +39,6 @@ export function CallPanel({ id, onClose }: { id: string; onClose: () => void }) 
 }
 
 function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefined }) {
-  const session = sessionTagOf(log.tags);
   return (
     <>
       <div>
@@ -74,18 +73,20 @@ function Facts({ log, signed }: { log: UsageLog; signed: SignedReceipt | undefin
             {tag}
           </Badge>
         ))}
-        {session !== undefined && (
+        {groupTagsOf(log.tags).map(({ tag, group }) => (
           <Button
+            key={tag}
             component={Link}
             to="/session"
-            search={searchOf({ tag: session })}
+            search={searchOf({ tag })}
             variant="default"
             size="compact-xs"
+            mr={4}
             leftSection={<IconRoute size={14} aria-hidden />}
           >
-            Open session
+            Open {group}
           </Button>
-        )}
+        ))}
       </div>
       <CallSteps log={log} signed={signed} />
       {log.status !== "refused" && <ContentOnRequest log={log} key={log.id} />}

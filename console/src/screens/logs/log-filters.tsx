@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { keysQuery, modelsQuery, teamsQuery, usageQuery } from "../../api/queries.ts";
 import { RANGES } from "../../components/time-range.ts";
 import { searchOf } from "../../components/use-address.ts";
-import { sessionTagOf } from "../session/session-calls.ts";
+import { groupTagsOf } from "../session/session-calls.ts";
 import { DelayedInput } from "./delayed-input.tsx";
 import { LOG_STATES, type LogFilter } from "./log-filter.ts";
 import { FILTER_NAMES } from "./saved-views.ts";
@@ -73,11 +73,11 @@ export function LogFilters({ filter, onChange }: { filter: LogFilter; onChange: 
       <ProviderChoice value={filter.provider} onChange={(provider) => onChange({ provider })} />
       <Exact label="End user" value={filter.endUser} onChange={(endUser) => onChange({ endUser })} />
       <Exact label="Tag" value={filter.tag} onChange={(tag) => onChange({ tag })} />
-      {filter.tag !== undefined && sessionTagOf([filter.tag]) !== undefined && (
-        <Button component={Link} to="/session" search={searchOf({ tag: filter.tag })} variant="default" size="compact-sm">
-          Open session
+      {groupTagsOf(filter.tag === undefined ? [] : [filter.tag]).map(({ tag, group }) => (
+        <Button key={tag} component={Link} to="/session" search={searchOf({ tag })} variant="default" size="compact-sm">
+          Open {group}
         </Button>
-      )}
+      ))}
       {isFiltered && (
         <Button variant="subtle" size="compact-sm" leftSection={<IconX size={14} aria-hidden />} onClick={() => onChange(NOTHING)}>
           Clear filters

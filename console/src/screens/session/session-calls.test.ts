@@ -1,4 +1,4 @@
-import { sessionCalls, sessionName, sessionTagOf } from "./session-calls.ts";
+import { groupName, groupTagsOf, sessionCalls } from "./session-calls.ts";
 
 const call = (id: string, second: number, latencyMs: number, status = "success") => ({
   id,
@@ -23,8 +23,11 @@ test("a call that took no time, and no call at all, have a place without a divis
   expect(sessionCalls([])).toEqual({ calls: [], spanMs: 0, busyMs: 0, failed: 0 });
 });
 
-test("the session of a call is among its tags", () => {
-  expect(sessionTagOf(["nightly", "session:a:1"])).toBe("session:a:1");
-  expect(sessionTagOf(["nightly"])).toBeUndefined();
-  expect([sessionName("session:a:1"), sessionName("other")]).toEqual(["a:1", "other"]);
+test("the session and the trace of a call are among its tags", () => {
+  expect(groupTagsOf(["nightly", "session:a:1", "trace:4bf9"])).toEqual([
+    { tag: "session:a:1", group: "session" },
+    { tag: "trace:4bf9", group: "trace" },
+  ]);
+  expect(groupTagsOf(["nightly", "sessions:1"])).toEqual([]);
+  expect([groupName("session:a:1"), groupName("trace:4bf9"), groupName("other")]).toEqual(["a:1", "4bf9", "other"]);
 });

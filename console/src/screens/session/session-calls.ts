@@ -1,13 +1,23 @@
 import type { UsageLog } from "../../api/types.ts";
 
-/** The prefix of the tag of a session (metadata.session_id). */
-const SESSION = "session:";
+/** What calls belong together by: a session (metadata.session_id) or a W3C trace (the header traceparent). The tag of each begins with its name. */
+export type CallGroup = "session" | "trace";
+const GROUPS: readonly CallGroup[] = ["session", "trace"];
 
-/** The tag of a call's session. */
-export const sessionTagOf = (tags: readonly string[]): string | undefined => tags.find((tag) => tag.startsWith(SESSION));
+export const groupOf = (tag: string): CallGroup | undefined => GROUPS.find((group) => tag.startsWith(`${group}:`));
 
-/** The ID of a session's tag, as far as the tag has it. */
-export const sessionName = (tag: string): string => (tag.startsWith(SESSION) ? tag.slice(SESSION.length) : tag);
+/** The tags of a call's session and trace. */
+export const groupTagsOf = (tags: readonly string[]): { tag: string; group: CallGroup }[] =>
+  tags.flatMap((tag) => {
+    const group = groupOf(tag);
+    return group ? [{ tag, group }] : [];
+  });
+
+/** The ID in a tag of a group, as far as the tag has it. */
+export function groupName(tag: string): string {
+  const group = groupOf(tag);
+  return group ? tag.slice(group.length + 1) : tag;
+}
 
 type Timed = Pick<UsageLog, "createdAt" | "latencyMs" | "status">;
 
