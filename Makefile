@@ -92,7 +92,7 @@ bench-overload: generate ## more callers than an edge can serve: goodput, refusa
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts
 
-bench-money: generate ## what the journal costs a call, how fast both stores settle, and how many RPCs a call makes
+bench-money: generate ## what the journal costs a call, how fast both stores settle, how many RPCs a call makes, and what 1, 2 and 3 control planes cost and share; ONLY=planes ROUNDS=7
 	node scripts/bench-money.ts
 
 bench-migration: generate ## a million-entry ledger from before slots is migrated: seconds, and the same verify before and after

@@ -12,6 +12,7 @@ import { benchConfig } from "./bench/config-text.ts";
 import { cpuSeconds } from "./bench/cpu.ts";
 import { limitedCustomer } from "./bench/limited-customer.ts";
 import { load, type Target } from "./bench/load.ts";
+import { median } from "./bench/median.ts";
 
 /** The target of 3.0 over the earlier bare (58 microseconds), over this one (`Pool.dispatch`, 41). CI sets a wider guard, because its machine has other load. */
 const GUARD = Number(process.env["GUARD"] ?? 4.2);
@@ -74,10 +75,6 @@ function report(stream: boolean, rounds: readonly Round[]): void {
   const figures = `edge ${edge} + control plane ${control} against ${floor} CPU-seconds per 1,000 calls`;
   console.log(`bench-smoke ${kind.padEnd(9)} ${ratio.toFixed(2)} × bare Node + undici (${figures}; guard ${GUARD.toFixed(1)})`);
   if (ratio > GUARD) process.exitCode = 1;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
 async function cost(target: Target, stream: boolean, processes: readonly (readonly number[])[]): Promise<number[]> {
