@@ -71,7 +71,7 @@ export class PackedIndex implements IndexTable {
       if (old) this.#addTo(gone, old, id);
       if (fresh) this.#addTo(added, fresh, id);
     }
-    for (const block of gone.all) this.#remove(block);
+    for (const run of gone.adjacent(this.#span)) this.#remove(run);
     for (const block of added.all) this.#put(block);
   }
 
@@ -87,10 +87,11 @@ export class PackedIndex implements IndexTable {
     else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [value - start, id])));
   }
 
-  /** Removes entries of one span, whose keys are read once for all of them. */
-  #remove({ prefix, start, entries: gone }: Block): void {
-    const ids = new Set(gone.map(({ id }) => id));
-    const range = { start: [...prefix, start], end: [...prefix, start + this.#span] };
+  /** Removes entries of adjacent spans, whose keys are read at once: to open a range costs as much as to read many keys. */
+  #remove([first, ...others]: readonly [Block, ...Block[]]): void {
+    const { prefix } = first;
+    const ids = new Set([first, ...others].flatMap(({ entries }) => entries.map(({ id }) => id)));
+    const range = { start: [...prefix, first.start], end: [...prefix, (others.at(-1) ?? first).start + this.#span] };
     const changed: { key: IndexValue[]; left: IndexEntry[] }[] = [];
     for (const { key, value } of this.#database.getRange(range)) {
       const entries = this.#entries(key, value);
@@ -98,7 +99,7 @@ export class PackedIndex implements IndexTable {
       if (left.length < entries.length) changed.push({ key, left });
     }
     for (const { key } of changed) this.#database.removeSync(key);
-    for (const { left } of changed) this.#put({ prefix, start, entries: left });
+    for (const { key, left } of changed) this.#put({ prefix, start: this.#startOf(key[this.#last] as number), entries: left });
   }
 
   /** Spans that may contain entries of the range, in scan direction; the entries of each span ascend. */
@@ -147,7 +148,7 @@ export class PackedIndex implements IndexTable {
   }
 }
 
-/** The blocks that a transaction adds. */
+/** The blocks that a transaction adds or removes. */
 class Blocks {
   readonly all: Block[] = [];
   /** The newest block per leading fields; a batch has few spans of each. */
@@ -165,6 +166,26 @@ class Blocks {
     this.all.push(made);
     return made;
   }
+
+  /** The blocks in runs with the same leading fields, whose spans follow each other. */
+  *adjacent(span: number): Iterable<[Block, ...Block[]]> {
+    for (const newest of this.#newest.values()) {
+      const blocks = [...withEarlier(newest)].sort((left, right) => left.start - right.start);
+      let run: [Block, ...Block[]] | undefined;
+      for (const block of blocks) {
+        if (run && run.at(-1)?.start === block.start - span) run.push(block);
+        else {
+          if (run) yield run;
+          run = [block];
+        }
+      }
+      if (run) yield run;
+    }
+  }
+}
+
+function* withEarlier(newest: Block): Iterable<Block> {
+  for (let block: Block | undefined = newest; block; block = block.earlier) yield block;
 }
 
 function isOf(block: Block, prefix: readonly IndexValue[], start: number): boolean {
