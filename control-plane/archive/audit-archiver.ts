@@ -10,7 +10,6 @@ import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { writeAudit } from "../writes/audit.ts";
 import { type ArchiverDeps, PAUSE_MS } from "./archiver-deps.ts";
-import { batchesOf } from "./parts.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SIZES = { partEntries: 100_000, entriesATransaction: 100 };
@@ -54,8 +53,8 @@ export class AuditArchiver {
     const written = await parts.list(series);
     for (const part of written) await this.#removeEntries(part, { now, signal });
     for (let oldest = await firstEntry(store); oldest && isOf(oldest, { month, due }); oldest = await firstEntry(store)) {
-      const rows = this.#firstEntries({ month, due, signal });
-      const part = await parts.write(series, { after: written, rows });
+      const pages = this.#firstEntries({ month, due, signal });
+      const part = await parts.write(series, { after: written, pages });
       written.push(part);
       const removed = await this.#removeEntries(part, { now, signal });
       if (removed === 0) throw new Error(`${part} differs from the audit log, which changed while it was written`);
@@ -64,17 +63,19 @@ export class AuditArchiver {
   }
 
   /** The entries of the next part. An entry that does not follow from the one before ends the archive, so that a changed log keeps its evidence. */
-  async *#firstEntries({ month, due, signal }: { month: string; due: number; signal: AbortSignal }): AsyncGenerator<AuditEntry> {
+  async *#firstEntries({ signal, ...of }: { month: string; due: number; signal: AbortSignal }): AsyncGenerator<AuditEntry[]> {
     const { store } = this.#deps;
     const walk = walkAfter((await store.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED);
     let left = this.#sizes.partEntries;
     for await (const page of inPages(store, "audit", { range: { from: walk.seq + 1 }, signal })) {
-      for (const entry of page) {
-        if (left-- === 0 || !isOf(entry, { month, due })) return;
+      const end = page.findIndex((entry) => left-- === 0 || !isOf(entry, of));
+      const entries = end === -1 ? page : page.slice(0, end);
+      for (const entry of entries) {
         const fault = followAudit(walk, entry);
         if (fault) throw new Error(`entry ${fault.seq} of the audit log is wrong, and is not archived: ${fault.reason}`);
-        yield entry;
       }
+      yield entries;
+      if (entries.length < page.length) return;
     }
   }
 
@@ -84,7 +85,7 @@ export class AuditArchiver {
     await parts.check(part);
     const to = await this.#lastSame(part, signal);
     let removed = 0;
-    for await (const batch of batchesOf(parts.read<AuditEntry>(part), this.#sizes.entriesATransaction)) {
+    for await (const batch of parts.read<AuditEntry>(part, this.#sizes.entriesATransaction)) {
       signal.throwIfAborted();
       if ((batch.at(-1)?.id ?? 0) > to) break;
       const note = removed === 0 ? { part, to, at: now } : undefined;
@@ -100,7 +101,7 @@ export class AuditArchiver {
   async #lastSame(part: string, signal: AbortSignal): Promise<number> {
     const { store, parts } = this.#deps;
     let { seq } = (await store.get("auditArchives", AUDIT_ARCHIVE)) ?? NOTHING_ARCHIVED;
-    for await (const batch of batchesOf(parts.read<AuditEntry>(part), this.#sizes.entriesATransaction)) {
+    for await (const batch of parts.read<AuditEntry>(part, this.#sizes.entriesATransaction)) {
       signal.throwIfAborted();
       const same = await sameAfter(store, seq, batch);
       if (same === "different") break;

@@ -16,25 +16,29 @@ const archive = join(folder, "archive");
 const partsOf = (writer: string) => new Parts({ objects: openFolderObjects(archive), workFile: join(folder, writer) });
 const SERIES = "usage/2026-08/org_1";
 
-async function* rowsOf(...ids: string[]): AsyncGenerator<{ id: string }> {
-  for (const id of ids) yield { id };
+/** Pages of two rows. */
+async function* pagesOf(...ids: string[]): AsyncGenerator<{ id: string }[]> {
+  for (let first = 0; first < ids.length; first += 2) yield ids.slice(first, first + 2).map((id) => ({ id }));
 }
 
 async function idsIn(parts: Parts, key: string): Promise<string[]> {
   await parts.check(key);
   const ids: string[] = [];
-  for await (const { id } of parts.read<{ id: string }>(key)) ids.push(id);
+  for await (const batch of parts.read<{ id: string }>(key, 2)) {
+    expect(batch.length).toBeLessThanOrEqual(2);
+    ids.push(...batch.map(({ id }) => id));
+  }
   return ids;
 }
 
 test("two writers of one number never replace each other's part, and the next part has the number after it", async () => {
   const [owner, late] = [partsOf("owner"), partsOf("late")];
-  const first = await owner.write(SERIES, { after: [], rows: rowsOf("a", "b") });
-  await late.write(SERIES, { after: [], rows: rowsOf("a") });
+  const first = await owner.write(SERIES, { after: [], pages: pagesOf("a", "b") });
+  await late.write(SERIES, { after: [], pages: pagesOf("a") });
   const found = await owner.list(SERIES);
   expect(await idsIn(owner, first)).toEqual(["a", "b"]);
   expect((await Promise.all(found.map((key) => idsIn(owner, key)))).sort()).toEqual([["a"], ["a", "b"]]);
-  expect(await owner.write(SERIES, { after: found, rows: rowsOf("c") })).toMatch(/org_1\.2\.[0-9a-f]{16}\.jsonl\.gz$/);
+  expect(await owner.write(SERIES, { after: found, pages: pagesOf("c") })).toMatch(/org_1\.2\.[0-9a-f]{16}\.jsonl\.gz$/);
 });
 
 test("a part of a release without the hash in its name is read, and belongs to its series only", async () => {
@@ -49,7 +53,7 @@ test("a part of a release without the hash in its name is read, and belongs to i
 test("a row may have the line separators of Unicode and any other characters", async () => {
   const parts = partsOf("separators");
   const ids = ["a\u2028b", "c\u2029d", "e\rf\ng\u0085", "é€😀".repeat(50_000), ""];
-  const key = await parts.write("usage/2026-08/org_2", { after: [], rows: rowsOf(...ids) });
+  const key = await parts.write("usage/2026-08/org_2", { after: [], pages: pagesOf(...ids) });
   expect(await idsIn(parts, key)).toEqual(ids);
 });
 
@@ -66,8 +70,8 @@ const manyRows = () => gzipSync(Array.from({ length: 20_000 }, () => `${JSON.str
 test("a storage that fails within a part, while nobody waits for its next row, fails the next read and nothing else", async () => {
   const content = new Readable({ read() {} });
   content.push(manyRows().subarray(0, 100_000));
-  const rows = partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz");
-  expect((await rows.next()).value?.id).toHaveLength(36);
+  const rows = partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz", 1);
+  expect((await rows.next()).value?.[0]?.id).toHaveLength(36);
   content.destroy(new Error("the connection was lost"));
   for (let turn = 0; turn < 10; turn++) await nextTurn();
   await expect(Array.fromAsync(rows)).rejects.toThrow("the connection was lost");
@@ -76,8 +80,8 @@ test("a storage that fails within a part, while nobody waits for its next row, f
 test("a part whose reader leaves early is closed", async () => {
   const bytes = manyRows();
   const content = new Readable({ read: () => content.push(bytes.subarray(0, 100_000)) });
-  for await (const { id } of partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz")) {
-    expect(id).toHaveLength(36);
+  for await (const [row] of partsFrom(content).read<{ id: string }>("usage/2026-08/org_3.1.jsonl.gz", 1)) {
+    expect(row?.id).toHaveLength(36);
     break;
   }
   expect(content.destroyed).toBe(true);

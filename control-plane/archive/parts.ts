@@ -36,12 +36,12 @@ export class Parts {
     return found.sort((left, right) => numberOf(left) - numberOf(right) || (left < right ? -1 : 1));
   }
 
-  /** Writes the part after the given ones. Resolves with its key when it is whole and durable. */
-  async write(series: string, { after, rows }: { after: readonly string[]; rows: AsyncIterable<object> }): Promise<string> {
+  /** Writes the part after the given ones. Resolves with its key when it is whole and durable. Rows come in pages, because to wait for each costs as much as to write it. */
+  async write(series: string, { after, pages }: { after: readonly string[]; pages: AsyncIterable<readonly object[]> }): Promise<string> {
     const gzip = createGzip();
     await mkdir(dirname(this.#workFile), { recursive: true, mode: 0o700 });
     try {
-      const [, file] = await Promise.all([pipeline(Readable.from(linesOf(rows)), gzip), writeHashed(this.#workFile, gzip, "w")]);
+      const [, file] = await Promise.all([pipeline(Readable.from(linesOf(pages)), gzip), writeHashed(this.#workFile, gzip, "w")]);
       const number = 1 + numberOf(after.at(-1) ?? "");
       const key = `${series}.${number}.${file.sha256.slice(0, NAMED_DIGITS)}.jsonl.gz`;
       await this.#objects.put(key, { path: this.#workFile, ...file });
@@ -66,15 +66,24 @@ export class Parts {
     if (expected === undefined) await this.#writeSum(key, line);
   }
 
-  /** The rows of a part. */
-  async *read<Row>(key: string): AsyncGenerator<Row> {
+  /** The rows of a part, in batches of a size. */
+  async *read<Row>(key: string, size: number): AsyncGenerator<Row[]> {
     const content = await this.#open(key);
     const text = createGunzip({ chunkSize: CHUNK_CHARACTERS });
     const read = pipeline(content, text);
     void ignore(read, "it also fails the text, and is awaited at its end");
     try {
-      for await (const line of splitLines(text)) yield JSON.parse(line) as Row;
+      let batch: Row[] = [];
+      for await (const lines of splitLines(text)) {
+        for (const line of lines) {
+          batch.push(JSON.parse(line) as Row);
+          if (batch.length < size) continue;
+          yield batch;
+          batch = [];
+        }
+      }
       await read;
+      if (batch.length > 0) yield batch;
     } finally {
       content.destroy();
       text.destroy();
@@ -105,45 +114,33 @@ export class Parts {
 const numberOf = (key: string): number => Number(PART.exec(key)?.[1] ?? 0);
 
 /** The rows as lines, many in a chunk: gzip goes to another thread and back for each chunk. */
-async function* linesOf(rows: AsyncIterable<object>): AsyncIterable<string> {
+async function* linesOf(pages: AsyncIterable<readonly object[]>): AsyncIterable<string> {
   let lines = "";
-  for await (const row of rows) {
-    lines += `${toJson(row)}\n`;
-    if (lines.length < CHUNK_CHARACTERS) continue;
-    yield lines;
-    lines = "";
+  for await (const page of pages) {
+    for (const row of page) {
+      lines += `${toJson(row)}\n`;
+      if (lines.length < CHUNK_CHARACTERS) continue;
+      yield lines;
+      lines = "";
+    }
   }
   if (lines !== "") yield lines;
 }
 
-/** The lines of a text. `node:readline` also ends lines at U+2028 and U+2029, which JSON has within its strings. */
-async function* splitLines(text: Readable): AsyncGenerator<string> {
+/** The lines of a text, those of a chunk together. `node:readline` also ends lines at U+2028 and U+2029, which JSON has within its strings. */
+async function* splitLines(text: Readable): AsyncGenerator<string[]> {
   let begun = "";
   for await (const chunk of text.setEncoding("utf8")) {
-    const [first = "", ...others] = String(chunk).split("\n");
-    begun += first;
-    for (const other of others) {
-      yield begun;
-      begun = other;
-    }
+    const lines = String(chunk).split("\n");
+    lines[0] = begun + (lines[0] ?? "");
+    begun = lines.pop() ?? "";
+    yield lines;
   }
-  if (begun !== "") yield begun;
+  if (begun !== "") yield [begun];
 }
 
 async function textOf(content: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of content) chunks.push(Buffer.from(chunk as Uint8Array));
   return Buffer.concat(chunks).toString();
-}
-
-/** Rows in groups of a size. */
-export async function* batchesOf<Row>(rows: AsyncIterable<Row>, size: number): AsyncGenerator<Row[]> {
-  let batch: Row[] = [];
-  for await (const row of rows) {
-    batch.push(row);
-    if (batch.length < size) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

@@ -6,7 +6,6 @@ import { collect } from "../stores/page.ts";
 import { isOwn, organizationScope } from "../stores/scopes.ts";
 import type { Transaction } from "../stores/store.ts";
 import { type ArchiverDeps, PAUSE_MS } from "./archiver-deps.ts";
-import { batchesOf } from "./parts.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const SIZES = {
@@ -89,8 +88,8 @@ export class UsageArchiver {
     for (const part of written) await this.#removeRows(part, { organizationId, month, signal });
     const range = { index: "byOrganization", equals: [organizationId], from: monthStart(month), before: monthEnd(month) } as const;
     while (((await this.#oldestOf(organizationId)) ?? range.before) < range.before) {
-      const rows = firstRows(inPages(store, "usage", { range, signal }), this.#sizes.partRows);
-      const part = await parts.write(series, { after: written, rows });
+      const pages = firstRows(inPages(store, "usage", { range, signal }), this.#sizes.partRows);
+      const part = await parts.write(series, { after: written, pages });
       written.push(part);
       const removed = await this.#removeRows(part, { organizationId, month, signal, isNew: true });
       logger.info({ file: part, rows: removed }, "archived usage rows");
@@ -102,7 +101,7 @@ export class UsageArchiver {
     const { store, clock, parts } = this.#deps;
     await parts.check(part);
     let removed = 0;
-    for await (const batch of batchesOf(parts.read<ArchivedRow>(part), this.#sizes.rowsATransaction)) {
+    for await (const batch of parts.read<ArchivedRow>(part, this.#sizes.rowsATransaction)) {
       of.signal.throwIfAborted();
       if (!of.isNew && (await store.getMany("usage", idsOf(batch))).every((row) => row === undefined)) continue;
       const rows = await store.transaction(organizationScope(store, of.organizationId), (tx) => removeArchived(tx, batch, of));
@@ -150,10 +149,10 @@ function addRows(archive: UsageArchive, { rows, before }: { rows: readonly Usage
 
 const idsOf = (rows: readonly { readonly id: string }[]): string[] => rows.map(({ id }) => id);
 
-async function* firstRows(pages: AsyncIterable<UsageRow[]>, limit: number): AsyncIterable<UsageRow> {
+async function* firstRows(pages: AsyncIterable<UsageRow[]>, limit: number): AsyncIterable<UsageRow[]> {
   let left = limit;
   for await (const page of pages) {
-    yield* page.slice(0, left);
+    yield page.slice(0, left);
     left -= page.length;
     if (left <= 0) return;
   }
