@@ -34,13 +34,16 @@ test("calls without logContent send nothing", async () => {
 });
 
 test.each([false, true])("a chat (stream: %s) sends its prompt and what was answered, both redacted", async (stream) => {
-  const { text, sent } = await contentsOf("/v1/chat/completions", { ...CHAT, stream }, { logContent: true });
+  const { text, sent } = await contentsOf("/v1/chat/completions", { ...CHAT, max_tokens: 50, stream }, { logContent: true });
   if (stream) expect(parseStream(text).length).toBeGreaterThan(2);
   else expect(text).toContain("jane@example.org");
   expect(sent).toHaveLength(1);
   const [{ callId, organizationId, createdAt, content } = { content: undefined }] = sent;
   expect([edge.control.settled.has(callId ?? ""), organizationId, createdAt]).toEqual([true, "org_1", expect.any(Date)]);
-  expect(JSON.parse(content?.prompt ?? "")).toEqual({ messages: [{ role: "user", content: "write to [EMAIL]" }] });
+  expect(JSON.parse(content?.prompt ?? "")).toEqual({
+    messages: [{ role: "user", content: "write to [EMAIL]" }],
+    parameters: { model: "echo", max_tokens: 50 },
+  });
   expect(JSON.parse(content?.answer ?? "")).toMatchObject({
     choices: [{ index: 0, message: { role: "assistant", content: expect.stringContaining("write to [EMAIL]") }, finish_reason: "stop" }],
   });
@@ -54,7 +57,10 @@ test("a refused call sends nothing: a key without credit cannot fill the store",
 
 test("an embedding sends its prompt and no answer, a completion both", async () => {
   const { sent } = await contentsOf("/v1/completions", { model: "echo", prompt: "once upon" }, { logContent: true });
-  expect(sent[0]?.content).toMatchObject({ prompt: '{"prompt":"once upon"}', answer: expect.stringContaining("once upon") });
+  expect(sent[0]?.content).toMatchObject({
+    prompt: '{"prompt":"once upon","parameters":{"model":"echo"}}',
+    answer: expect.stringContaining("once upon"),
+  });
   const embedded = await contentsOf("/v1/embeddings", { model: "echo", input: "a text" }, { logContent: true });
-  expect(embedded.sent[0]?.content).toMatchObject({ prompt: '{"input":["a text"]}', answer: undefined });
+  expect(embedded.sent[0]?.content).toMatchObject({ prompt: '{"input":["a text"],"parameters":{"model":"echo"}}', answer: undefined });
 });
