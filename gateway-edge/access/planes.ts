@@ -4,8 +4,9 @@ import { FeedPlace } from "../../common/feed-place.ts";
 import type { CallOptions } from "../../common/grpc/client.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Random } from "../../common/random.ts";
-import type { LeaseReturn, Settlement, SettleRequest, SettleResponse, SlotOwners } from "../../proto/gen/tributary/access/v1/access.ts";
+import type { LeaseReturn, SettleRequest, SettleResponse, SlotOwners } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
+import type { EncodedSettlement } from "./clients/settle-request.ts";
 import { SlotAddresses } from "./slot-owners.ts";
 import { type FlushAsked, startWatch, type Watch } from "./watch.ts";
 
@@ -180,7 +181,9 @@ export function createPlanes(deps: PlanesDeps): Planes {
 }
 
 function partsOf(request: SettleRequest, laneOf: (organizationId: string) => string, lanes: readonly string[]): Map<string, SettleRequest> {
-  const settlements = Map.groupBy(request.settlements, ({ log }: Settlement) => laneOf(log?.organizationId ?? ""));
+  const settlements = Map.groupBy(request.settlements, (settlement: EncodedSettlement) =>
+    laneOf(settlement.organizationId ?? settlement.log?.organizationId ?? ""),
+  );
   const returns = Map.groupBy(request.returns, ({ organizationId }: LeaseReturn) => laneOf(organizationId));
   const named = new Set([...settlements.keys(), ...returns.keys(), ...lanes]);
   return new Map(

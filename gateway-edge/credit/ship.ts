@@ -4,7 +4,6 @@ import type { Logger } from "../../common/logger.ts";
 import { ownerOf } from "../../common/peers/peer.ts";
 import type { LeaseReturn } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../access/clients/control-plane.ts";
-import type { EncodedSettlement } from "../access/clients/settle-request.ts";
 import type { Settlement } from "./journal/final-record.ts";
 import type { Journal } from "./journal/journal.ts";
 import { BATCH_MAX, LATE_BATCH_MAX, Lane, type LaneDeps } from "./ship-lane.ts";
@@ -131,7 +130,7 @@ export class Shipper {
   #lanesWith(organizationId: string | undefined): Lane[] {
     const lanes = [...this.#lanes.values()];
     if (organizationId === undefined || !this.#isDivided) return lanes;
-    const isOf = ({ log }: Settlement) => log.organizationId === organizationId;
+    const isOf = (settlement: Settlement) => settlement.organizationId === organizationId;
     const name = this.#owners.laneOf(organizationId);
     return lanes.filter((lane) => lane.name === name || lane.queue.some(isOf) || lane.inFlight.some(isOf));
   }
@@ -144,7 +143,7 @@ export class Shipper {
     if (!this.#isDivided) return;
     const woken = new Set<Lane>();
     for (const settlement of this.#read(HELD_MAX - this.#held)) {
-      const lane = this.#lane(this.#owners.laneOf(settlement.log.organizationId));
+      const lane = this.#lane(this.#owners.laneOf(settlement.organizationId));
       lane.queue.push(settlement);
       woken.add(lane);
     }
@@ -165,12 +164,12 @@ export class Shipper {
     for (const name of this.#leasedLanes()) this.#lane(name).wake(true);
   }
 
-  #isIn(lane: Lane, { log }: Settlement): boolean {
-    return this.#owners.laneOf(log.organizationId) === lane.name;
+  #isIn(lane: Lane, { organizationId }: Settlement): boolean {
+    return this.#owners.laneOf(organizationId) === lane.name;
   }
 
   #move(moved: readonly Settlement[]): void {
-    for (const [name, settlements] of Map.groupBy(moved, ({ log }) => this.#owners.laneOf(log.organizationId))) {
+    for (const [name, settlements] of Map.groupBy(moved, ({ organizationId }) => this.#owners.laneOf(organizationId))) {
       const lane = this.#lane(name);
       lane.queue = [...lane.queue, ...settlements].sort((one, other) => one.sequence - other.sequence);
       lane.wake();
@@ -214,7 +213,7 @@ export class Shipper {
     this.#held -= shipped.length;
     const shippedTo = this.#shippedTo();
     if (shipped.length > 0) this.#deps.journal.acknowledge(shippedTo);
-    for (const { log } of shipped) this.#deps.settled(log.callId);
+    for (const { callId } of shipped) this.#deps.settled(callId);
     // There may be room for more.
     this.#divide();
     if (this.#endedEdges.length === 0 || this.#earlierTo === undefined || shippedTo < this.#earlierTo) return undefined;
@@ -246,9 +245,9 @@ export class Shipper {
 
   async #send(batch: readonly Settlement[], returns: LeaseReturn[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
     const { access, edgeId, generationOf } = this.#deps;
-    const settlements = batch.map(({ log, row }): EncodedSettlement => ({ log, row, leaseGeneration: generationOf(log.callId) }));
+    for (const settlement of batch) settlement.leaseGeneration = generationOf(settlement.callId);
     try {
-      await access.settle({ settlements, edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
+      await access.settle({ settlements: [...batch], edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
       this.#deps.returned(returns);
       return undefined;
     } catch (thrown) {

@@ -4,6 +4,7 @@ import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 
 /** A settlement with its row as the journal wrote it: a row never changes after its call has ended, and is encoded once. */
 export interface EncodedSettlement extends Settlement {
+  readonly organizationId?: string | undefined;
   readonly row?: Buffer | undefined;
 }
 
@@ -26,7 +27,9 @@ const [SETTLEMENTS_TAG, LOG_TAG, LEASE_GENERATION_TAG] = [10, 10, 16];
 /** As the generated encoder, with rows that are encoded already. */
 export function encodeSettleRequest({ settlements, ...rest }: SettleRequest): Buffer {
   const writer = new BinaryWriter();
-  for (const { log, leaseGeneration, row = log && encodeRow(log) } of settlements as readonly EncodedSettlement[]) {
+  for (const settlement of settlements as readonly EncodedSettlement[]) {
+    const { leaseGeneration } = settlement;
+    const row = settlement.row ?? (settlement.log && encodeRow(settlement.log));
     writer.uint32(SETTLEMENTS_TAG).fork();
     if (row) writer.uint32(LOG_TAG).bytes(row);
     if (leaseGeneration !== 0n) writer.uint32(LEASE_GENERATION_TAG).int64(leaseGeneration);

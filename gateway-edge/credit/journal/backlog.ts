@@ -1,5 +1,5 @@
 import type { Disk } from "../../../common/disk.ts";
-import { isFinal, type Settlement, unpackFinal } from "./final-record.ts";
+import { isFinal, readFinal, type Settlement } from "./final-record.ts";
 import { decodeHeader, readFrames } from "./frame.ts";
 import type { Segment } from "./segment.ts";
 
@@ -74,7 +74,7 @@ export function* finalsOf(disk: Disk, segment: Segment, after: number): Generato
   const decoded = decodeHeader(bytes);
   if (typeof decoded === "string") return;
   for (const frame of readFrames(bytes, decoded)) {
-    if (isFinal(frame.type) && frame.sequence > after) yield { sequence: frame.sequence, log: unpackFinal(frame) };
+    if (isFinal(frame.type) && frame.sequence > after) yield readFinal(frame);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { encodeRow } from "../../access/clients/settle-request.ts";
 import { Backlog, finalsOf } from "./backlog.ts";
-import type { Settlement } from "./final-record.ts";
+import { Settlement } from "./final-record.ts";
 import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
 import {
   type Intent,
@@ -214,7 +214,7 @@ class FileJournal implements Journal {
     this.#writer.segment.lastFinal = sequence;
     this.#open.delete(log.callId);
     if (began) this.#releases.push({ sequence, segment: began });
-    this.#backlog.add({ sequence, log, row }, this.#writer.safeSequence);
+    this.#backlog.add(new Settlement(sequence, log, row), this.#writer.safeSequence);
     return sequence;
   }
 
