@@ -18,7 +18,8 @@ export async function thinOut(
     const children = await childrenOf(store, record);
     for (const child of children) await thinOut(store, child, { now, ...(onRemoved && { onRemoved }) });
     if (children.length < CHILDREN_MAX) return;
-    await onRemoved?.(await removePage(store, children, now));
+    const removed = await removePage(store, children, now);
+    await onRemoved?.(removed);
   }
 }
 
