@@ -7,7 +7,7 @@ import { selectionProblems } from "../../common/training/selection-settings.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { withInitialParameters } from "./initial-parameters.ts";
-import { withPresentParticipants } from "./participants/present-participants.ts";
+import { keepingLast } from "./own-strategies/own-selection.ts";
 import { withSelection } from "./participants/selected-participants.ts";
 import { waitForParticipants } from "./participants/wait-for-participants.ts";
 import { AsynchronousRounds } from "./run-asynchronous.ts";
@@ -19,7 +19,8 @@ import { roundsOf } from "./updates/readable-work.ts";
 const CREDIT_LOOK_MS = 1000;
 
 /** Runs a federation from its current state to its end. Throws FederationFailed with a message for its owner. */
-export async function runFederation(run: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
+export async function runFederation(given: FederationRun, { isRoundOpen }: { isRoundOpen: boolean }): Promise<void> {
+  const run = withOneSelection(given);
   const { settings, control } = run;
   const [refused] = [
     ...rootProblems({ ...settings, participants: run.members }),
@@ -38,7 +39,7 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
   let isContinued = isRoundOpen;
   const round = async (asked: FederationRun): Promise<Federation> => {
     // A round that is open has its participants already.
-    const current = isContinued ? asked : await withSelection(await withPresentParticipants(asked));
+    const current = isContinued ? asked : await withSelection(asked);
     return asynchronous?.next(current) ?? runRound(current);
   };
   // The number of rounds is that of the newest state, because a federation can be extended while it runs.
@@ -50,6 +51,12 @@ export async function runFederation(run: FederationRun, { isRoundOpen }: { isRou
     progress.add(federation.accuracy);
   }
   await control.complete(roundsOf(federation));
+}
+
+/** A round that waits for credit selects each time it looks: its function is a process, and runs again only for other participants. */
+function withOneSelection(run: FederationRun): FederationRun {
+  const { selectByFunction } = run.deps;
+  return selectByFunction ? { ...run, deps: { ...run.deps, selectByFunction: keepingLast(selectByFunction) } } : run;
 }
 
 /** The check runs before the round that would exceed the budget. */

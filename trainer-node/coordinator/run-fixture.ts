@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock as clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { systemRandom as random } from "../../common/random.ts";
 import { CAPABILITIES, type Capability } from "../../common/training/capabilities.ts";
@@ -51,6 +52,10 @@ export interface FixtureOptions {
   readonly selectByFunction?: OwnSelection;
   /** Ids of participants that cannot be reached. */
   readonly away?: readonly string[];
+  /** Whether a participant of an open federation is there; absent: all are. */
+  readonly isPresent?: (id: string) => boolean;
+  /** Whether the round that begins now has to wait for credit. */
+  readonly lacksCredit?: () => boolean;
   /** Whether another coordinator began the round. */
   readonly isRoundOpen?: boolean;
 }
@@ -94,6 +99,7 @@ export function openRunFixture(): RunFixture {
         requireThere(id);
         return properties?.(id) ?? {};
       },
+      isPresent: ({ id }: Participant) => options.isPresent?.(id),
       train,
       evaluate,
       closeRound: ({ id }: Participant, roundId: string, signal: AbortSignal) => {
@@ -114,7 +120,18 @@ export function openRunFixture(): RunFixture {
     });
     const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax: count };
     const ended = new AbortController();
-    const begun = { deps, control: memory.control, settings, members, signal: ended.signal, federation: memory.federation };
+    const openRound: typeof memory.control.openRound = async (...ids) => {
+      if (options.lacksCredit?.()) throw new AppError("QUOTA_EXCEEDED", "The organization has no credit.");
+      return await memory.control.openRound(...ids);
+    };
+    const begun = {
+      deps,
+      control: { ...memory.control, openRound },
+      settings,
+      members,
+      signal: ended.signal,
+      federation: memory.federation,
+    };
     const problem = await runFederation(begun, { isRoundOpen }).then(
       () => undefined,
       (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),

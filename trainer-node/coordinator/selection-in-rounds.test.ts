@@ -1,5 +1,5 @@
 import type { Properties } from "../../common/training/selection-settings.ts";
-import { createOwnSelection } from "./own-strategies/own-selection.ts";
+import { createOwnSelection, type OwnSelection } from "./own-strategies/own-selection.ts";
 import { model, openRunFixture, type RunFixture } from "./run-fixture.ts";
 
 let fixture: RunFixture;
@@ -115,6 +115,43 @@ test.each([
   },
   30_000,
 );
+
+test("a function runs once for a round that waits for credit, and again if the participants change meanwhile", async () => {
+  const calls: (readonly string[])[] = [];
+  const selectByFunction: OwnSelection = async ({ candidates, round }) => {
+    calls.push([String(round), ...candidates.map(({ id }) => id)]);
+    return candidates.map(({ id }) => id);
+  };
+  let looks = 0;
+  const settings = { ...byFunction(SOURCE), rounds: 2, startDeadlineMs: 20_000, enrollment: "open" };
+  const options = {
+    participants: 2,
+    selectByFunction,
+    lacksCredit: () => ++looks <= 3,
+    isPresent: (id: string) => id === "p1" || looks > 1,
+  };
+  expect(await selected(settings, options)).toEqual({ problem: undefined, ids: Array(2).fill(["p1", "p2"]) });
+  expect(calls).toEqual([
+    ["1", "p1"],
+    ["1", "p1", "p2"],
+    ["2", "p1", "p2"],
+  ]);
+}, 30_000);
+
+const OPEN = { enrollment: "open", fraction: 0.1 };
+
+test("an open federation with a selection waits for no more participants than it selects", async () => {
+  for (const asked of [{ minResults: 2, selection: {} }, { selection: { min: 2 } }, { minResults: 2, selection: { min: 1 } }]) {
+    expect(await selected({ ...OPEN, ...asked }, { participants: 2 })).toEqual({ problem: undefined, ids: [["p1", "p2"]] });
+  }
+});
+
+test("participants that join an open federation while selection.min is waited for are selected", async () => {
+  let looks = 0;
+  const isPresent = (id: string) => id !== "p2" || ++looks > 2;
+  const settings = { ...OPEN, selection: { min: 2 }, startDeadlineMs: 20_000 };
+  expect(await selected(settings, { participants: 2, isPresent })).toEqual({ problem: undefined, ids: [["p1", "p2"]] });
+}, 30_000);
 
 test("where own strategies are off, selection functions are, too", async () => {
   const { problem } = await selected(byFunction(SOURCE), { selectByFunction: createOwnSelection({ allowed: false, ...limits }) });

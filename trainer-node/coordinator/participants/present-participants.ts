@@ -10,8 +10,9 @@ export function presentMembers({ deps, settings, members }: Pick<FederationRun, 
   return isOpen(settings) ? members.filter((member) => deps.participants.isPresent?.(member) ?? true) : members;
 }
 
-/** How many participants must be there for a round to begin. */
-function leastParticipants({ minParticipants = 1, minResults = 1, fraction }: FederationRun["settings"]): number {
+/** How many participants must be there for a round to begin. A `selection` asks for `minResults` of them whatever the fraction. */
+function leastParticipants({ minParticipants = 1, minResults = 1, fraction, selection }: FederationRun["settings"]): number {
+  if (selection) return Math.max(minParticipants, minResults);
   // The quotient of floats may be slightly above a whole number.
   return Math.max(minParticipants, Math.ceil(minResults / fraction - 1e-9));
 }

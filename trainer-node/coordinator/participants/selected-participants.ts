@@ -5,24 +5,27 @@ import type { Candidate } from "../own-strategies/own-selection.ts";
 import { StrategyProblem } from "../own-strategies/strategy-process.ts";
 import { apart, roundSize, selectParticipants } from "../select.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
+import { withPresentParticipants } from "./present-participants.ts";
 
 const LOOK_MS = { first: 100, max: 2000 };
 
 /**
- * The run of the next round with the participants that the federation's `selection` chooses. It waits until as many as `selection.min` and
- * `minResults` ask for have the properties; one that cannot be asked for its properties now has none.
+ * The run of the next round with the participants that the federation's `selection` chooses, of those that are there. It waits until as many
+ * as `selection.min` and `minResults` ask for have the properties; one that cannot be asked for its properties now has none.
  */
 export async function withSelection(run: FederationRun): Promise<FederationRun> {
   const { deps, control, settings, signal } = run;
   const { selection } = settings;
-  if (!selection) return run;
-  const { roots, rest } = apart(run);
-  // The result of the root counts, too, though nobody selects it.
-  const least = Math.max(1, selection.min ?? 1, (settings.minResults ?? 1) - roots.length);
+  if (!selection) return await withPresentParticipants(run);
   const until = deps.clock.now() + settings.startDeadlineMs;
   for (let delayMs = LOOK_MS.first; ; delayMs = Math.min(LOOK_MS.max, delayMs * 2)) {
-    const eligible = await eligibleOf(run, rest);
-    if (eligible.length >= least) return { ...run, chosen: [...roots, ...(await chosenOf(run, eligible, least))] };
+    // Each time anew: others may have joined an open federation.
+    const current = await withPresentParticipants(run);
+    const { roots, rest } = apart(current);
+    // The result of the root counts, too, though nobody selects it.
+    const least = Math.max(1, selection.min ?? 1, (settings.minResults ?? 1) - roots.length);
+    const eligible = await eligibleOf(current, rest);
+    if (eligible.length >= least) return { ...current, chosen: [...roots, ...(await chosenOf(current, eligible, least))] };
     const text = `${eligible.length} of ${least} participants that selection asks for`;
     if (deps.clock.now() >= until)
       throw new FederationFailed("NOT_ENOUGH_PARTICIPANTS", `Only ${text} are there after ${settings.startDeadlineMs} ms.`);
