@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { recordKindsWith } from "../../common/record-kinds.ts";
 import type { TeamRecord } from "../domain/records.ts";
 import { changeRecord, claimRecord, type RecordChange, requireHolder, requireRevision, scopeOf } from "../domain/team-records.ts";
 import { collect } from "../stores/page.ts";
@@ -21,7 +22,7 @@ export type TeamWrite =
   | { readonly type: "held"; readonly kind: string; readonly id: string; readonly claim: string };
 
 /** Kinds whose bodies count for their organization. */
-const COUNTED: ReadonlySet<string> = new Set(["response", "conversation", "conversation_item", "prompt", "prompt_version"]);
+const COUNTED: ReadonlySet<string> = new Set(recordKindsWith("isCounted"));
 
 /** The scopes of a commit: the sum of its organization is one only if the commit changes it. */
 export async function commitScopes(store: Store, teamId: string, writes: readonly TeamWrite[]): Promise<readonly Scope[]> {

@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { recordKindsWith } from "../../common/record-kinds.ts";
 import type { ApiKey, TeamRecord } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
@@ -6,10 +7,8 @@ import { countBytes, countRecordBytes } from "./file-bytes.ts";
 
 /** What one transaction can remove. */
 const RECORDS_MAX = 2000;
-/** Kinds, in order, whose records all expire, and that no operation deletes or works on. */
-const EXPIRING_KINDS = ["batch_part", "container", "response_events"] as const;
-/** The kinds of records that edges work on in the background. */
-const WORK_KINDS = ["batch", "response", "run", "vector_store_file"];
+const EXPIRING_KINDS = recordKindsWith("onlyExpires");
+const WORK_KINDS = recordKindsWith("isWork");
 
 /**
  * Removes the records of a team that is deleted, and returns the ids of their contents, which are marked as unowned and no longer count for
@@ -39,7 +38,7 @@ export async function removeTeamRecords(tx: Transaction, teamId: string, now: nu
   return contents.map(({ id }) => id);
 }
 
-/** The records of a team without those that only expire; at most one more than can be removed. */
+/** The records of a team without those that only expire, whose kinds are sorted as the index is; at most one more than can be removed. */
 async function lastingRecords(reader: Reader, teamId: string): Promise<TeamRecord[]> {
   const records: TeamRecord[] = [];
   let from = `${teamId}/`;

@@ -1,3 +1,4 @@
+import type { WorkKind } from "../../common/record-kinds.ts";
 import type { Inference } from "../calls/create.ts";
 import type { EdgeDeps } from "../deps.ts";
 import type { EdgeRuns } from "./assistants/edge-runs.ts";
@@ -9,7 +10,7 @@ import type { ResponseFeed } from "./responses/response-feed.ts";
 import { indexHandler } from "./vector-stores/index-work.ts";
 
 /** How many records of a kind one edge works on at once; each batch makes several concurrent calls. */
-const CONCURRENCY = { batch: 4, run: 512, vector_store_file: 4, response: 256 };
+const CONCURRENCY: Readonly<Record<WorkKind, number>> = { batch: 4, run: 512, vector_store_file: 4, response: 256 };
 
 /** What the worker shares with the routes. */
 export interface WorkParts {
@@ -20,7 +21,7 @@ export interface WorkParts {
 }
 
 /** The background work of an edge, by kind of record. */
-function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed, overload }: WorkParts): WorkHandlers {
+function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed, overload }: WorkParts): Required<WorkHandlers> {
   const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
   return {
     run: runs.handler,

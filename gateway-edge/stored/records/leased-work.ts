@@ -2,8 +2,9 @@ import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { Logger } from "../../../common/logger.ts";
+import type { RecordKind } from "../../../common/record-kinds.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Claimed, RecordKind, RecordOf, RecordStore } from "./records.ts";
+import type { Claimed, RecordOf, RecordStore } from "./records.ts";
 import type { WorkHandler, WorkLease } from "./work.ts";
 
 /** What a lease needs to be renewed. */

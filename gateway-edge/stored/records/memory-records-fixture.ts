@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
+import type { RecordKind } from "../../../common/record-kinds.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { ownerOf } from "./own-record.ts";
-import type { Claimed, Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
+import type { Claimed, Owner, PageQuery, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
 type StoredRecord = RecordOf<string> & { readonly sequence: number };
 type Put = Extract<RecordWrite, { type: "put" }>;

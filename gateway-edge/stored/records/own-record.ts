@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
+import type { RecordKind } from "../../../common/record-kinds.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Owner, RecordKind, RecordOf, RecordStore } from "./records.ts";
+import type { Owner, RecordOf, RecordStore } from "./records.ts";
 
 /** The owner fields of a caller or record. */
 export function ownerOf({ teamId, organizationId, keyId }: Owner): Owner {

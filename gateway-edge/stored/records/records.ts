@@ -1,3 +1,4 @@
+import type { RecordKind } from "../../../common/record-kinds.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Page } from "../../schemas/object-list.ts";
 
@@ -20,13 +21,6 @@ export interface RecordOf<Body> {
   readonly claim?: string | undefined;
   readonly expiresAtMs?: number | undefined;
 }
-
-/** The kinds of records. */
-export type RecordKind =
-  | ("assistant" | "thread" | "message" | "run" | "run_step" | "response" | "file" | "batch" | "batch_part")
-  | "response_events"
-  | ("vector_store" | "vector_store_file" | "vector_store_batch" | "prompt" | "prompt_version")
-  | ("conversation" | "conversation_item" | "container");
 
 /** The team, organization and API key that a record belongs to. */
 export interface Owner {

@@ -1,11 +1,12 @@
 import { asAppError } from "../../../common/errors.ts";
+import type { RecordKind } from "../../../common/record-kinds.ts";
 import type {
   PutContentRequest,
   Record as RecordMessage,
   RecordWrite as WriteMessage,
 } from "../../../proto/gen/tributary/records/v1/records.ts";
 import type { RecordsClient } from "../../access/clients/control-plane.ts";
-import type { ContentOptions, Owner, PageQuery, RecordKind, RecordOf, RecordStore, RecordWrite } from "./records.ts";
+import type { ContentOptions, Owner, PageQuery, RecordOf, RecordStore, RecordWrite } from "./records.ts";
 
 const ASK = { deadlineMs: 5000 };
 /** Files may be large and clients slow. */

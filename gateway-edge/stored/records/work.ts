@@ -1,5 +1,6 @@
+import type { WorkKind } from "../../../common/record-kinds.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
-import type { Claimed, RecordKind, RecordOf } from "./records.ts";
+import type { Claimed, RecordOf } from "./records.ts";
 
 /**
  * Executes the work on one claimed record. The handler ends the work itself, with a commit under `work.claim` without a due time. If it
@@ -22,4 +23,4 @@ export interface WorkLease {
 }
 
 /** The handlers of an edge by kind of record. */
-export type WorkHandlers = Readonly<Partial<Record<RecordKind, WorkHandler>>>;
+export type WorkHandlers = Readonly<Partial<Record<WorkKind, WorkHandler>>>;

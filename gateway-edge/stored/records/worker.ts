@@ -3,8 +3,9 @@ import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Random } from "../../../common/random.ts";
+import type { WorkKind } from "../../../common/record-kinds.ts";
 import { LeasedWork } from "./leased-work.ts";
-import type { Claimed, RecordKind, RecordStore } from "./records.ts";
+import type { Claimed, RecordStore } from "./records.ts";
 import type { WorkHandlers } from "./work.ts";
 
 /** What a worker needs. */
@@ -18,9 +19,9 @@ export interface WorkerDeps {
   readonly leaseMs?: number;
   readonly renewMs?: number;
   /** How many records of a kind this edge works on at once. */
-  readonly concurrency?: Readonly<Partial<Record<RecordKind, number>>>;
+  readonly concurrency?: Readonly<Partial<Record<WorkKind, number>>>;
   /** How often the claims of a kind are renewed, if not every `renewMs`. */
-  readonly renewals?: Readonly<Partial<Record<RecordKind, number>>>;
+  readonly renewals?: Readonly<Partial<Record<WorkKind, number>>>;
 }
 
 /** Executes background work on stored records. */
@@ -33,7 +34,7 @@ export interface Worker {
    */
   startNow(claimed: Claimed): boolean;
   /** How many records of a kind this edge works on for a team. */
-  countOf(kind: RecordKind, teamId: string): number;
+  countOf(kind: WorkKind, teamId: string): number;
   /** Polls for due work now instead of at the next interval. */
   wake(): void;
   /** Renews the claim on a record now, if this edge has it, so that its handler sees new writes at once. */
@@ -75,7 +76,8 @@ class PollingWorker implements Worker {
   }
 
   startNow(claimed: Claimed): boolean {
-    const { kind, id } = claimed.record;
+    const { id } = claimed.record;
+    const kind = kindOf(claimed);
     if (this.#stopping.signal.aborted || this.#room(kind) <= 0) {
       const held = new LeasedWork(claimed, this.#deps);
       this.#deps.logger.debug({ kind, id }, "the edge is at its limit; the work waits");
@@ -86,7 +88,7 @@ class PollingWorker implements Worker {
     return true;
   }
 
-  countOf(kind: RecordKind, teamId: string): number {
+  countOf(kind: WorkKind, teamId: string): number {
     return [...this.#held.values()].filter((held) => held.kind === kind && held.latest().teamId === teamId).length;
   }
 
@@ -113,12 +115,12 @@ class PollingWorker implements Worker {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       this.#isAwake = false;
-      for (const kind of Object.keys(this.#deps.handlers) as RecordKind[]) await this.#claimDue(kind);
+      for (const kind of Object.keys(this.#deps.handlers) as WorkKind[]) await this.#claimDue(kind);
       if (!this.#isAwake && !signal.aborted) await this.#rest();
     }
   }
 
-  async #claimDue(kind: RecordKind): Promise<void> {
+  async #claimDue(kind: WorkKind): Promise<void> {
     const { records, leaseMs, logger } = this.#deps;
     const limit = this.#room(kind);
     if (limit <= 0) return;
@@ -130,13 +132,14 @@ class PollingWorker implements Worker {
     }
   }
 
-  #room(kind: RecordKind): number {
+  #room(kind: WorkKind): number {
     const busy = [...this.#held.values()].filter((held) => held.kind === kind).length;
     return (this.#deps.concurrency?.[kind] ?? CONCURRENCY_DEFAULT) - busy;
   }
 
   #start(claimed: Claimed): void {
-    const { id, kind } = claimed.record;
+    const { id } = claimed.record;
+    const kind = kindOf(claimed);
     const handler = this.#deps.handlers[kind];
     if (!handler) throw new Error(`there is no handler for work of the kind ${kind}`);
     const held = new LeasedWork(claimed, { ...this.#deps, renewMs: this.#deps.renewals?.[kind] ?? this.#deps.renewMs });
@@ -160,4 +163,9 @@ class PollingWorker implements Worker {
       };
     });
   }
+}
+
+/** Only records of these kinds are claimed. */
+function kindOf({ record }: Claimed): WorkKind {
+  return record.kind as WorkKind;
 }

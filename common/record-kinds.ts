@@ -1,0 +1,42 @@
+/** What holds for all records of a kind. */
+interface RecordKindTraits {
+  /** Edges work on it in the background: it can be due. */
+  readonly isWork?: true;
+  /** All of its records expire, and no operation deletes or works on them. */
+  readonly onlyExpires?: true;
+  /** The bytes of its bodies count for their organization. */
+  readonly isCounted?: true;
+}
+
+/** The kinds of records that teams store in the gateway: the one declaration for edges and the control plane. */
+const KINDS = {
+  assistant: {},
+  batch: { isWork: true },
+  batch_part: { onlyExpires: true },
+  container: { onlyExpires: true },
+  conversation: { isCounted: true },
+  conversation_item: { isCounted: true },
+  file: {},
+  message: {},
+  prompt: { isCounted: true },
+  prompt_version: { isCounted: true },
+  response: { isWork: true, isCounted: true },
+  response_events: { onlyExpires: true },
+  run: { isWork: true },
+  run_step: {},
+  thread: {},
+  vector_store: {},
+  vector_store_batch: {},
+  vector_store_file: { isWork: true },
+} as const satisfies Readonly<Record<string, RecordKindTraits>>;
+
+export type RecordKind = keyof typeof KINDS;
+
+/** Kinds that edges work on in the background. */
+export type WorkKind = { [Kind in RecordKind]: (typeof KINDS)[Kind] extends { isWork: true } ? Kind : never }[RecordKind];
+
+/** The kinds with a trait, sorted. */
+export function recordKindsWith(trait: keyof RecordKindTraits): readonly RecordKind[] {
+  const kinds: readonly (readonly [string, RecordKindTraits])[] = Object.entries(KINDS);
+  return kinds.flatMap(([kind, traits]) => (traits[trait] ? [kind as RecordKind] : [])).sort();
+}
