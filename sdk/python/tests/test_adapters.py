@@ -94,6 +94,23 @@ def test_a_pytree_of_jax_comes_back_with_names_that_numpy_reads() -> None:
         load_jax(data, {**tree, "step": jnp.zeros(2)})
 
 
+def test_64_bit_values_keep_their_type_or_are_refused_by_jax() -> None:
+    jax = pytest.importorskip("jax")
+    from tributary_participant.errors import ParticipantError
+    from tributary_participant.jax_tensors import dump_jax, load_jax
+
+    jnp = jax.numpy
+    tree = {"weight": jnp.ones(2), "steps": 3, "mean": np.array([0.1, 0.2])}
+    data = dump_jax(tree)
+    back = load_jax(data, tree)
+    assert [str(back[name].dtype) for name in ("weight", "steps", "mean")] == ["float32", "int64", "float64"]
+    assert back["mean"].tolist() == [0.1, 0.2]
+    assert dump_jax(back) == data
+    wide = dump_jax({"weight": np.array([0.1, 0.2])})
+    with pytest.raises(ParticipantError, match='tensor "weight" is float64, .*jax_enable_x64'):
+        load_jax(wide, {"weight": jnp.zeros(2)})
+
+
 def test_a_jax_model_trains_as_a_participant(serve: Any) -> None:
     jax = pytest.importorskip("jax")
     from tributary_participant.jax_tensors import dump_jax, load_jax

@@ -24,7 +24,7 @@ def dump_jax(tree: Any) -> bytes:
 
 
 def load_jax(data: Octets, like: Any) -> Any:
-    """A pytree of the structure of `like`, such as the fresh parameters of the model, with the arrays of a file."""
+    """A pytree of the structure of `like`, such as the fresh parameters of the model, with the arrays and data types of a file."""
     import jax
     import numpy
 
@@ -38,8 +38,23 @@ def load_jax(data: Octets, like: Any) -> Any:
         if tuple(tensor.shape) != tuple(numpy.shape(leaf)):
             raise ParticipantError("SHAPE_MISMATCH", f'tensor "{name}" has shape {list(tensor.shape)}, and the model {list(numpy.shape(leaf))}')
         dtype = jax.numpy.bfloat16 if tensor.dtype == "BF16" else TYPES[tensor.dtype]
-        leaves.append(jax.numpy.asarray(numpy.frombuffer(tensor.data, dtype).reshape(tensor.shape)))
+        leaves.append(_leaf(name, numpy.frombuffer(tensor.data, dtype).reshape(tensor.shape), leaf))
     return jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(like), leaves)
+
+
+def _leaf(name: str, given: Any, like: Any) -> Any:
+    """
+    The values as an array of JAX. Without jax_enable_x64 it has no 64-bit values and would take 32-bit ones instead, without a word: values
+    that are no array of JAX in the model, such as a number of Python, stay arrays of numpy, others are an error.
+    """
+    import jax
+
+    if jax.dtypes.canonicalize_dtype(given.dtype) == given.dtype:
+        return jax.numpy.asarray(given)
+    if isinstance(like, jax.Array):
+        advice = 'Call jax.config.update("jax_enable_x64", True) first, or send 32-bit values'
+        raise ParticipantError("SHAPE_MISMATCH", f'tensor "{name}" is {given.dtype}, which JAX would make 32-bit. {advice}.')
+    return given.copy()
 
 
 def _named_leaves(tree: Any) -> list[tuple[str, Any]]:
