@@ -17,6 +17,7 @@ import { Webhooks } from "./organization/webhooks.tsx";
 
 const Alerts = lazy(async () => ({ default: (await import("./organization/alerts.tsx")).Alerts }));
 const ContentSetting = lazy(async () => ({ default: (await import("./organization/content-setting.tsx")).ContentSetting }));
+const SemanticCache = lazy(async () => ({ default: (await import("./organization/semantic-cache.tsx")).SemanticCache }));
 
 export function Screen() {
   const { data: me } = useQuery(meQuery);
@@ -37,6 +38,11 @@ export function Screen() {
         <Card title="Prompts and answers" about="For debugging calls in the log. Off unless you turn it on; a key can differ.">
           <Suspense fallback={<Skeleton height={120} />}>
             {organization ? <ContentSetting organization={organization} key={organization.id} /> : <Skeleton height={120} />}
+          </Suspense>
+        </Card>
+        <Card title="Semantic cache" about="Answers a text with the cached answer to a similar one.">
+          <Suspense fallback={<Skeleton height={120} />}>
+            {organization ? <SemanticCache organization={organization} key={organization.id} /> : <Skeleton height={120} />}
           </Suspense>
         </Card>
       </SimpleGrid>
