@@ -8,7 +8,7 @@ const tool = {
 };
 
 export function replayedTests(stage: () => Stage): void {
-  describe("calls of a session are seen together, and a stored call is made again as it was", () => {
+  describe("calls of a session or a trace are seen together, and a stored call is made again as it was", () => {
     test("from the panel of a call to its session, with sums, and from there to another call; another ID is asked for exactly", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "traveler" });
@@ -39,6 +39,37 @@ export function replayedTests(stage: () => Stage): void {
       await page.waitForURL(/session=river%2F12/);
       await page.getByText("0 without success").waitFor();
       expect(await rows.count()).toBe(1);
+      expect(complaints).toEqual([]);
+    });
+
+    test("calls of one traceparent are seen together, from the panel of a call and by the trace ID", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "instrumented" });
+      const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+      const traced = (model: string) =>
+        call(system.url, "POST", "/v1/chat/completions", {
+          token: tenant.key,
+          body: { model, messages: [{ role: "user", content: "step" }] },
+          headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
+        });
+      for (const model of ["echo", "echo", "no-such-model"]) await traced(model);
+      await chat(system, tenant.key, "not of it");
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto(`/ui/logs?tag=trace%3A${traceId}`);
+      await page
+        .getByRole("button", { name: /open this call/ })
+        .nth(2)
+        .click();
+      await page.getByRole("dialog").getByRole("link", { name: "Open trace" }).click();
+      await page.getByRole("heading", { level: 1, name: "Trace" }).waitFor();
+      const rows = page.getByRole("table", { name: "Calls of the trace" }).locator("tbody tr");
+      await rows.nth(2).getByText("refused").waitFor();
+      expect(await rows.count()).toBe(3);
+      expect(await lookAt(page, "trace")).toEqual([]);
+      await page.getByLabel("Trace ID, exactly").fill("no trace");
+      await page.getByRole("alert").getByText("must be 32 hexadecimal digits").first().waitFor();
+      await page.getByLabel("Trace ID, exactly").fill(traceId.toUpperCase());
+      await rows.nth(2).waitFor();
       expect(complaints).toEqual([]);
     });
 
