@@ -1,5 +1,6 @@
 import { adminToken, call, chat, newTenant } from "../helpers/api.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD } from "../helpers/system.ts";
+import { lookAt } from "./look.ts";
 import type { Stage, Visitor } from "./stage.ts";
 
 const CREDIT_NANO = 1_000_000_000;
@@ -36,6 +37,29 @@ export function operateTests(stage: () => Stage): void {
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
       const alert = page.getByRole("dialog").getByRole("alert");
       await alert.getByText(/Code \w+ · request ID req_\w+/).waitFor();
+    });
+
+    test("models are picked from the price lists by keyboard and added at their list price or an own one", async () => {
+      const { system } = stage();
+      const { page, complaints } = await asAdmin();
+      await page.goto("/ui/admin?tab=providers");
+      await page.getByLabel(/^Name/).fill("picked openai");
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      const dialog = page.getByRole("dialog", { name: "Add models of picked openai" });
+      await dialog.getByLabel("Filter models").fill("gpt-4o-mini");
+      await dialog.getByRole("checkbox", { name: "gpt-4o-mini", exact: true }).press("Space");
+      await dialog.getByLabel("Filter models").fill("gpt-4.1-nano");
+      await dialog.getByRole("checkbox", { name: "gpt-4.1-nano", exact: true }).press("Space");
+      await dialog.getByLabel("Input price of gpt-4.1-nano").fill("7");
+      expect(await lookAt(page, "admin-pick-models")).toEqual([]);
+      await dialog.getByLabel("Name of gpt-4.1-nano").press("Enter");
+      await page.getByText("2 models of picked openai added.").waitFor();
+      const found = await call(system.url, "GET", "/api/admin/models?provider=picked%20openai", { token: await adminToken(system) });
+      expect(found.body.data).toMatchObject([
+        { name: "gpt-4.1-nano", pricing: { inputUsd: "7.00", outputUsd: "0.40" } },
+        { name: "gpt-4o-mini", pricing: { inputUsd: "0.15", outputUsd: "0.60" } },
+      ]);
+      expect(complaints).toEqual([]);
     });
 
     test("only what can be changed here has buttons for it, the rest says where it comes from; Disable asks first", async () => {

@@ -40,6 +40,8 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
 
 const ALERT_STYLES = { title: { color: "var(--mantine-color-error)" }, message: { color: "var(--mantine-color-text)" } };
 
+const CLOSE = { "aria-label": "Close" };
+
 /** Shows an error as a notification, for a failed action. */
 export function notifyFailure(error: unknown): void {
   const { message, code, requestId } = factsOf(error);
@@ -48,11 +50,12 @@ export function notifyFailure(error: unknown): void {
     title: message,
     message: `Code ${code}${requestId ? ` · request ID ${requestId}` : ""}`,
     autoClose: 10_000,
+    closeButtonProps: CLOSE,
   });
 }
 
 export function notifyDone(message: string): void {
-  notifications.show({ color: "teal", message });
+  notifications.show({ color: "teal", message, closeButtonProps: CLOSE });
 }
 
 function factsOf(error: unknown): Pick<ApiError, "message" | "code" | "requestId" | "details"> {

@@ -43,8 +43,8 @@ function PickedModel({ pick, onChange, onRemove }: { pick: Pick; onChange: Props
   return (
     <Group gap="xs" align="flex-start">
       <TextInput {...field("name", "Name")} style={{ flex: "1 1 200px" }} />
-      <TextInput {...field("input", "Input price")} leftSection="in" w={120} />
-      <TextInput {...field("output", "Output price")} leftSection="out" w={120} />
+      <TextInput {...field("input", "Input price")} leftSection={<Text size="xs">in</Text>} leftSectionWidth={34} w={120} />
+      <TextInput {...field("output", "Output price")} leftSection={<Text size="xs">out</Text>} leftSectionWidth={34} w={120} />
       <Text size="xs" c="dimmed" w={84} lh="30px">
         {isAtListPrice(pick) ? "list price" : "own price"}
         {pricing && pricing.unit !== "token" ? `, ${pricing.unit}` : ""}
