@@ -1,4 +1,3 @@
-import { expect, test } from "@jest/globals";
 import { dearestImagePrice, imageName, imagePrice, isImageName, isImagePriceName } from "./image-prices.ts";
 
 const DALL_E_3 = { output: 4n, images: { "standard/1024x1024": 4n, "standard/1024x1792": 8n, "hd/1024x1024": 8n, "hd/1024x1792": 12n } };

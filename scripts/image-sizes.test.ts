@@ -1,4 +1,3 @@
-import { expect, test } from "@jest/globals";
 import { withImageSizes } from "./image-sizes.ts";
 
 const openai = { litellm_provider: "openai", mode: "image_generation" };
