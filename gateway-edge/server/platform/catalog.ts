@@ -4,7 +4,8 @@ import type { EdgeDeps } from "../../deps.ts";
 import { searchQuery } from "../../schemas/fields.ts";
 import * as schemas from "../../schemas/platform/catalog.ts";
 import { type Operation, type OperationCall, operation } from "../middleware/operation.ts";
-import { presentAdminModel, presentAdminProvider, presentList, presentModel, presentProvider, presentProviderKind } from "./present.ts";
+import { presentList } from "./present.ts";
+import { presentAdminModel, presentAdminProvider, presentModel, presentProvider, presentProviderKind } from "./present-catalog.ts";
 
 export function catalogOperations(deps: EdgeDeps): Operation[] {
   return [listModels(deps), listProviders(deps), listProviderKinds];

@@ -4,6 +4,7 @@ import { AuditEntry } from "../../../proto/gen/tributary/audit/v1/audit.ts";
 import * as records from "../../schemas/records.ts";
 import { samples } from "./control-plane-fixture.ts";
 import * as present from "./present.ts";
+import { presentModel, presentProvider } from "./present-catalog.ts";
 import { presentTotals, presentUsageBucket, presentUsageLog } from "./present-usage.ts";
 
 const audit = AuditEntry.fromPartial({ seq: 1n, at: new Date(0), action: "team.create", details: '{"name":"x"}' });
@@ -14,8 +15,8 @@ const cases: [name: string, schema: z.ZodObject, value: object][] = [
   ["team", records.teamRecord, present.presentTeam(samples.team)],
   ["member", records.teamMemberRecord, present.presentTeamMember(samples.member)],
   ["apiKey", records.apiKeyRecord, present.presentApiKey(samples.apiKey)],
-  ["model", records.modelRecord, present.presentModel(samples.model)],
-  ["provider", records.providerRecord, present.presentProvider(samples.provider)],
+  ["model", records.modelRecord, presentModel(samples.model)],
+  ["provider", records.providerRecord, presentProvider(samples.provider)],
   ["quota", records.quotaRecord, present.presentQuota(samples.quota)],
   ["entry", records.ledgerEntryRecord, present.presentLedgerEntry(samples.entry)],
   ["purchase", records.purchaseRecord, present.presentPurchase(samples.purchase)],

@@ -5,7 +5,8 @@ import { idParams } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/catalog.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { budgetChange } from "../budgets.ts";
-import { presentAdminModel, presentAdminProvider, sent } from "../present.ts";
+import { sent } from "../present.ts";
+import { presentAdminModel, presentAdminProvider } from "../present-catalog.ts";
 import { limitsChange, limitsOf } from "../rate-limits.ts";
 import { listPrices } from "./list-prices.ts";
 

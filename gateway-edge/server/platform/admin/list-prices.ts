@@ -3,7 +3,7 @@ import { findModelData, listedModels, type ModelData } from "../../../../common/
 import { priceMessage } from "../../../../common/pricing.ts";
 import * as schemas from "../../../schemas/platform/catalog.ts";
 import { operation } from "../../middleware/operation.ts";
-import { presentPrice } from "../present.ts";
+import { presentPrice } from "../present-catalog.ts";
 
 export const listPrices = operation({
   method: "get",
