@@ -35,11 +35,11 @@ export function createOwnSelection({ allowed, ...limits }: StrategyLimits & { re
 
 /** The same selection, which answers a call that is equal to the one before it without running the function. */
 export function keepingLast(select: OwnSelection): OwnSelection {
-  let last: { readonly call: string; readonly selected: Promise<string[]> } | undefined;
-  return (call, signal) => {
+  let last: { readonly call: string; readonly selected: string[] } | undefined;
+  return async (call, signal) => {
     const { candidates, round, count } = call;
     const asked = JSON.stringify([round, count, candidates]);
-    if (last?.call !== asked) last = { call: asked, selected: select(call, signal) };
+    if (last?.call !== asked) last = { call: asked, selected: await select(call, signal) };
     return last.selected;
   };
 }
