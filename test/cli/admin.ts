@@ -136,6 +136,14 @@ export function adminTests(world: () => { session: Session }): void {
     expect((await gw("providers -q")).out).not.toContain(provider.id);
   });
 
+  test("admin: the list prices of a provider kind", async () => {
+    const { data } = await json("models prices --kind openai --search gpt-4o-mini");
+    const mini = data.find(({ inferenceModelId }: { inferenceModelId: string }) => inferenceModelId === "gpt-4o-mini");
+    expect(mini.pricing).toMatchObject({ unit: "token", input: 150_000_000, output: 600_000_000 });
+    expect((await gw("models prices --kind openai --search gpt-4o-mini", { terminal: true })).out).toMatch(/\ngpt-4o-mini +.*0\.15/);
+    expect((await gw("models prices --kind none")).exit).toBe(7);
+  });
+
   test("admin: routing, guardrails and the response cache", async () => {
     const { data } = await json("routing");
     expect(data.find(({ name }: { name: string }) => name === "echo").deployments[0]).toMatchObject({ health: { state: "up" } });
