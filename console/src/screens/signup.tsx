@@ -69,7 +69,7 @@ export function Screen() {
           <OidcButtons next={token === undefined ? "/start" : inviteLink({ email, token })} />
           <Text size="sm" ta="center">
             Already have an account?{" "}
-            <Anchor component={Link} to="/login" search={logInSearch({ email, token })} inherit>
+            <Anchor component={Link} to="/login" search={logInSearch({ email, token })} inherit underline="always">
               Log in
             </Anchor>
           </Text>
