@@ -94,7 +94,7 @@ test("every operation of the table has its inputs here, with every field that ca
   }
 });
 
-/** Named like ids, and none: a mailed secret, a name at the provider, a provider's own key. */
+/** Named like ids, and none: a mailed secret, a name at the provider, a provider's own key, a trace that a client names. */
 const NOT_IDS = new Set([
   "post /api/auth/password/reset token",
   "post /api/auth/verify-email token",
@@ -104,6 +104,8 @@ const NOT_IDS = new Set([
   "put /api/admin/models/:id inferenceModelId",
   "post /api/admin/providers apiKey",
   "patch /api/admin/providers/:id apiKey",
+  "get /api/gw/logs trace_id",
+  "get /api/gw/usage trace_id",
 ]);
 
 const table = operations.map((entry) => [nameOf(entry), entry] as const);

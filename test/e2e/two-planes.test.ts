@@ -51,7 +51,7 @@ afterAll(async () => {
   await client?.close();
   await set?.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 /** Waits until every slot has an owner and so many planes own some. */
 async function ownersAre(count: number): Promise<void> {
@@ -105,7 +105,7 @@ test("60 requests a minute are 60, over both planes and both edges", async () =>
     }
     expect(countsOf(answers)).toEqual({ "200": 60, "429": 30 });
   }
-}, 60_000);
+});
 
 /** The owner of the slot of a name, as the store has it. */
 async function ownerOf(name: string): Promise<string> {
@@ -149,7 +149,7 @@ test("40 requests a minute of a model are 40 for organizations of both planes to
     }
     expect(countsOf(answers)).toEqual({ "200": 40, "429": 40 });
   }
-}, 60_000);
+});
 
 /** An edge that has not heard of a new model answers that there is none. */
 async function knownChat(edge: { url: string }, key: string, model: string): Promise<Answer> {
@@ -184,7 +184,7 @@ test("strict credit never falls below zero, with and without a budget, and is us
     expect(await balanceAt(1, tenant)).toBe(2_000_000n - spent);
     expect(spent).toBeLessThanOrEqual(2_000_000n);
   }
-}, 60_000);
+});
 
 test("a balance that is read at the other edge includes the call that has just ended", async () => {
   if (!set) return;
@@ -196,7 +196,7 @@ test("a balance that is read at the other edge includes the call that has just e
       expect(await balanceAt(index + 1, tenant)).toBe(before - costOf(answer));
     }
   }
-}, 60_000);
+});
 
 /** Calls of all tenants while something happens, at both edges; resolves with what failed. Afterwards each balance is exact at each edge. */
 async function failedDuring(callers: readonly Tenant[], work: () => Promise<void>): Promise<string[]> {
