@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch pictures demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -139,6 +139,9 @@ demo-batch: generate ## a batch of 5,000 requests while its edges are killed: co
 
 demo-console: generate console ## a stranger in a browser, from nothing to a paid call and its chart: a picture per step, and the time
 	node scripts/demo-console.ts
+
+pictures: generate console ## a picture of every screen in docs/images, by the browser test over a furnished platform
+	node scripts/pictures.ts
 
 demo-federated: generate ## ten participants, three attackers, two kills: a model trained together, published, called, billed, paid for
 	node scripts/demo-federated.ts

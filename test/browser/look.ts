@@ -10,6 +10,9 @@ const SCHEMES = ["light", "dark"] as const;
 /** Without being thorough: what differs most. */
 const SHORT: readonly string[] = ["light 1280", "dark 390"];
 
+/** Where `make pictures` wants a picture of each screen for the documentation. */
+const PICTURES_FOLDER = process.env["PICTURES_FOLDER"];
+
 /** Themes differ only in colors, widths in everything else: each rule runs where its result can differ. Color rules take longest. */
 const RULES = {
   1280: { light: {}, dark: { runOnly: ["color-contrast"] } },
@@ -45,6 +48,7 @@ export async function lookAt(page: Page, name: string): Promise<string[]> {
     }
   }
   await restore(page);
+  if (PICTURES_FOLDER) await page.screenshot({ path: join(PICTURES_FOLDER, `${name}.jpg`), type: "jpeg", quality: 70 });
   return problems;
 }
 
