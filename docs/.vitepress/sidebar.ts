@@ -97,6 +97,7 @@ export const GUIDES: readonly Section[] = [
 
 export const SIDEBAR: readonly Section[] = [
   ...GUIDES,
+  { text: "Console", items: [page("Every screen of the console", "/screens")] },
   { text: "Operations, page by page", items: pagesOf("operations"), collapsed: true },
   { text: "Runbooks", items: pagesOf("operations/runbooks"), collapsed: true },
   { text: "Decisions", items: pagesOf("decisions"), collapsed: true },
