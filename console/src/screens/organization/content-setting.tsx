@@ -1,9 +1,10 @@
-import { Button, NumberInput, Stack, Switch, Text } from "@mantine/core";
+import { NumberInput, Stack, Switch } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import type { Organization } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
+import { SaveButton } from "./save-button.tsx";
 
 const DAYS_MAX = 90;
 
@@ -39,13 +40,7 @@ export function ContentSetting({ organization }: { organization: Organization })
           disabled={isReader || !form.values.logContent}
           {...form.getInputProps("logContentDays")}
         />
-        {isReader ? (
-          <Text size="sm">Only owners and admins can change this.</Text>
-        ) : (
-          <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>
-            Save
-          </Button>
-        )}
+        <SaveButton isReader={isReader} isPending={isPending} />
       </Stack>
     </form>
   );

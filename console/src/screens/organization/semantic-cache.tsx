@@ -1,10 +1,11 @@
-import { Autocomplete, Button, NumberInput, Select, Stack, Text } from "@mantine/core";
+import { Autocomplete, NumberInput, Select, Stack, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import { modelsQuery } from "../../api/queries.ts";
 import type { Organization } from "../../api/types.ts";
 import { Failure, notifyDone } from "../../components/failure.tsx";
+import { SaveButton } from "./save-button.tsx";
 import { type SemanticValues, semanticSetting, semanticValues, sourceText, thresholdProblem } from "./semantic-values.ts";
 
 const MODES = [
@@ -63,13 +64,7 @@ export function SemanticCache({ organization }: { organization: Organization }) 
           disabled={!isOpen}
           {...form.getInputProps("embeddingModel")}
         />
-        {isReader ? (
-          <Text size="sm">Only owners and admins can change this.</Text>
-        ) : (
-          <Button type="submit" loading={isPending} style={{ alignSelf: "flex-start" }}>
-            Save
-          </Button>
-        )}
+        <SaveButton isReader={isReader} isPending={isPending} />
       </Stack>
     </form>
   );
