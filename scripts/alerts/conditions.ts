@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { credentials, Metadata } from "@grpc/grpc-js";
@@ -84,9 +84,12 @@ function chat(url: string, key: string, more: object): Promise<unknown> {
   return ignore(call(url, "POST", "/v1/chat/completions", { headers, body }), "an edge that is stopped or dead may end a connection");
 }
 
-async function fillDisk({ platform, smallEdge }: Stage): Promise<void> {
+/** The edge gets its disk back afterwards: the conditions that follow need a journal with room for their calls. */
+async function fillDisk({ platform, smallEdge }: Stage, signal: AbortSignal): Promise<void> {
   const inside = join(`/proc/${platform.pid(SPARES.edge)}/root`, smallEdge.dataDir, "filler");
   writeFileSync(inside, Buffer.alloc(Math.floor(SMALL_DISK_BYTES * 0.94)));
+  await aborted(signal);
+  rmSync(inside);
 }
 
 async function callFailing({ platform, tenant }: Stage, signal: AbortSignal): Promise<void> {
