@@ -15,7 +15,7 @@ import { ALERT_CASES } from "../test/monitoring/alert-cases.ts";
 import { testRules } from "../test/monitoring/rule-tests.ts";
 import { missingMetrics, readRules } from "../test/monitoring/rules.ts";
 import { type Job, MASTER_KEY } from "../test/monitoring/watched-platform.ts";
-import { CONDITIONS, CONTROL_PLANE_AWAY, type Condition, FIRST_CONDITIONS, STORE_AWAY } from "./alerts/conditions.ts";
+import { CONDITIONS, CONTROL_PLANE_AWAY, type Condition, FIRST_CONDITIONS, OVERLOAD, STORE_AWAY } from "./alerts/conditions.ts";
 import { writeLiveRules } from "./alerts/live-rules.ts";
 import { openStage, type Stage } from "./alerts/stage.ts";
 import { AlertTable } from "./alerts/table.ts";
@@ -54,6 +54,7 @@ async function fireAll({ platform }: Stage, { isEverythingUp }: Prometheus): Pro
   const areClean = await checkScrapes(stage);
   await whileHeld(FIRST_CONDITIONS, CONDITION_WITHIN_MS);
   await whileHeld(CONDITIONS, CONDITION_WITHIN_MS);
+  await whileHeld([OVERLOAD], CONDITION_WITHIN_MS);
   await whileHeld([STORE_AWAY, CONTROL_PLANE_AWAY], ROLE_AWAY_WITHIN_MS);
   await plantFault(stage);
   for (const job of Object.keys(DOWN)) await platform.start(job);

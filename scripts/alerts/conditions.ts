@@ -21,6 +21,7 @@ export interface Condition {
 const CALLS_AT_ONCE = 8;
 /** What the rule of unsettled calls wants, and some more. */
 const UNSETTLED_CALLS = 1_300;
+const [FLOOD_CALLERS, FLOOD_WORDS] = [64, 5_000];
 const NOT_HELD = async () => {};
 
 /** Before the others, which take the trainer node's thread and most of the second edge's time. */
@@ -35,11 +36,14 @@ export const FIRST_CONDITIONS: readonly Condition[] = [
 export const CONDITIONS: readonly Condition[] = [
   { what: "provider answers 500", alerts: ["TributaryCallErrors", "TributaryProviderErrors"], hold: callFailing },
   { what: "first token after 6 s", alerts: ["TributaryFirstTokenSlow"], hold: streamSlow },
-  { what: "edge gets no processor time", alerts: ["TributaryEventLoopSlow", "TributaryOverloaded"], hold: slowEdge },
+  { what: "edge gets no processor time", alerts: ["TributaryEventLoopSlow"], hold: slowEdge },
   { what: "one call settled twice, differently", alerts: ["TributarySettlementRefused"], hold: settleTwice },
   { what: "24 long tasks, one thread", alerts: ["TributaryTrainerQueueLong"], hold: floodTrainer },
   { what: "mongod stopped for 3.5 s of 4", alerts: ["TributaryTransactionsSlow"], hold: slowStore },
 ];
+
+/** By itself: the calls that the edge does serve would hide the errors of others. */
+export const OVERLOAD: Condition = { what: "more calls than the edge serves", alerts: ["TributaryOverloaded"], hold: floodEdge };
 
 /** After the others: the store is away for as long as it is held. */
 export const STORE_AWAY: Condition = {
@@ -103,12 +107,22 @@ async function streamSlow({ platform, tenant }: Stage, signal: AbortSignal): Pro
   while (!signal.aborted) await Promise.all([1, 2, 3].map(() => chat(platform.url, tenant.key, { model: "slow", stream: true })));
 }
 
-/** Stops the edge for two thirds of the time while calls arrive. */
-async function slowEdge({ platform, smallEdge, tenant }: Stage, signal: AbortSignal): Promise<void> {
-  const edgePid = platform.pid(SPARES.edge);
-  const calling = Array.from({ length: CALLS_AT_ONCE }, async () => {
-    while (!signal.aborted) await echo(smallEdge.url, tenant.key);
+/** Prompts that cost the edge more than they cost this process, from more callers than it can answer at once. */
+async function floodEdge({ smallEdge, tenant }: Stage, signal: AbortSignal): Promise<void> {
+  const body = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "hello, ".repeat(FLOOD_WORDS) }], max_tokens: 1 });
+  const headers = { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" };
+  const flooding = Array.from({ length: FLOOD_CALLERS }, async () => {
+    while (!signal.aborted) {
+      const answer = await fetch(`${smallEdge.url}/v1/chat/completions`, { method: "POST", headers, body });
+      await answer.arrayBuffer();
+    }
   });
+  await Promise.all(flooding);
+}
+
+/** Stops the edge for two thirds of the time. */
+async function slowEdge({ platform }: Stage, signal: AbortSignal): Promise<void> {
+  const edgePid = platform.pid(SPARES.edge);
   while (!signal.aborted) {
     process.kill(edgePid, "SIGSTOP");
     await sleep(650);
@@ -116,7 +130,6 @@ async function slowEdge({ platform, smallEdge, tenant }: Stage, signal: AbortSig
     // Enough for a scrape, which Prometheus awaits for a second.
     await sleep(250);
   }
-  await Promise.all(calling);
 }
 
 async function settleTwice({ platform, tenant }: Stage): Promise<void> {

@@ -60,7 +60,7 @@ export async function openStage(): Promise<Stage> {
             PORT: String(edgePort),
             EDGE_INDEX: "1",
             MIRROR_AGE_MS: String(SMALL_EDGE_MIRROR_MS),
-            OVERLOAD_TURN_MS: "20",
+            OVERLOAD_TURN_MS: "5",
           },
         },
         {
