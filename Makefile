@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch pictures demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch test-browser pictures demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,9 @@ test: generate console ## every test, on the embedded store and on a real MongoD
 
 test-all: generate console ## the same, and all of what make test does a part of: more seeds, roles, rows, faults and looks at screens
 	THOROUGH=1 node scripts/test.ts $(ARGS)
+
+test-browser: generate console ## the console in a real browser; PACE=5 pauses 5 s after each action, as a slow person does: ARGS='-t "signs up"'
+	node scripts/test.ts test/browser $(ARGS)
 
 test-clients: generate ## official and other clients against the gateway, case by case, with their versions
 	node scripts/test-clients.ts $(ARGS)
@@ -137,7 +140,7 @@ fuzz: generate console ## 100,000 hostile inputs for every reader of bytes, and 
 demo-batch: generate ## a batch of 5,000 requests while its edges are killed: counts, memory, money
 	node scripts/demo-batch.ts
 
-demo-console: generate console ## a stranger in a browser, from nothing to a paid call and its chart: a picture per step, and the time
+demo-console: generate console ## a stranger in a browser, from nothing to a paid call and its chart, at a person's speed: a picture per step, and the time; PACE=0 without pauses
 	node scripts/demo-console.ts
 
 pictures: generate console ## a picture of every screen in docs/images, by the browser test over a furnished platform

@@ -11,6 +11,7 @@ import { hostileTests } from "./hostile.ts";
 import { lifeTests } from "./life.ts";
 import { nodeLinkTests } from "./node-link.ts";
 import { operateTests } from "./operate.ts";
+import { paceSeconds } from "./pace.ts";
 import { replayedTests } from "./replayed.ts";
 import { screenTests } from "./screens.ts";
 import { secondFactorTests } from "./second-factor.ts";
@@ -22,6 +23,12 @@ import { trainedTests } from "./trained.ts";
 
 // Real screens in a real browser over a real system; one of each for all of it, for they take longest to start.
 
+const TEST_MS_MAX = 120_000;
+/** More actions than any test has. */
+const ACTIONS_MAX = 120;
+const pace = paceSeconds(0);
+jest.setTimeout(TEST_MS_MAX + ACTIONS_MAX * pace * 1000);
+
 let opened: Stage | undefined;
 let issuer: Issuer | undefined;
 let folder = "";
@@ -29,7 +36,8 @@ let folder = "";
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-browser-"));
   const plan = await planIssuer();
-  opened = await openStage({ trainer: true, coordinator: true, env: { CONFIG: gatewayConfig(folder), ...plan.env } });
+  const env = { CONFIG: gatewayConfig(folder), ...plan.env };
+  opened = await openStage({ trainer: true, coordinator: true, env }, { paceSeconds: pace });
   issuer = await startIssuer(plan, opened.system);
 });
 

@@ -26,9 +26,10 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-export async function openStage(options?: SystemOptions): Promise<Stage> {
+/** With `paceSeconds` every action of a visitor is followed by a pause, as a person makes one. */
+export async function openStage(options?: SystemOptions, { paceSeconds = 0 } = {}): Promise<Stage> {
   if (!existsSync(CONSOLE_PAGE)) throw new Error("The console is not built: run `make console` first.");
-  const [system, browser] = await Promise.all([startSystem(options), launchChromium()]);
+  const [system, browser] = await Promise.all([startSystem(options), launchChromium({ slowMo: paceSeconds * 1000 })]);
   const visit: Stage["visit"] = (options = {}) => openVisitor({ browser, system }, options);
   return {
     system,
