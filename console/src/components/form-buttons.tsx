@@ -7,10 +7,10 @@ interface Props {
   onClose: () => void;
 }
 
-/** The last line of a form in a dialog: leave it, or send it. */
+/** The last line of a form in a dialog: leave it, or send it. It stays in view while a long form is scrolled. */
 export function FormButtons({ action, isPending, isDisabled = false, onClose }: Props) {
   return (
-    <Group justify="flex-end">
+    <Group justify="flex-end" className="form-buttons">
       <Button variant="default" onClick={onClose}>
         Cancel
       </Button>
