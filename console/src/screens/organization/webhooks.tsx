@@ -2,10 +2,12 @@ import { Button, Checkbox, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { IconWebhook } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { WEBHOOK_EVENTS } from "../../../../common/webhook-events.ts";
 import { call, get, post } from "../../api/client.ts";
 import type { Delivery, List, Webhook } from "../../api/types.ts";
 import { Card } from "../../components/card.tsx";
+import { Confirm } from "../../components/confirm.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Failure, notifyFailure } from "../../components/failure.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
@@ -45,11 +47,8 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
     refetchInterval: 5_000,
   });
   const test = useMutation({ mutationFn: () => post(`/api/gw/webhooks/${webhook.id}/test`), onSuccess: refresh, onError: notifyFailure });
-  const remove = useMutation({
-    mutationFn: () => call("DELETE", `/api/gw/webhooks/${webhook.id}`),
-    onSuccess: refresh,
-    onError: notifyFailure,
-  });
+  const [isDeleting, setDeleting] = useState(false);
+  const remove = useMutation({ mutationFn: () => call("DELETE", `/api/gw/webhooks/${webhook.id}`), onSuccess: refresh });
   return (
     <div>
       <Group justify="space-between">
@@ -65,14 +64,7 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
           <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
             Send test
           </Button>
-          <Button
-            size="xs"
-            variant="subtle"
-            color="red"
-            loading={remove.isPending}
-            onClick={() => remove.mutate()}
-            aria-label={`Delete ${webhook.url}`}
-          >
+          <Button size="xs" variant="subtle" color="red" onClick={() => setDeleting(true)} aria-label={`Delete ${webhook.url}`}>
             Delete
           </Button>
         </Group>
@@ -86,6 +78,18 @@ function WebhookRow({ webhook }: { webhook: Webhook }) {
           </Text>
         </Group>
       ))}
+      {isDeleting && (
+        <Confirm
+          title="Delete webhook"
+          action="Delete"
+          error={remove.error}
+          isBusy={remove.isPending}
+          onConfirm={() => remove.mutate()}
+          onClose={() => setDeleting(false)}
+        >
+          {webhook.url} receives no more events, and its pending deliveries are dropped. A new webhook has another secret.
+        </Confirm>
+      )}
     </div>
   );
 }
