@@ -38,7 +38,7 @@ function MadeSteps({ log, signed }: { log: UsageLog; signed: SignedReceipt | und
           )}
         </div>
         {log.fallbackFrom !== null && <div>Fallback after {log.fallbackFrom} failed.</div>}
-        {log.attemptsDetail.length > 1 && <Attempts log={log} />}
+        {log.attemptsDetail.some(({ errorText }) => errorText !== null) && <Attempts log={log} />}
         <div>
           Responded with HTTP {log.httpStatus}
           {log.errorCode !== null && `, ${log.errorCode}`}
@@ -109,8 +109,12 @@ function Attempts({ log: { attemptsDetail } }: { log: UsageLog }) {
   return attemptsDetail.map(({ deploymentId, provider, status, errorText, latencyMs }, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: attempts have no id, and their order does not change.
     <div key={index}>
-      {index + 1}. {provider} <Code>{deploymentId}</Code>: {errorText ?? "answered"}
-      {status !== null && ` (HTTP ${status})`} after {latencyMs} ms
+      Attempt {index + 1}: {provider} <Code>{deploymentId}</Code>, {status === null ? "no answer" : `HTTP ${status}`} after {latencyMs} ms
+      {errorText !== null && (
+        <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: "anywhere" }}>
+          {errorText}
+        </Text>
+      )}
     </div>
   ));
 }
