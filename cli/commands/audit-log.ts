@@ -18,7 +18,8 @@ export const auditView: View = {
   kind: "list",
   columns: [
     { title: "time", at: "at", as: "time" },
-    { title: "actor", at: "actorId" },
+    { title: "actor", at: "actorEmail" },
+    { title: "user id", at: "actorId" },
     { title: "action", at: "action" },
     { title: "target", at: "target" },
     { title: "organization", at: "organizationId" },

@@ -389,6 +389,10 @@ export const auditEntryRecord = z
     seq: int64,
     at: timestamp,
     actorId: int64.nullable(),
+    actorEmail: z
+      .string()
+      .nullable()
+      .describe("Address of the user who acted, as it is now; `null` for deleted users. The hash does not cover it."),
     actorKind: z.string(),
     action: z.string(),
     target: z.string(),

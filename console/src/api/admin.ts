@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { z } from "zod";
 import type * as system from "../../../gateway-edge/schemas/platform/system.ts";
 import { call, get, type Query } from "./client.ts";
-import type { AdminModel, AuditEntry, LedgerProof, List, ListedModel, Organization, Provider, ProviderKind, User, Wire } from "./types.ts";
+import type { AdminModel, LedgerProof, List, ListedModel, Organization, Provider, ProviderKind, User, Wire } from "./types.ts";
 
 export const usersQuery = (query: Query) =>
   queryOptions({ queryKey: ["admin", "users", query], queryFn: ({ signal }) => get<List<User>>("/api/admin/users", query, signal) });
@@ -34,9 +34,6 @@ export const listPricesQuery = (query: Query) =>
     queryKey: ["list-prices", query],
     queryFn: ({ signal }) => get<List<ListedModel>>("/api/admin/list-prices", query, signal),
   });
-
-export const auditQuery = (query: Query) =>
-  queryOptions({ queryKey: ["admin", "audit", query], queryFn: ({ signal }) => get<List<AuditEntry>>("/api/admin/audit", query, signal) });
 
 export type SystemState = Wire<z.infer<typeof system.systemAnswer>>;
 

@@ -5,11 +5,11 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { keysQuery, teamsQuery } from "../api/queries.ts";
-import { useMenu } from "./menu.ts";
+import { type MenuUser, useMenu } from "./menu.ts";
 import { placeOfId } from "./place-of-id.ts";
 
 /** Ctrl+K: navigation to screens, teams, keys and records by their ID, and common actions. */
-export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
+export function CommandPalette({ user }: { user: MenuUser }) {
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
   // Names are loaded when the palette opens for the first time, not with every page.
@@ -21,7 +21,7 @@ export function CommandPalette({ isAdmin }: { isAdmin: boolean }) {
     (to: string, search: Record<string, string> = {}) =>
     () =>
       void navigate({ to, search });
-  const pages: SpotlightActionData[] = useMenu(isAdmin).map(({ path, label, group, icon: Icon }) => ({
+  const pages: SpotlightActionData[] = useMenu(user).map(({ path, label, group, icon: Icon }) => ({
     id: path,
     label,
     description: group,

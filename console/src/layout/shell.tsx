@@ -23,6 +23,7 @@ const REFRESH_EVERY_MS = 15 * 60_000;
 export function Shell({ children }: { children?: ReactNode }) {
   const [menuOpen, menu] = useDisclosure(false);
   const { data: me } = useQuery(meQuery);
+  const menuUser = me && { isAdmin: me.user.role === "admin", isOwner: me.organization?.role === "owner" };
   const { pathname } = useLocation();
   useSessionRefresh();
   useEffect(() => {
@@ -73,14 +74,14 @@ export function Shell({ children }: { children?: ReactNode }) {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Main">
-        {me && <SideMenu isAdmin={me.user.role === "admin"} />}
+        {menuUser && <SideMenu user={menuUser} />}
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <BlockedBanner />
         {me?.canVerifyEmail && <VerifyBanner email={me.user.email} />}
         {children ?? <Outlet />}
       </AppShell.Main>
-      {me && <CommandPalette isAdmin={me.user.role === "admin"} />}
+      {menuUser && <CommandPalette user={menuUser} />}
     </AppShell>
   );
 }

@@ -1,10 +1,10 @@
 import { NavLink, Stack, Text } from "@mantine/core";
 import { Link, useLocation } from "@tanstack/react-router";
-import { MENU_GROUPS, useMenu } from "./menu.ts";
+import { MENU_GROUPS, type MenuUser, useMenu } from "./menu.ts";
 
-export function SideMenu({ isAdmin }: { isAdmin: boolean }) {
+export function SideMenu({ user }: { user: MenuUser }) {
   const { pathname } = useLocation();
-  const shown = useMenu(isAdmin);
+  const shown = useMenu(user);
   return (
     <Stack gap="md" component="div">
       {MENU_GROUPS.filter((group) => shown.some((entry) => entry.group === group)).map((group) => (

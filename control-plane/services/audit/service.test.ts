@@ -73,7 +73,7 @@ test("an export reads every matching entry once, oldest first, in bounded parts"
 test("a log-in names the person", async () => {
   const { email, id } = platform.users.member;
   await identityHandlers(platform.deps).createToken({ email, password: PASSWORD }, platform.as("anonymous"));
-  expect((await list({})).entries[0]).toMatchObject({ action: "session.open", actorKind: "user", actorId: BigInt(id) });
+  expect((await list({})).entries[0]).toMatchObject({ action: "session.open", actorKind: "user", actorId: BigInt(id), actorEmail: email });
 });
 
 test("owners read the entries of their own organization, as pages and exports, and no other ones", async () => {

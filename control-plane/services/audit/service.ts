@@ -19,13 +19,13 @@ export function auditHandlers(deps: ControlDeps): ServiceHandlers<typeof AuditSe
       const filter = filterOf(request.ownOrganization ? { ...request, organizationId } : request);
       if (request.afterSeq !== undefined) {
         const { entries, nextSeq } = await readAuditAfter(deps.store, filter, Number(request.afterSeq));
-        return { entries: entries.map(entryMessage), meta: undefined, nextSeq: nextSeq === undefined ? undefined : BigInt(nextSeq) };
+        return { entries: await messagesOf(deps, entries), meta: undefined, nextSeq: nextSeq === undefined ? undefined : BigInt(nextSeq) };
       }
       const page = pageOf(request.page);
       const { records, total } = await deps.logScans.run({ organizationId, signal: context.signal, isUnlimited: true }, (budget) =>
         readAuditPage(deps.store, { filter, page, budget }),
       );
-      return { entries: records.map(entryMessage), meta: metaOf(page, total), nextSeq: undefined };
+      return { entries: await messagesOf(deps, records), meta: metaOf(page, total), nextSeq: undefined };
     },
 
     async verifyAudit(_request, context) {
@@ -59,7 +59,14 @@ function filterOf({ action, organizationId, actorId, start, end }: ListAuditRequ
   };
 }
 
-function entryMessage(entry: AuditEntry): AuditEntryMessage {
+/** Entries with the addresses of their actors, because people know each other by address and not by number. */
+async function messagesOf({ store }: Pick<ControlDeps, "store">, entries: readonly AuditEntry[]): Promise<AuditEntryMessage[]> {
+  const ids = [...new Set(entries.flatMap(({ actorId }) => actorId ?? []))];
+  const emails = new Map((await store.getMany("users", ids)).flatMap((user) => (user ? [[user.id, user.email] as const] : [])));
+  return entries.map((entry) => entryMessage(entry, entry.actorId === undefined ? undefined : emails.get(entry.actorId)));
+}
+
+function entryMessage(entry: AuditEntry, actorEmail: string | undefined): AuditEntryMessage {
   return {
     seq: BigInt(entry.id),
     at: date(entry.at),
@@ -71,5 +78,6 @@ function entryMessage(entry: AuditEntry): AuditEntryMessage {
     requestId: entry.requestId,
     details: entry.details,
     hash: entry.hash,
+    actorEmail,
   };
 }

@@ -203,6 +203,7 @@ export function presentAuditEntry(entry: AuditEntry): z.infer<typeof records.aud
     seq,
     at: sent(entry.at, "at"),
     actorId: entry.actorId ?? null,
+    actorEmail: entry.actorEmail ?? null,
     actorKind,
     action,
     target,
