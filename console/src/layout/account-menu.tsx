@@ -1,23 +1,20 @@
-import { Avatar, Menu, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
-import { IconCheck, IconLogout, IconUser } from "@tabler/icons-react";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Avatar, Box, Menu, Text, UnstyledButton } from "@mantine/core";
+import { IconLogout, IconUser } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { ignore } from "../../../common/ignore.ts";
-import { call } from "../api/client.ts";
-import { organizationsQuery } from "../api/queries.ts";
 import { logOut, type Me } from "../api/session.ts";
-import { notifyFailure } from "../components/failure.tsx";
 import { clearLastSecret } from "../components/last-secret.ts";
 import { hideSecret } from "../components/shown-secret.ts";
 import { forgetViews } from "../screens/logs/saved-views.ts";
 import { forgetChats } from "../screens/playground/stored-chats.ts";
+import { OrganizationItems } from "./organization-switch.tsx";
 
-/** The logged-in user, the active organization, and logout. */
+/** The logged-in user and logout; on narrow windows also the organizations. */
 export function AccountMenu({ me }: { me: Me }) {
   const { user, organization } = me;
   const [isOpened, setOpened] = useState(false);
-  const { data: organizations } = useQuery({ ...organizationsQuery, enabled: isOpened });
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const leave = async () => {
@@ -29,16 +26,6 @@ export function AccountMenu({ me }: { me: Me }) {
     forgetChats(localStorage);
     forgetViews(localStorage);
     await navigate({ to: "/login" });
-  };
-  const choose = async (id: string) => {
-    try {
-      await call("PUT", "/api/gw/organizations", { body: { id, active: true } });
-      // All cached data belongs to the previous organization.
-      await queryClient.invalidateQueries();
-      await navigate({ to: "/" });
-    } catch (error) {
-      notifyFailure(error);
-    }
   };
   return (
     <Menu position="bottom-end" width={260} opened={isOpened} onChange={setOpened}>
@@ -57,19 +44,10 @@ export function AccountMenu({ me }: { me: Me }) {
           {user.email}
         </Text>
         <Menu.Divider />
-        {organizations?.data.map(({ id, name }) => (
-          <Menu.Item
-            key={id}
-            onClick={() => void choose(id)}
-            leftSection={<IconCheck size={16} style={{ visibility: id === organization?.id ? "visible" : "hidden" }} aria-hidden />}
-          >
-            <Text size="sm" truncate>
-              {name}
-              {id === organization?.id && <VisuallyHidden> (active)</VisuallyHidden>}
-            </Text>
-          </Menu.Item>
-        ))}
-        <Menu.Divider />
+        <Box hiddenFrom="md">
+          <OrganizationItems activeId={organization?.id} isLoaded={isOpened} />
+          <Menu.Divider />
+        </Box>
         <Menu.Item component={Link} to="/account" leftSection={<IconUser size={16} aria-hidden />}>
           Account
         </Menu.Item>

@@ -13,6 +13,7 @@ import { BlockedBanner } from "./blocked-banner.tsx";
 import { CommandPalette } from "./command-palette.tsx";
 import { HeaderBalance } from "./header-balance.tsx";
 import { Logo } from "./logo.tsx";
+import { OrganizationSwitch } from "./organization-switch.tsx";
 import { SideMenu } from "./side-menu.tsx";
 import { ThemeSwitch } from "./theme-switch.tsx";
 import { VerifyBanner } from "./verify-banner.tsx";
@@ -46,6 +47,7 @@ export function Shell({ children }: { children?: ReactNode }) {
             <Link to="/" style={{ color: "inherit", textDecoration: "none" }} aria-label="Tributary, overview">
               <Logo />
             </Link>
+            {me?.organization && <OrganizationSwitch active={me.organization} />}
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Button
