@@ -1,6 +1,6 @@
 import type { Rollup, UsageRow } from "../../../domain/records.ts";
 import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
-import { copyOf, Distinct, IdColumn, isAscii, TEXT_END } from "./text-columns.ts";
+import { copyOf, Distinct, isAscii, TEXT_END, TextColumn } from "./text-columns.ts";
 
 /** Rows of a full chunk. A chunk is scanned in less than a millisecond. */
 export const CHUNK_ROWS = 8_192;
@@ -35,7 +35,7 @@ type Visit = (place: number, at: number) => void;
 const LABEL_BYTES = 80;
 const SHAPE_BYTES = 512;
 
-/** Up to `CHUNK_ROWS` usage rows as columns, 32 bytes each, and their texts. Rows are in no order. */
+/** Up to `CHUNK_ROWS` usage rows as columns, 36 bytes each, and their texts. Rows are in no order. */
 export class LogChunk {
   #rows = 0;
   #oldestAt = Number.POSITIVE_INFINITY;
@@ -48,10 +48,10 @@ export class LogChunk {
   readonly #shapes = new Distinct<Shape>();
   /** End user and tags. */
   readonly #labels = new Distinct<string>();
-  #joined = { labels: 0, text: "" };
+  readonly #labelTexts = new TextColumn(CHUNK_ROWS);
   readonly #text = { characters: 0, overhead: 0, isAscii: true };
   readonly #sums: RowSums[] = [];
-  readonly #ids = new IdColumn(CHUNK_ROWS);
+  readonly #ids = new TextColumn(CHUNK_ROWS);
 
   get rows(): number {
     return this.#rows;
@@ -88,6 +88,7 @@ export class LogChunk {
     const sums = this.#sums[shape] ?? emptySums();
     this.#sums[shape] = sums;
     addRow(sums, { refused: (this.#shapes.values[shape] as Shape).refused, tokens: row.usage.total, cost: row.cost });
+    if (this.isFull) this.#labelTexts.compact();
   }
 
   #shapeCode(row: UsageRow): number {
@@ -103,6 +104,7 @@ export class LogChunk {
     if (known !== undefined) return known;
     this.#count(label, { copies: 2, overhead: LABEL_BYTES });
     const copy = copyOf(label);
+    this.#labelTexts.push(copy.toLowerCase());
     return this.#labels.put(copy, copy);
   }
 
@@ -147,11 +149,17 @@ export class LogChunk {
     if (!allowed.includes(1)) return;
     const labeled = this.#labeled(query);
     if (labeled && !labeled.includes(1)) return;
-    for (const place of this.#found(query.search)) {
-      if (labeled && labeled[this.#labelOf[place] as number] !== 1) continue;
+    const search = this.#searched(query.search);
+    const look = (place: number) => {
+      const shape = this.#shapeOf[place] as number;
+      const label = this.#labelOf[place] as number;
+      if (allowed[shape] !== 1 || (labeled && labeled[label] !== 1)) return;
+      if (search && search.shapes[shape] !== 1 && search.labels[label] !== 1 && !search.ids.has(place)) return;
       const at = this.#at[place] as number;
-      if (allowed[this.#shapeOf[place] as number] === 1 && at >= start && at < end) visit(place, at);
-    }
+      if (at >= start && at < end) visit(place, at);
+    };
+    if (search?.isInIdsOnly) for (const place of search.ids) look(place);
+    else for (let place = 0; place < this.#rows; place++) look(place);
   }
 
   /** Which labels have the wanted end user and tag; undefined: all. */
@@ -163,33 +171,26 @@ export class LogChunk {
     });
   }
 
-  /** The places of the rows with a text that contains the search; all without one. */
-  #found(search: string | undefined): Iterable<number> {
-    if (search === undefined) return places(this.#rows);
-    if (search.includes(TEXT_END)) return [];
-    const shapes = verdicts(this.#shapes.values, ({ text }) => text.includes(search));
-    const isInLabels = this.#labelText().includes(search);
-    const ids = this.#ids.containing(search);
-    if (!isInLabels && !shapes.includes(1)) return ids;
-    const labels = isInLabels
-      ? verdicts(this.#labels.values, (text) => text.toLowerCase().includes(search))
-      : new Uint8Array(this.#labels.values.length);
-    return places(this.#rows).filter(
-      (place) => shapes[this.#shapeOf[place] as number] === 1 || labels[this.#labelOf[place] as number] === 1 || ids.has(place),
-    );
-  }
-
-  /** All labels as one text, because most searches are in none of them. */
-  #labelText(): string {
-    const { values } = this.#labels;
-    if (this.#joined.labels !== values.length) this.#joined = { labels: values.length, text: values.join(TEXT_END).toLowerCase() };
-    return this.#joined.text;
+  /** Where the search is: in which shapes, labels and ids. Undefined: nothing is searched for. */
+  #searched(search: string | undefined): Searched | undefined {
+    if (search === undefined) return undefined;
+    const isText = !search.includes(TEXT_END);
+    const shapes = verdicts(this.#shapes.values, ({ text }) => isText && text.includes(search));
+    const labels = new Uint8Array(this.#labels.values.length);
+    for (const label of isText ? this.#labelTexts.containing(search) : []) labels[label] = 1;
+    const ids: ReadonlySet<number> = isText ? this.#ids.containing(search) : new Set();
+    return { shapes, labels, ids, isInIdsOnly: !labels.includes(1) && !shapes.includes(1) };
   }
 }
 
-/** The places of a chunk, as typed arrays, which are filtered and read faster than generators. */
-const PLACES = Uint16Array.from({ length: CHUNK_ROWS }, (_, place) => place);
-const places = (rows: number): Uint16Array => PLACES.subarray(0, rows);
+/** The parts of a chunk that contain a searched text. */
+interface Searched {
+  readonly shapes: Uint8Array;
+  readonly labels: Uint8Array;
+  readonly ids: ReadonlySet<number>;
+  /** Only the rows with these ids have to be looked at. */
+  readonly isInIdsOnly: boolean;
+}
 
 export function emptySums(): RowSums {
   return { rows: 0, requests: 0, refused: 0, tokens: 0, cost: 0n };

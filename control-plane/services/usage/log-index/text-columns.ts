@@ -27,8 +27,8 @@ export class Distinct<T> {
   }
 }
 
-/** The ids of a chunk as one text, so that a search is one pass over it and an id has no object of its own. */
-export class IdColumn {
+/** Texts of a chunk as one text, so that a search is one pass over it and a text has no object of its own. */
+export class TextColumn {
   readonly #ends: Uint32Array;
   #rows = 0;
   #text = "";
@@ -39,17 +39,23 @@ export class IdColumn {
     this.#ends = new Uint32Array(rowsMax);
   }
 
-  push(id: string): void {
-    this.#text += id + TEXT_END;
-    this.#isLower &&= id === id.toLowerCase();
+  push(text: string): void {
+    this.#text += text + TEXT_END;
+    this.#isLower &&= text === text.toLowerCase();
     this.#ends[this.#rows++] = this.#text.length;
-    if (this.#rows === this.#ends.length) this.#text = copyOf(this.#text);
+    if (this.#rows === this.#ends.length) this.compact();
+  }
+
+  /** Makes one string of the pieces; nothing is added after that. */
+  compact(): void {
+    this.#text = copyOf(this.#text);
   }
 
   at(place: number): string {
     return this.#text.slice(this.#startOf(place), (this.#ends[place] as number) - TEXT_END.length);
   }
 
+  /** The places of the texts that contain the search, which is in lower case. */
   containing(search: string): ReadonlySet<number> {
     const places = new Set<number>();
     const text = this.#isLower ? this.#text : this.#text.toLowerCase();
