@@ -272,6 +272,8 @@ describe("validation", () => {
       "status=odd",
       "format=xml",
       "trace_id=xyz",
+      "sort=cost",
+      "sort=-cost&format=csv",
     ]) {
       expect((await call("GET", `/api/gw/logs?${query}`, { token: USER_TOKEN })).status).toBe(400);
     }
@@ -283,8 +285,8 @@ describe("validation", () => {
     expect(calls[0]?.request).toMatchObject({
       filter: { start: new Date("2026-03-28T23:00:00Z"), end: new Date("2026-03-29T22:00:00Z"), teamId: "team_1" },
     });
-    await call("GET", `/api/gw/logs?tag=a&session=s-1&trace_id=${"AB".repeat(16)}`, { token: USER_TOKEN });
-    expect(calls[1]?.request).toMatchObject({ filter: { tags: ["a", "session:s-1", `trace:${"ab".repeat(16)}`] } });
+    await call("GET", `/api/gw/logs?tag=a&session=s-1&sort=-cost&trace_id=${"AB".repeat(16)}`, { token: USER_TOKEN });
+    expect(calls[1]?.request).toMatchObject({ sort: "cost", filter: { tags: ["a", "session:s-1", `trace:${"ab".repeat(16)}`] } });
   });
 });
 

@@ -117,6 +117,9 @@ function queries(someId: string): readonly (readonly [string, Params])[] {
     ["search: nothing", { search: "zzzz" }],
     ["search and status", { search: "user-77", status: "error" }],
     ["page 200", { page: "200" }],
+    ["by cost", { sort: "-cost" }],
+    ["errors by latency", { status: "error", sort: "-latencyMs" }],
+    ["search by tokens", { search: "claude", sort: "-tokens" }],
   ];
 }
 

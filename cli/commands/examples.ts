@@ -74,7 +74,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "credits history": ["gw credits"],
   "credits receipt": ["gw credits receipt pur_1m7f9j33n3"],
   "credits ledger": ["gw credits ledger --type purchase"],
-  "logs list": ["gw logs --status error --from 2026-11-01", "gw logs --follow", "gw logs --csv > calls.csv"],
+  "logs list": ["gw logs --status error --from 2026-11-01", "gw logs --sort -cost", "gw logs --follow", "gw logs --csv > calls.csv"],
   "logs receipt": ["gw logs receipt call_1m7f97skhg"],
   "logs content": ["gw logs content call_1m7f97skhg"],
   "logs explain": ["gw logs explain call_1m7f97skhg"],

@@ -272,6 +272,9 @@ test("logs and usage: the same sums, one call explained down to its ledger entry
   expect((await gw("logs explain call_nope")).exit).toBe(6);
   // Prompts are stored only where logContent is on.
   expect((await gw(["logs", "content", listed.data[0].id])).exit).toBe(6);
+  const costs = (await json("logs --sort -cost")).data.map(({ cost }: { cost: number }) => cost);
+  expect(costs).toEqual(costs.toSorted((left: number, right: number) => right - left));
+  expect((await gw("logs --csv --sort -cost")).exit).toBe(2);
   expect((await gw("logs --csv")).out.split("\n")[0]).toMatch(/^id,createdAt,/);
   expect((await gw("logs --status nope")).exit).toBe(2);
 });

@@ -6,7 +6,7 @@ import { canChoose, pickFrom } from "../../operations/pick.ts";
 import { type Options, readValues } from "../../operations/read-values.ts";
 import { onAction, pagedFields, registerGroup } from "../../operations/register.ts";
 import { runOperation } from "../../operations/run-operation.ts";
-import { argument, type OperationSpec, type RequestValues } from "../../operations/spec.ts";
+import { argument, filter, type OperationSpec, type RequestValues } from "../../operations/spec.ts";
 import { type Column, format, valueAt } from "../../output/values.ts";
 import { contentText } from "./content-text.ts";
 import { explain } from "./explain-call.ts";
@@ -32,7 +32,12 @@ const list: OperationSpec = {
   method: "GET",
   path: "/api/gw/logs",
   auth: "user",
-  fields: usageFilters,
+  fields: [
+    ...usageFilters,
+    filter("--sort <order>", "largest first: by time, cost, tokens or latency", "sort", {
+      choices: ["-createdAt", "-cost", "-tokens", "-latencyMs"],
+    }),
+  ],
   view: { kind: "list", columns: logColumns, id: "id", empty: 'No calls yet. Make one with `gw chat "hello"`.' },
   after: ({ print }, { body }) => {
     if (print.json || print.quiet) return;
@@ -107,6 +112,7 @@ async function listLogs(context: Context, words: readonly string[], options: Opt
   const chosen = ["follow", "csv", "jsonl"].filter((name) => options[name]);
   if (chosen.length > 1) throw usageError("Use only one of --follow, --csv and --jsonl.");
   const [format] = chosen;
+  if (format && options["sort"]) throw usageError(`--${format} is newest first: leave out --sort.`);
   if (!format) return runOperation(context, { ...list, fields }, { words, options });
   const values: RequestValues = await readValues(context, usageFilters, { words: [], options });
   if (options["follow"]) return followLogs(context, values.query);

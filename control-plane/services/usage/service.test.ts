@@ -19,8 +19,9 @@ afterEach(() => platform.close());
 const usage = () => usageHandlers(platform.deps);
 const list = (
   who: Who,
-  { filter, ...request }: { filter?: Partial<LogFilter>; cursor?: string; page?: { page: number; pageSize: number } } = {},
-) => usage().listLogs({ filter: filter && { tags: [], ...filter }, page: undefined, export: false, ...request }, platform.as(who));
+  { filter, ...request }: { filter?: Partial<LogFilter>; cursor?: string; sort?: string; page?: { page: number; pageSize: number } } = {},
+) =>
+  usage().listLogs({ filter: filter && { tags: [], ...filter }, page: undefined, export: false, sort: "", ...request }, platform.as(who));
 const sums = (who: Who, changes: { groupBy?: string; interval?: string; timezone?: string } = {}) =>
   usage().getUsage({ filter: undefined, groupBy: "none", interval: "all", timezone: "UTC", ...changes }, platform.as(who));
 
@@ -111,4 +112,14 @@ test("refused calls are in the log and counted in its totals, also those without
   const only = await list("owner", { filter: { status: "refused" } });
   expect([only.logs.length, only.totals?.refused]).toEqual([2, 17n]);
   expect((await sums("owner")).totals).toMatchObject({ requests: 3n, refused: 17n });
+});
+
+test("the log is sorted by what is asked for, and a cursor of another order is refused", async () => {
+  const first = await list("owner", { sort: "cost", page: { page: 1, pageSize: 2 } });
+  expect(first.logs.map(({ callId }) => callId)).toEqual(["call_3", "call_2"]);
+  const cursor = first.nextCursor ?? "";
+  const rest = await list("owner", { sort: "cost", cursor, page: { page: 1, pageSize: 2 } });
+  expect([rest.logs.map(({ callId }) => callId), rest.nextCursor, rest.totals?.cost]).toEqual([["call_1"], undefined, 60n]);
+  expect((await list("member", { sort: "tokens" })).logs.map(({ callId }) => callId)).toEqual(["call_2", "call_1"]);
+  for (const sort of ["", "tokens", "color"]) expect(await outcomeOf(list("owner", { sort, cursor }))).toBe("VALIDATION_ERROR");
 });

@@ -9,11 +9,13 @@ import { requireActor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf } from "../messages.ts";
 import { UsageBuckets } from "./buckets.ts";
-import { isIndexed, readIndexed } from "./log-index/read-indexed.ts";
+import { isIndexed, readIndexed, sortIndexed } from "./log-index/read-indexed.ts";
+import { type LogSort, type RankedPosition, sortOf } from "./log-order.ts";
 import type { LogPosition, UsageQuery } from "./log-walk.ts";
 import { usageMessage } from "./messages.ts";
 import { matchingSums, prepareQuery, requireRow } from "./query.ts";
 import { type FoundLogs, type LogRequest, LogSums, readLogs } from "./read-logs.ts";
+import { type SortedLogs, type SortedRequest, sortLogs } from "./sort-logs.ts";
 
 const EXPORT_PAGE_SIZE = 1000;
 /** Well below the largest message, because callers choose parts of their rows' content. */
@@ -27,19 +29,20 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
       await deps.edges.caughtUp(actor.organizationId);
       const query = await prepareQuery(deps, actor, request.filter);
       const page = request.export ? { page: 1, pageSize: EXPORT_PAGE_SIZE } : pageOf(request.page);
-      const after = request.cursor === undefined ? undefined : readCursor(request.cursor);
+      const sort = sortOf(request.sort);
+      const after = request.cursor === undefined ? undefined : readCursor(request.cursor, sort);
       const skip = after ? 0 : (page.page - 1) * page.pageSize;
       const limits = { limit: page.pageSize, bytesMax: request.export ? EXPORT_PAGE_BYTES_MAX : Number.POSITIVE_INFINITY };
       const { organizationId } = actor;
       const { signal } = context;
       return deps.logScans.run({ organizationId, signal }, async (budget) => {
         const wanted = { budget, after, skip, ...limits, withTotals: !request.export };
-        const found = await findLogs(deps, { query, signal }, wanted);
+        const found = await findLogs(deps, { query, signal }, wanted, sort);
         const { rows, count, totals, totalsExact, nextPosition, isPartial } = found;
         return {
           logs: rows.map(usageMessage),
           meta: metaOf(page, count),
-          nextCursor: nextPosition && writeCursor(nextPosition),
+          nextCursor: nextPosition && writeCursor(nextPosition, sort),
           totals,
           partial: isPartial,
           totalsExact,
@@ -84,16 +87,22 @@ function preferOwner({ slots }: Pick<ControlDeps, "slots">, organizationId: stri
   if (!slots.isOwned(slot) && slots.ownerOf(slot)) throw new NotOwner(slot);
 }
 
+type Wanted = Omit<LogRequest, "after"> & { readonly after: RankedPosition | undefined };
+
 /** From memory where that is possible; a scan that turns out to be long has the log read into memory for the next query. */
 async function findLogs(
   { store, slots, logIndexes }: Pick<ControlDeps, "store" | "slots" | "logIndexes">,
   { query, signal }: { query: UsageQuery; signal: AbortSignal },
-  wanted: LogRequest,
-): Promise<FoundLogs> {
+  wanted: Wanted,
+  sort: LogSort,
+): Promise<FoundLogs | SortedLogs> {
   const isOwned = () => slots.isOwned(slotOf(query.organizationId, slots.count));
   const index = isOwned() ? logIndexes.of(query.organizationId) : undefined;
-  if (index && isIndexed(index, wanted)) return readIndexed(store, { index, query, signal }, wanted);
-  const found = await readLogs(store, query, wanted);
+  const sorted: SortedRequest | undefined = sort === "createdAt" ? undefined : { ...wanted, sort };
+  if (index && isIndexed(index, sorted ? { skip: sorted.skip, after: undefined } : wanted)) {
+    return sorted ? sortIndexed(store, { index, query, signal }, sorted) : readIndexed(store, { index, query, signal }, wanted);
+  }
+  const found = await (sorted ? sortLogs(store, query, sorted) : readLogs(store, query, wanted));
   if (isOwned() && wanted.budget.isLong) void logIndexes.build(query.organizationId);
   return found;
 }
@@ -124,14 +133,19 @@ function grouper(groupBy: string): (sum: Rollup) => string {
   }
 }
 
-function writeCursor({ createdAt, id }: LogPosition): string {
-  return Buffer.from(JSON.stringify([createdAt, id])).toString("base64url");
+/** A cursor of a sorted log has the order and the value too; one of another order is not valid. */
+function writeCursor(position: LogPosition | RankedPosition, sort: LogSort): string {
+  const { createdAt, id } = position;
+  const parts = sort === "createdAt" || !("value" in position) ? [createdAt, id] : [createdAt, id, sort, position.value];
+  return Buffer.from(JSON.stringify(parts)).toString("base64url");
 }
 
-function readCursor(text: string): LogPosition {
+function readCursor(text: string, wanted: LogSort): RankedPosition {
   try {
-    const [createdAt, id] = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
-    if (typeof createdAt === "number" && typeof id === "string") return { createdAt, id };
+    const parts = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown[];
+    const [createdAt, id, sort = "createdAt", value = createdAt] = parts;
+    if (typeof createdAt === "number" && typeof id === "string" && typeof value === "number" && sort === wanted)
+      return { createdAt, id, value };
   } catch {
     // Reported below, like any other invalid cursor.
   }

@@ -38,10 +38,18 @@ export const listLogsQuery = z
     ...filters,
     ...paging,
     cursor: plainText(512).optional(),
+    sort: z
+      .enum(["-createdAt", "-cost", "-tokens", "-latencyMs"])
+      .default("-createdAt")
+      .describe("Newest, dearest, longest or slowest calls first. Files are newest first."),
     format: z
       .enum(["json", "csv", "jsonl"])
       .default("json")
       .describe("`csv` and `jsonl` (a JSON object a line) are a file of all matching calls, not a page."),
+  })
+  .refine(({ format, sort }) => format === "json" || sort === "-createdAt", {
+    path: ["sort"],
+    message: "files are sorted by -createdAt only",
   })
   .transform((query, context) => ({ ...query, range: rangeOf(query, context) }));
 export const listLogsAnswer = z.object({
@@ -49,7 +57,11 @@ export const listLogsAnswer = z.object({
   meta: pageMeta
     .extend({
       nextCursor: z.string().nullable(),
-      partial: z.boolean().describe("The search ended before the page was full, to leave calls undisturbed. Continue with `nextCursor`."),
+      partial: z
+        .boolean()
+        .describe(
+          "The search ended before the page was full, to leave calls undisturbed. Continue with `nextCursor`. With `sort`: only the newest part of the log was sorted.",
+        ),
       totals: totalsRecord,
       totalsExact: z.boolean().describe("`false`: `totals`, `total` and `totalPages` count only the part of the log that was searched."),
     })

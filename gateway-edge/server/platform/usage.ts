@@ -24,7 +24,7 @@ const listLogs = (deps: EdgeDeps) =>
   operation({
     method: "get",
     path: "/api/gw/logs",
-    summary: "List the calls of the active organization, newest first, as JSON, or all of them as CSV or JSON lines",
+    summary: "List the calls of the active organization, newest first or by `sort`, as JSON, or all of them as CSV or JSON lines",
     tag,
     auth: "user",
     query: schemas.listLogsQuery,
@@ -33,12 +33,13 @@ const listLogs = (deps: EdgeDeps) =>
     handler: async ({ query }, call) => {
       const filter = toFilter(query);
       const { page, pageSize, cursor, format } = query;
+      const sort = query.sort.slice("-".length);
       if (format !== "json") {
         const { contentType, ...written } = EXPORTS[format];
         const parts = exportLogs(deps, { filter, ...written }, () => call.read(DEADLINE_MS.export));
         return new ContentStream({ contentType, fileName: `usage-logs.${format}`, parts });
       }
-      const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false }, call.read());
+      const answer = await deps.control.usage.listLogs({ filter, page: { page, pageSize }, cursor, export: false, sort }, call.read());
       const { data, meta } = presentList(answer.logs, answer.meta, presentUsageLog);
       const { nextCursor = null, partial, totalsExact } = answer;
       return { data, meta: { ...meta, nextCursor, partial, totals: presentTotals(answer.totals), totalsExact } };
@@ -107,7 +108,7 @@ async function* exportLogs(
   let cursor: string | undefined;
   let text = header;
   do {
-    const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true }, options());
+    const { logs, nextCursor } = await control.usage.listLogs({ filter, page: undefined, cursor, export: true, sort: "" }, options());
     for (const log of logs) text += row(presentUsageLog(log));
     // An answer may have no rows although the search continues with the next cursor.
     if (text !== "") yield text;

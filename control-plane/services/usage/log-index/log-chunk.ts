@@ -1,5 +1,6 @@
 import type { Rollup, UsageRow } from "../../../domain/records.ts";
-import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
+import type { LogSort } from "../log-order.ts";
+import { needsRows, type UsageQuery } from "../log-walk.ts";
 import { copyOf, Distinct, isAscii, TEXT_END, TextColumn } from "./text-columns.ts";
 
 /** Rows of a full chunk. A chunk is scanned in less than a millisecond. */
@@ -35,7 +36,7 @@ type Visit = (place: number, at: number) => void;
 const LABEL_BYTES = 80;
 const SHAPE_BYTES = 512;
 
-/** Up to `CHUNK_ROWS` usage rows as columns, 36 bytes each, and their texts. Rows are in no order. */
+/** Up to `CHUNK_ROWS` usage rows as columns, 40 bytes each, and their texts. Rows are in no order. */
 export class LogChunk {
   #rows = 0;
   #oldestAt = Number.POSITIVE_INFINITY;
@@ -43,6 +44,7 @@ export class LogChunk {
   readonly #at = new Float64Array(CHUNK_ROWS);
   readonly #cost = new Float64Array(CHUNK_ROWS);
   readonly #tokens = new Float64Array(CHUNK_ROWS);
+  readonly #latencyMs = new Uint32Array(CHUNK_ROWS);
   readonly #shapeOf = new Uint16Array(CHUNK_ROWS);
   readonly #labelOf = new Uint16Array(CHUNK_ROWS);
   readonly #shapes = new Distinct<Shape>();
@@ -52,6 +54,7 @@ export class LogChunk {
   readonly #text = { characters: 0, overhead: 0, isAscii: true };
   readonly #sums: RowSums[] = [];
   readonly #ids = new TextColumn(CHUNK_ROWS);
+  readonly #ranges = { cost: emptyRange(), tokens: emptyRange(), latencyMs: emptyRange() };
 
   get rows(): number {
     return this.#rows;
@@ -79,6 +82,8 @@ export class LogChunk {
     // A call of nine million dollars would lose its last digits.
     this.#cost[place] = Number(row.cost);
     this.#tokens[place] = row.usage.total;
+    this.#latencyMs[place] = row.latencyMs;
+    for (const sort of ["cost", "tokens", "latencyMs"] as const) widen(this.#ranges[sort], this.valueAt(sort, place));
     this.#shapeOf[place] = shape;
     this.#labelOf[place] = this.#labelCode(labelOf(row));
     this.#ids.push(row.id);
@@ -116,6 +121,25 @@ export class LogChunk {
 
   idOf(place: number): string {
     return this.#ids.at(place);
+  }
+
+  /** What a row is sorted by. */
+  valueAt(sort: LogSort, place: number): number {
+    switch (sort) {
+      case "createdAt":
+        return this.#at[place] as number;
+      case "cost":
+        return this.#cost[place] as number;
+      case "tokens":
+        return this.#tokens[place] as number;
+      case "latencyMs":
+        return this.#latencyMs[place] as number;
+    }
+  }
+
+  /** The least and the most of what its rows are sorted by. */
+  rangeOf(sort: LogSort): { readonly least: number; readonly most: number } {
+    return sort === "createdAt" ? { least: this.#oldestAt, most: this.#newestAt } : this.#ranges[sort];
   }
 
   /** Removes those ids from the set that the chunk has. */
@@ -196,10 +220,11 @@ export function emptySums(): RowSums {
   return { rows: 0, requests: 0, refused: 0, tokens: 0, cost: 0n };
 }
 
-/** Whether a row is behind a position, newest first. */
-export function isAfter(row: LogPosition, position: LogPosition | undefined): boolean {
-  if (!position) return true;
-  return row.createdAt < position.createdAt || (row.createdAt === position.createdAt && row.id < position.id);
+const emptyRange = () => ({ least: Number.POSITIVE_INFINITY, most: Number.NEGATIVE_INFINITY });
+
+function widen(range: { least: number; most: number }, value: number): void {
+  range.least = Math.min(range.least, value);
+  range.most = Math.max(range.most, value);
 }
 
 function addRow(sums: RowSums, { refused, tokens, cost }: { refused: number; tokens: number; cost: bigint }): void {

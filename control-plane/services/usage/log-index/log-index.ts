@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UsageRow } from "../../../domain/records.ts";
-import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
-import { emptySums, isAfter, LogChunk, type LogWindow, type RowSums } from "./log-chunk.ts";
+import { Leading, type LogSort, type RankedPosition } from "../log-order.ts";
+import { needsRows, type UsageQuery } from "../log-walk.ts";
+import { emptySums, LogChunk, type LogWindow, type RowSums } from "./log-chunk.ts";
 
 /** Chunks between two yields to the event loop: some milliseconds. Each yield may wait for a settlement, which takes longer. */
 const CHUNKS_A_TURN = 32;
@@ -10,15 +11,16 @@ const TEXT_BYTES_A_TURN = 4 * 1024 * 1024;
 /** Rows that are added between two yields. */
 const ROWS_A_TURN = 1_000;
 
-/** The newest rows that match, and sums over all that match. */
+/** The first rows that match, and sums over all that match. */
 export interface IndexPage {
-  /** Newest first; one more than requested if there is another page. */
-  readonly positions: readonly LogPosition[];
+  /** As sorted; one more than requested if there is another page. */
+  readonly positions: readonly RankedPosition[];
   readonly sums: RowSums;
 }
 
 export interface IndexRequest {
-  readonly after: LogPosition | undefined;
+  readonly sort: LogSort;
+  readonly after: RankedPosition | undefined;
   /** Rows from the first match on, those before the page included. */
   readonly limit: number;
   readonly withSums: boolean;
@@ -86,7 +88,8 @@ export class LogIndex {
   }
 
   async find(query: UsageQuery, window: LogWindow, request: IndexRequest): Promise<IndexPage> {
-    const newest = new Newest(request);
+    const { sort } = request;
+    const leading = new Leading(request);
     const sums = emptySums();
     const byAge = this.#chunks.toSorted((left, right) => right.span.newestAt - left.span.newestAt);
     const turns = new Turns();
@@ -95,11 +98,12 @@ export class LogIndex {
       request.signal.throwIfAborted();
       if (chunk.span.newestAt < window.start || chunk.span.oldestAt >= window.end) continue;
       turns.count(needsRows(query) ? chunk.bytes : 0);
-      const offer = (place: number, at: number) => newest.offer(chunk, place, at);
-      if (request.withSums) chunk.sum(query, window, sums, newest.mayHave(chunk) ? offer : undefined);
-      else if (newest.mayHave(chunk)) chunk.eachMatch(query, window, offer);
+      const offer = (place: number, at: number) => leading.offer(chunk.valueAt(sort, place), at, chunk, place);
+      const mayLead = leading.mayHave(chunk.rangeOf(sort));
+      if (request.withSums) chunk.sum(query, window, sums, mayLead ? offer : undefined);
+      else if (mayLead) chunk.eachMatch(query, window, offer);
     }
-    return { positions: newest.sorted(), sums };
+    return { positions: leading.sorted(), sums };
   }
 }
 
@@ -121,42 +125,5 @@ class Turns {
     this.#chunks = 0;
     this.#bytes = 0;
     await nextTurn();
-  }
-}
-
-/** Collects the newest rows behind a position. */
-class Newest {
-  readonly #after: LogPosition | undefined;
-  readonly #wanted: number;
-  #found: LogPosition[] = [];
-  /** Rows that began earlier are not among the newest. */
-  #oldestAt = Number.NEGATIVE_INFINITY;
-
-  constructor({ after, limit }: Pick<IndexRequest, "after" | "limit">) {
-    this.#after = after;
-    this.#wanted = limit + 1;
-  }
-
-  mayHave({ span }: LogChunk): boolean {
-    return span.newestAt >= this.#oldestAt && (this.#after === undefined || span.oldestAt <= this.#after.createdAt);
-  }
-
-  offer(chunk: LogChunk, place: number, createdAt: number): void {
-    if (createdAt < this.#oldestAt || (this.#after && createdAt > this.#after.createdAt)) return;
-    const position = { createdAt, id: chunk.idOf(place) };
-    if (!isAfter(position, this.#after)) return;
-    this.#found.push(position);
-    if (this.#found.length >= 2 * this.#wanted) this.#cut();
-  }
-
-  sorted(): readonly LogPosition[] {
-    this.#cut();
-    return this.#found;
-  }
-
-  #cut(): void {
-    this.#found.sort((left, right) => (isAfter(right, left) ? -1 : 1));
-    this.#found = this.#found.slice(0, this.#wanted);
-    if (this.#found.length === this.#wanted) this.#oldestAt = this.#found.at(-1)?.createdAt ?? this.#oldestAt;
   }
 }

@@ -322,7 +322,8 @@ test("a log over several chunks is in the order of its calls, however they were 
     query,
     { start: 0, end: DAY + total },
     {
-      after: { createdAt: DAY + 5_000, id: "" },
+      sort: "createdAt",
+      after: { createdAt: DAY + 5_000, id: "", value: DAY + 5_000 },
       limit: 100,
       withSums: true,
       signal: never,
@@ -364,8 +365,8 @@ test("a search over long texts yields to the event loop", async () => {
     hasYielded = true;
   });
   const query = { ...NO_FILTER, organizationId: "org_labels", search: "8192-x" };
-  const request = { after: undefined, limit: 5, withSums: true, signal: never };
+  const request = { sort: "createdAt", after: undefined, limit: 5, withSums: true, signal: never } as const;
   const found = await indexes.of("org_labels")?.find(query, { start: 0, end: DAY * 2 }, request);
-  expect(found?.positions).toEqual([{ createdAt: DAY - CHUNK_ROWS, id: `call_l${CHUNK_ROWS}` }]);
+  expect(found?.positions).toMatchObject([{ createdAt: DAY - CHUNK_ROWS, id: `call_l${CHUNK_ROWS}` }]);
   expect(hasYielded).toBe(true);
 });

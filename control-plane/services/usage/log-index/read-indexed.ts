@@ -1,6 +1,7 @@
 import type { Reader } from "../../../stores/store.ts";
 import { type LogPosition, needsRows, type UsageQuery } from "../log-walk.ts";
 import { type FoundLogs, type LogRequest, PageRows, readLogs, sumMatching } from "../read-logs.ts";
+import type { SortedLogs, SortedRequest } from "../sort-logs.ts";
 import type { LogWindow, RowSums } from "./log-chunk.ts";
 import type { LogIndex } from "./log-index.ts";
 
@@ -20,19 +21,15 @@ export async function readIndexed(
   request: LogRequest,
 ): Promise<FoundLogs> {
   const { after, skip, limit, withTotals } = request;
-  // Rows of archived months are on their way out of the log.
-  const archivedBefore = (await reader.get("usageArchives", query.organizationId))?.before ?? Number.NEGATIVE_INFINITY;
+  const archivedBefore = await archivedBeforeOf(reader, query);
   // Settlements may have made the index shorter meanwhile.
   if (!isIndexed(index, request)) return readLogs(reader, query, request);
   const { coveredFrom } = index;
-  const wantedFrom = query.start ?? Number.NEGATIVE_INFINITY;
-  const start = Math.max(wantedFrom, archivedBefore);
-  const isWhole = coveredFrom <= start;
-  // Roll-ups know rows before the index and of archived months, but no text.
-  const isSummedByRollups = withTotals && !needsRows(query) && Math.max(coveredFrom, archivedBefore) > wantedFrom;
-  const window: LogWindow = { start: Math.max(start, coveredFrom), end: query.end ?? Number.POSITIVE_INFINITY };
+  const { window, isWhole, hasAllSums } = coverageOf(query, { coveredFrom, archivedBefore });
+  const isSummedByRollups = withTotals && !hasAllSums;
   const { positions, sums } = await index.find(query, window, {
-    after,
+    sort: "createdAt",
+    after: after && { ...after, value: after.createdAt },
     limit: skip + limit,
     withSums: withTotals && !isSummedByRollups,
     signal,
@@ -42,6 +39,46 @@ export async function readIndexed(
   const found = { rows: page.rows, nextPosition: end, isPartial: end !== undefined && page.nextPosition === undefined };
   if (isSummedByRollups) return { ...found, ...(await sumMatching(reader, query, request.budget)) };
   return { ...found, ...totalsOf(sums), totalsExact: withTotals && isWhole };
+}
+
+/** A page of the log in another order than that of time, like `readIndexed`. It is partial if the index does not have all rows. */
+export async function sortIndexed(
+  reader: Reader,
+  { index, query, signal }: { index: LogIndex; query: UsageQuery; signal: AbortSignal },
+  { sort, after, skip, limit, withTotals, budget, bytesMax }: SortedRequest,
+): Promise<SortedLogs> {
+  const archivedBefore = await archivedBeforeOf(reader, query);
+  const { window, isWhole, hasAllSums } = coverageOf(query, { coveredFrom: index.coveredFrom, archivedBefore });
+  const withSums = withTotals && hasAllSums;
+  const { positions, sums } = await index.find(query, window, { sort, after, limit: skip + limit, withSums, signal });
+  const wanted = positions.slice(skip);
+  const { rows } = await readRows(reader, query, { positions: wanted, limit, bytesMax });
+  const found = { rows, nextPosition: wanted.length > limit ? wanted[limit - 1] : undefined, isPartial: !isWhole };
+  if (withTotals && !hasAllSums) return { ...found, ...(await sumMatching(reader, query, budget)) };
+  return { ...found, ...totalsOf(sums), totalsExact: withTotals && isWhole };
+}
+
+/** Rows of archived months are on their way out of the log. */
+async function archivedBeforeOf(reader: Reader, { organizationId }: UsageQuery): Promise<number> {
+  return (await reader.get("usageArchives", organizationId))?.before ?? Number.NEGATIVE_INFINITY;
+}
+
+interface Coverage {
+  /** The part of the query that the index has. */
+  readonly window: LogWindow;
+  readonly isWhole: boolean;
+  /** False: roll-ups know rows before the index and of archived months; they have no text. */
+  readonly hasAllSums: boolean;
+}
+
+function coverageOf(query: UsageQuery, { coveredFrom, archivedBefore }: { coveredFrom: number; archivedBefore: number }): Coverage {
+  const wantedFrom = query.start ?? Number.NEGATIVE_INFINITY;
+  const start = Math.max(wantedFrom, archivedBefore);
+  return {
+    window: { start: Math.max(start, coveredFrom), end: query.end ?? Number.POSITIVE_INFINITY },
+    isWhole: coveredFrom <= start,
+    hasAllSums: needsRows(query) || Math.max(coveredFrom, archivedBefore) <= wantedFrom,
+  };
 }
 
 async function readRows(
