@@ -57,6 +57,35 @@ export function chartTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
+    test("the log is sorted by the head of a column, and a bar of its histogram shows the calls of its day and status", async () => {
+      const { system } = stage();
+      const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "sorter" });
+      for (const words of ["one", "two three four five", "six seven"]) expect((await chat(system, tenant.key, words)).status).toBe(200);
+      await chat(system, tenant.key, "refused", { model: "no-such-model" });
+      const { page, complaints } = await stage().visitAs(tenant);
+      await page.goto("/ui/logs");
+      const rows = page.getByRole("table", { name: "Calls" }).locator("tbody tr");
+      await rows.nth(3).waitFor();
+      await page.getByRole("button", { name: "Cost", exact: true }).click();
+      await page.getByRole("columnheader", { name: "Cost" }).and(page.locator("[aria-sort=descending]")).waitFor();
+      // Four words in and out.
+      await rows.nth(0).getByText("$0.000012").waitFor();
+      await rows.nth(1).getByText("$0.000006").waitFor();
+      await page.getByRole("button", { name: "Time", exact: true }).click();
+      await rows.nth(0).getByText("refused").waitFor();
+      await page.getByLabel("Histogram").check();
+      const cursor = cursorOf(page, /^Calls per day by status/);
+      const box = await cursor.boundingBox();
+      if (!box) throw new Error("the histogram has no size");
+      // Today, where the bar begins: calls that succeeded are the larger part of it.
+      await cursor.click({ position: { x: box.width - 8, y: box.height - 4 } });
+      await page.waitForURL(/from=.*status=success|status=success.*from=/);
+      await page.getByText("3 calls,").waitFor();
+      await expect(rows.count()).resolves.toBe(3);
+      await cursorOf(page, /^Calls per hour by status/).waitFor();
+      expect(complaints).toEqual([]);
+    });
+
     test("a team with a budget shows what is left of it and when it ends", async () => {
       const { system } = stage();
       const tenant = await newTenant(system, { creditNano: 1_000_000_000, name: "budgeted" });

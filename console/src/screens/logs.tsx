@@ -13,7 +13,7 @@ import { useStored } from "../components/use-stored.ts";
 import { count } from "../format/text.ts";
 import { CallPanel } from "./logs/call-panel.tsx";
 import { chosenColumns } from "./logs/log-columns.tsx";
-import { logsAskedFor, readLogFilter } from "./logs/log-filter.ts";
+import { type LogFilter, logsAskedFor, readLogFilter, readSort } from "./logs/log-filter.ts";
 import { LogFilters } from "./logs/log-filters.tsx";
 import { LogHistogram } from "./logs/log-histogram.tsx";
 import { LogTable } from "./logs/log-table.tsx";
@@ -25,18 +25,18 @@ export function Screen() {
   const { data: me } = useQuery(meQuery);
   const filter = readLogFilter(address);
   const timeZone = filter.timeZone ?? me?.organization?.timezone ?? "UTC";
-  const isLive = address.live !== "off";
+  const sort = readSort(address.sort);
+  // A new call may be anywhere in a sorted log.
+  const isLive = address.live !== "off" && sort === undefined;
   const [columns, setColumns] = useStored("logs.columns", chosenColumns);
   const [isCharted, setCharted] = useStored("logs.histogram", (stored) => stored === true);
-  // The bars are whole hours or days, and know no text.
-  const hasHistogram = isCharted && filter.from === undefined && filter.to === undefined && filter.search === undefined;
   const query = logsAskedFor(filter, { now: Date.now(), timeZone });
   const opened = address.call === undefined ? undefined : String(address.call);
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(query, { isLive });
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage, isSearching } = useLogs(query, { isLive, sort });
   const onEnd = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
-  const { totals, totalsExact } = data?.pages[0]?.meta ?? {};
+  const { totals, totalsExact, partial: isPartial } = data?.pages[0]?.meta ?? {};
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
   return (
     <Page
@@ -48,6 +48,7 @@ export function Screen() {
           <Switch
             label="Live"
             checked={isLive}
+            disabled={sort !== undefined}
             onChange={(event) => setAddress({ live: event.currentTarget.checked ? undefined : "off" })}
           />
         </Group>
@@ -64,12 +65,14 @@ export function Screen() {
             onAddress={setAddress}
           />
         </Group>
-        {hasHistogram && <LogHistogram query={query} range={filter.range} timeZone={timeZone} />}
+        {isCharted && canChart(filter) && <LogHistogram {...{ filter, query, timeZone }} onChange={setAddress} />}
         <LogTable
           logs={data?.pages.flatMap((page) => page.data)}
           timeZone={timeZone}
           selected={opened}
           columns={columns}
+          sort={sort}
+          onSort={(next) => setAddress({ sort: next })}
           onOpen={(id) => setAddress({ call: id })}
           onEnd={onEnd}
           empty={
@@ -78,6 +81,11 @@ export function Screen() {
             </Empty>
           }
         />
+        {sort !== undefined && isPartial && (
+          <Text size="sm" mt="sm" role="status">
+            Only the newest calls are sorted so far. The rest is being read; reload in a minute.
+          </Text>
+        )}
         {totals && (
           <Group justify="space-between" mt="sm">
             <Text size="sm" c="dimmed" role="status">
@@ -93,4 +101,9 @@ export function Screen() {
       {opened !== undefined && <CallPanel id={opened} onClose={() => setAddress({ call: undefined })} />}
     </Page>
   );
+}
+
+/** The bars are whole hours or days of a span, and know no text. */
+function canChart({ from, to, search }: LogFilter): boolean {
+  return (from === undefined) === (to === undefined) && search === undefined;
 }

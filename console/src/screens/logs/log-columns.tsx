@@ -3,12 +3,14 @@ import type { UsageLog } from "../../api/types.ts";
 import { Usd } from "../../components/usd.tsx";
 import { usdOf } from "../../format/money.ts";
 import { formatMs } from "../../format/text.ts";
+import type { LogSort } from "./log-filter.ts";
 
 /** A column that people may choose. The first three and the cost are always there. */
-interface LogColumn {
+export interface LogColumn {
   readonly title: string;
   readonly width: string;
   readonly isNumber?: boolean;
+  readonly sort?: LogSort;
   readonly cell: (log: UsageLog) => ReactNode;
 }
 
@@ -25,9 +27,9 @@ export const LOG_COLUMNS = {
   attempts: { title: "Attempts", width: "72px", isNumber: true, cell: (log) => log.attempts },
   input: { title: "Input", width: "76px", isNumber: true, cell: (log) => tokens(log.usage.input) },
   output: { title: "Output", width: "76px", isNumber: true, cell: (log) => tokens(log.usage.output) },
-  tokens: { title: "Tokens", width: "76px", isNumber: true, cell: (log) => tokens(log.usage.total) },
+  tokens: { title: "Tokens", width: "84px", isNumber: true, sort: "tokens", cell: (log) => tokens(log.usage.total) },
   first: { title: "First token", width: "92px", isNumber: true, cell: (log) => log.firstTokenMs !== null && formatMs(log.firstTokenMs) },
-  latency: { title: "Latency", width: "76px", isNumber: true, cell: (log) => formatMs(log.latencyMs) },
+  latency: { title: "Latency", width: "84px", isNumber: true, sort: "latencyMs", cell: (log) => formatMs(log.latencyMs) },
   reserved: {
     title: "Reserved",
     width: "84px",

@@ -22,6 +22,13 @@ export interface LogFilter {
 
 export const LOG_STATES = USAGE_STATUSES;
 
+/** What the table can be sorted by, largest first, instead of by time. */
+export const LOG_SORTS = ["cost", "tokens", "latencyMs"] as const;
+export type LogSort = (typeof LOG_SORTS)[number];
+
+/** Undefined: newest first. */
+export const readSort = (text: unknown): LogSort | undefined => LOG_SORTS.find((sort) => sort === text);
+
 export function readLogFilter(address: Readonly<Record<string, unknown>>): LogFilter {
   const text = (name: string) => (address[name] === undefined ? undefined : String(address[name]));
   const range = text("range");

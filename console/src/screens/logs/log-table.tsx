@@ -1,11 +1,13 @@
 import "./log-table.css";
-import { Anchor, Skeleton } from "@mantine/core";
+import { Anchor, Skeleton, UnstyledButton } from "@mantine/core";
+import { IconArrowDown } from "@tabler/icons-react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type ReactNode, useEffect, useRef } from "react";
 import type { UsageLog } from "../../api/types.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { Usd } from "../../components/usd.tsx";
-import { LOG_COLUMNS, type LogColumnName } from "./log-columns.tsx";
+import { LOG_COLUMNS, type LogColumn, type LogColumnName } from "./log-columns.tsx";
+import type { LogSort } from "./log-filter.ts";
 
 const ROW_PX = 44;
 const AHEAD = 12;
@@ -16,6 +18,9 @@ interface LogTableProps {
   selected: string | undefined;
   empty: ReactNode;
   columns: readonly LogColumnName[];
+  /** Undefined: newest first. */
+  sort: LogSort | undefined;
+  onSort: (sort: LogSort | undefined) => void;
   onOpen: (id: string) => void;
   /** Called when the user scrolls near the end. */
   onEnd: () => void;
@@ -33,7 +38,7 @@ function widthsOf(columns: readonly LogColumnName[]): CSSProperties {
 }
 
 /** A virtual list that renders only visible rows, so that large logs scroll smoothly. */
-export function LogTable({ logs, timeZone, selected, empty, columns, onOpen, onEnd }: LogTableProps) {
+export function LogTable({ logs, timeZone, selected, empty, columns, sort, onSort, onOpen, onEnd }: LogTableProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const count = logs?.length ?? 0;
   const virtual = useVirtualizer({ count, getScrollElement: () => scroll.current, estimateSize: () => ROW_PX, overscan: AHEAD });
@@ -49,17 +54,20 @@ export function LogTable({ logs, timeZone, selected, empty, columns, onOpen, onE
       <table className="log-table" style={widthsOf(columns)} aria-label="Calls" aria-rowcount={count + 1} aria-busy={logs === undefined}>
         <thead className="log-head">
           <tr className="log-row" aria-rowindex={1}>
-            <th scope="col">Time</th>
+            <SortHead title="Time" isSorted={sort === undefined} onSort={() => onSort(undefined)} />
             <th scope="col">Model</th>
             <th scope="col">Status</th>
-            {columns.map((name) => (
-              <th key={name} scope="col" className={chosenClass(name)}>
-                {LOG_COLUMNS[name].title}
-              </th>
-            ))}
-            <th scope="col" className="log-number">
-              Cost
-            </th>
+            {columns.map((name) => {
+              const { title, sort: by }: LogColumn = LOG_COLUMNS[name];
+              const className = chosenClass(name);
+              if (by) return <SortHead key={name} {...{ title, className }} isSorted={sort === by} onSort={() => onSort(by)} />;
+              return (
+                <th key={name} scope="col" className={className}>
+                  {title}
+                </th>
+              );
+            })}
+            <SortHead title="Cost" className="log-number" isSorted={sort === "cost"} onSort={() => onSort("cost")} />
           </tr>
         </thead>
         <tbody className="log-body" style={{ height: virtual.getTotalSize() }}>
@@ -72,6 +80,23 @@ export function LogTable({ logs, timeZone, selected, empty, columns, onOpen, onE
       </table>
       {logs === undefined && <Skeleton height={ROW_PX * 6} mt="xs" />}
     </section>
+  );
+}
+
+/** The head of a column that sorts, largest or newest first. */
+function SortHead({ title, className, isSorted, onSort }: { title: string; className?: string; isSorted: boolean; onSort: () => void }) {
+  return (
+    <th scope="col" className={className} aria-sort={isSorted ? "descending" : undefined}>
+      <UnstyledButton
+        fz="sm"
+        fw={650}
+        onClick={onSort}
+        title={`Sort by ${title.toLowerCase()}, ${title === "Time" ? "newest" : "largest"} first`}
+      >
+        {title}
+        {isSorted && <IconArrowDown size={13} aria-hidden style={{ verticalAlign: "-2px" }} />}
+      </UnstyledButton>
+    </th>
   );
 }
 

@@ -7,7 +7,7 @@ export interface SavedView {
 const VIEWS_MAX = 30;
 export const NAME_MAX = 60;
 
-/** What of an address is a filter. */
+/** What of an address is a filter or an order. */
 export const FILTER_NAMES = [
   "range",
   "from",
@@ -21,6 +21,7 @@ export const FILTER_NAMES = [
   "search",
   "endUser",
   "tag",
+  "sort",
 ] as const;
 
 const STORED = "logs.views";

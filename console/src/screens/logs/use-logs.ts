@@ -2,14 +2,16 @@ import { type QueryKey, useInfiniteQuery, useQuery, useQueryClient } from "@tans
 import { useEffect } from "react";
 import { get, type Query } from "../../api/client.ts";
 import type { LogList } from "../../api/queries.ts";
+import type { LogSort } from "./log-filter.ts";
 import { type LogPages, mergeNewest } from "./merge-newest.ts";
 
 const PAGE_SIZE = 100;
 const TAIL_MS = 1_500;
 
-/** Calls, newest first, loaded page by page on scroll. While `isLive`, new calls are added at the top. */
-export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
+/** Calls, newest first or as sorted, loaded page by page on scroll. While `isLive`, which a sorted log is not, new calls are added at the top. */
+export function useLogs(filters: Query, { isLive, sort }: { isLive: boolean; sort?: LogSort | undefined }) {
   const queryClient = useQueryClient();
+  const query = { ...filters, sort: sort && `-${sort}` };
   const asked = JSON.stringify(query);
   const pages = useInfiniteQuery<LogList, Error, LogPages, QueryKey, string | undefined>({
     queryKey: ["logs", "pages", asked],
@@ -37,7 +39,7 @@ export function useLogs(query: Query, { isLive }: { isLive: boolean }) {
     else void queryClient.resetQueries({ queryKey: key });
   }, [tail.data, asked, queryClient]);
   const { hasNextPage, isFetchingNextPage, isError, fetchNextPage } = pages;
-  const isSearching = hasNextPage && pages.data?.pages.at(-1)?.meta.partial === true;
+  const isSearching = sort === undefined && hasNextPage && pages.data?.pages.at(-1)?.meta.partial === true;
   useEffect(() => {
     // A search covers a part of a large log per request, so it continues until a page is full or the log ends.
     if (isSearching && !isFetchingNextPage && !isError) void fetchNextPage();
