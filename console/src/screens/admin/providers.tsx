@@ -13,6 +13,7 @@ import { PickModels } from "./pick-models/pick-models.tsx";
 import { EditProvider } from "./providers/edit-provider.tsx";
 import { NewProvider } from "./providers/new-provider.tsx";
 import { ProviderHealth } from "./providers/provider-health.tsx";
+import { TestProvider } from "./providers/test-provider.tsx";
 import { SOURCE_LABELS } from "./source-labels.ts";
 import { useAdminChange } from "./use-admin-change.ts";
 
@@ -22,6 +23,7 @@ export function Providers() {
   const deployments = routing.data?.data.flatMap((group) => group.deployments);
   const [leaving, setLeaving] = useState<Provider | undefined>();
   const [edited, setEdited] = useState<Provider | undefined>();
+  const [tested, setTested] = useState<Provider | undefined>();
   const [filled, setFilled] = useState<Provider | undefined>();
   const removing = useAdminChange(() => setLeaving(undefined));
   const columns: Column<Provider>[] = [
@@ -42,21 +44,30 @@ export function Providers() {
     { title: "Models", cell: ({ modelCount }) => <Text size="sm">{modelCount}</Text>, isNumber: true, wideOnly: true },
     {
       title: "Actions",
-      cell: (provider) =>
-        // Providers from the configuration file or from training cannot be changed here.
-        provider.source === "catalog" && (
-          <Group gap={4} justify="flex-end">
-            <Button size="compact-xs" variant="light" onClick={() => setFilled(provider)} aria-label={`Add models of ${provider.name}`}>
-              Add models
+      cell: (provider) => (
+        <Group gap={4} justify="flex-end">
+          {/* A trained model answers rows of its own features, not a text. */}
+          {provider.modelCount > 0 && provider.source !== "training" && (
+            <Button size="compact-xs" variant="default" onClick={() => setTested(provider)} aria-label={`Test ${provider.name}`}>
+              Test
             </Button>
-            <Button size="compact-xs" variant="default" onClick={() => setEdited(provider)} aria-label={`Edit ${provider.name}`}>
-              Edit
-            </Button>
-            <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Delete ${provider.name}`}>
-              Delete
-            </Button>
-          </Group>
-        ),
+          )}
+          {/* Providers from the configuration file or from training cannot be changed here. */}
+          {provider.source === "catalog" && (
+            <>
+              <Button size="compact-xs" variant="light" onClick={() => setFilled(provider)} aria-label={`Add models of ${provider.name}`}>
+                Add models
+              </Button>
+              <Button size="compact-xs" variant="default" onClick={() => setEdited(provider)} aria-label={`Edit ${provider.name}`}>
+                Edit
+              </Button>
+              <Button size="compact-xs" variant="default" onClick={() => setLeaving(provider)} aria-label={`Delete ${provider.name}`}>
+                Delete
+              </Button>
+            </>
+          )}
+        </Group>
+      ),
       isNumber: true,
     },
   ];
@@ -72,6 +83,7 @@ export function Providers() {
       />
       <NewProvider onAdded={setFilled} />
       {filled && <PickModels provider={filled} onClose={() => setFilled(undefined)} />}
+      {tested && <TestProvider key={tested.id} provider={tested} onClose={() => setTested(undefined)} />}
       {edited && <EditProvider provider={edited} onClose={() => setEdited(undefined)} />}
       {leaving && (
         <TypedConfirm

@@ -1,6 +1,6 @@
 import { Button, Code, Group, Modal, Select, Stack, Table, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { callWithHeaders } from "../../../api/client.ts";
 import { teamsQuery } from "../../../api/queries.ts";
 import type { Model } from "../../../api/types.ts";
@@ -11,8 +11,16 @@ import { formatMs } from "../../../format/text.ts";
 import { usePlaygroundKey } from "../../playground/use-playground-key.ts";
 import { answerText, type TestCall, testCall } from "./test-call.ts";
 
+interface ModelTestProps {
+  model: Model;
+  title?: string;
+  /** A field that chooses the model. */
+  choice?: ReactNode;
+  onClose: () => void;
+}
+
 /** Sends one small call to a model with a short-lived key, billed like any other call. */
-export function ModelTest({ model, onClose }: { model: Model; onClose: () => void }) {
+export function ModelTest({ model, title = `Test ${model.name}`, choice, onClose }: ModelTestProps) {
   const { data: teams, error: teamsError } = useQuery(teamsQuery());
   const [chosen, setChosen] = useState<string | null>(null);
   const team = chosen ?? teams?.data[0]?.id;
@@ -30,13 +38,14 @@ export function ModelTest({ model, onClose }: { model: Model; onClose: () => voi
     },
   });
   return (
-    <Modal opened onClose={onClose} title={`Test ${model.name}`} centered>
+    <Modal opened onClose={onClose} title={title} centered>
       <Stack gap="sm">
         <Text size="sm" c="dimmed">
           {asked
             ? "Sends one small call through the whole path: key, limits, routing, provider, ledger."
             : "Models of this type need an audio file. Test them with the API."}
         </Text>
+        {choice}
         <Select
           label="Billed to team"
           data={(teams?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
