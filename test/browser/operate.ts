@@ -1,4 +1,4 @@
-import { adminToken, call, chat, newTenant } from "../helpers/api.ts";
+import { adminToken, buy, call, chat, newTenant } from "../helpers/api.ts";
 import { ADMIN_EMAIL, ADMIN_PASSWORD } from "../helpers/system.ts";
 import { lookAt } from "./look.ts";
 import type { Stage, Visitor } from "./stage.ts";
@@ -52,6 +52,12 @@ export function operateTests(stage: () => Stage): void {
       await dialog.getByRole("checkbox", { name: "gpt-4.1-nano", exact: true }).press("Space");
       await dialog.getByLabel("Input price of gpt-4.1-nano").fill("7");
       expect(await lookAt(page, "admin-pick-models")).toEqual([]);
+      // On a phone the list is longer than the window; what sends it is in view all the same.
+      await page.setViewportSize({ width: 390, height: 700 });
+      await dialog.getByLabel("Filter models").scrollIntoViewIfNeeded();
+      const add = await dialog.getByRole("button", { name: "Add 2 models" }).boundingBox();
+      expect(add && add.y + add.height).toBeLessThanOrEqual(700);
+      await page.setViewportSize({ width: 1280, height: 900 });
       await dialog.getByLabel("Name of gpt-4.1-nano").press("Enter");
       await page.getByText("2 models of picked openai added.").waitFor();
       const found = await call(system.url, "GET", "/api/admin/models?provider=picked%20openai", { token: await adminToken(system) });
@@ -92,7 +98,7 @@ export function operateTests(stage: () => Stage): void {
       expect(complaints).toEqual([]);
     });
 
-    test("a provider is renamed and its key replaced where it is listed", async () => {
+    test("a provider is renamed, its key replaced and a provider with models tested where it is listed", async () => {
       const { system } = stage();
       const token = await adminToken(system);
       const body = { name: "delta", kind: "openai", apiKey: "sk-old-key-of-delta" };
@@ -109,6 +115,11 @@ export function operateTests(stage: () => Stage): void {
       await dialog.getByRole("button", { name: "Save" }).click();
       expect((await saved).postDataJSON()).toEqual({ name: "estuary", apiKey: "sk-new-key-of-estuary" });
       await page.getByRole("row", { name: /estuary/ }).waitFor();
+      await expect(page.getByRole("button", { name: "Test estuary" }).count()).resolves.toBe(0);
+      await buy(system, token, CREDIT_NANO);
+      await page.getByRole("button", { name: "Test echo", exact: true }).first().click();
+      await page.getByRole("dialog", { name: "Test echo" }).getByRole("button", { name: "Send" }).click();
+      await page.getByText("measured in this browser").waitFor();
       expect(complaints).toEqual([]);
     });
 

@@ -54,6 +54,11 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "teams", path: "/ui/teams", ready: (page) => page.getByRole("link", { name: "Default" }).waitFor() },
   { name: "organization", path: "/ui/organization", ready: text("No webhooks yet") },
   {
+    name: "audit",
+    path: "/ui/audit",
+    ready: (page) => page.getByRole("table", { name: "Audit log" }).getByText("key.create").first().waitFor(),
+  },
+  {
     name: "credits",
     path: "/ui/credits",
     ready: (page) =>
