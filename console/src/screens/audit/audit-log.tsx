@@ -124,7 +124,14 @@ const columns = (choose: (change: Partial<Change>) => void): Column<AuditEntry>[
   {
     title: "Action",
     cell: ({ action }) => (
-      <Anchor component="button" size="sm" ff="monospace" title="Show only entries of this action" onClick={() => choose({ action })}>
+      <Anchor
+        component="button"
+        size="sm"
+        ta="left"
+        ff="monospace"
+        title="Show only entries of this action"
+        onClick={() => choose({ action })}
+      >
         {action}
       </Anchor>
     ),

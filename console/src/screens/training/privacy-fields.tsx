@@ -1,4 +1,4 @@
-import { Checkbox, Fieldset, Group, NumberInput, Select, Stack, Text } from "@mantine/core";
+import { Checkbox, Fieldset, NumberInput, Select, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { Strategy } from "../../api/types.ts";
 import { count } from "../../format/text.ts";
 import { type FederationForm, type FieldsProps, privacyOf } from "./federation-form.ts";
@@ -34,11 +34,11 @@ export function PrivacyFields({ form, set, strategy }: FieldsProps & { strategy:
         />
         {form.privacy !== "none" && (
           <>
-            <Group grow align="flex-start">
+            <SimpleGrid cols={{ base: 1, xs: 3 }}>
               {number("Clip norm", "clipNorm", "Largest norm of an update")}
               {number("Noise multiplier", "noiseMultiplier", "Noise per clip norm")}
               {number("Delta", "delta", "Below 1 / number of people")}
-            </Group>
+            </SimpleGrid>
             <NumberInput
               label="Epsilon budget"
               description="The federation ends before the round that would spend more"

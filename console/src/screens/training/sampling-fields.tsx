@@ -1,4 +1,4 @@
-import { Fieldset, Group, NumberInput } from "@mantine/core";
+import { Fieldset, NumberInput, SimpleGrid } from "@mantine/core";
 import type { FieldsProps } from "./federation-form.ts";
 
 /** How many of the participants a round asks. */
@@ -17,7 +17,7 @@ export function SamplingFields({ form, set }: FieldsProps) {
   );
   return (
     <Fieldset legend="Participants of a round">
-      <Group grow align="flex-start">
+      <SimpleGrid cols={{ base: 1, xs: 3 }}>
         <NumberInput
           label="Share of participants (%)"
           description="Chosen anew for each round"
@@ -28,7 +28,7 @@ export function SamplingFields({ form, set }: FieldsProps) {
         />
         {limit("At least", "clientsMin", "A round waits until there are so many")}
         {limit("At most", "clientsMax", "A round asks no more")}
-      </Group>
+      </SimpleGrid>
     </Fieldset>
   );
 }
