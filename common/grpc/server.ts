@@ -12,8 +12,8 @@ import {
 } from "@grpc/grpc-js";
 import { type AppError, asAppError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
+import { prepareServerSessions } from "./server-sessions.ts";
 import { toGrpcStatus, toRefusal } from "./status.ts";
-import { widenServerWindows } from "./wide-windows.ts";
 
 /** A call as its admission sees it. */
 export type IncomingCall = Pick<ServerUnaryCall<unknown, unknown>, "metadata" | "getAuthContext">;
@@ -98,7 +98,7 @@ export type ServiceHandlers<Definition> = { [Method in keyof Definition]: UnaryH
 const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
 export function createGrpcServer(): Server {
-  widenServerWindows();
+  prepareServerSessions();
   return new Server({
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
     "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
