@@ -12,6 +12,8 @@ import { selectionSettings } from "./selection-settings.ts";
 
 /** Most rounds of a federation, extensions included. */
 export const ROUNDS_MAX = 100_000;
+/** Most samples that a participant may declare without `maxSamples`: more than the data of one participant has, so more is wrong. */
+export const SAMPLES_MAX = 1_000_000_000;
 const DAY_MS = 86_400_000;
 const DEADLINE_MS = 600_000;
 
@@ -100,7 +102,7 @@ export const federationSettingsFields = {
   /** Participants send their updates compressed. */
   compression: compressionSettings.optional(),
   eval: evaluation.default({ mode: "held_out" }),
-  /** Most samples that a participant may declare; the update of one that declares more is refused. */
+  /** Most samples that a participant may declare; the update of one that declares more is refused. 1,000,000,000 where absent. */
   maxSamples: z.int().min(1, "must be at least 1").optional(),
   /** How a round's budget is shared; absent: by `cosine`, by `samples` with `maxSamples`, and equally where no single update may be seen. */
   rewards: rewardSettings.optional(),

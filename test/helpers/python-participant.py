@@ -15,7 +15,9 @@ def train(parameters: bytes | None, dataset: Any, context: CallContext) -> Train
     # With `by_client`, the client p2 moves twice as far as p1 and has twice as many samples.
     step = int((context.client_id or "p1")[1:]) if context.config.get("by_client") else 1
     moved = [value + (index + 1) * step for index, value in enumerate(values_of(parameters))]
-    return TrainResult(dump({"weight": Tensor.of(moved)}), num_samples=10 * step)
+    # `samples` has what clients declare instead, by their id.
+    samples = context.config.get("samples", {}).get(context.client_id, 10 * step)
+    return TrainResult(dump({"weight": Tensor.of(moved)}), num_samples=samples)
 
 
 @register_evaluate

@@ -80,6 +80,19 @@ test("a participant that declares more samples than maxSamples is refused by nam
   expect(beyond.problem).toMatchObject({ code: "NOT_ENOUGH_RESULTS", message: expect.stringContaining("TOO_MANY_SAMPLES") });
 });
 
+test.each(["fedavg", "geometric_median", "fedadam"])(
+  "without maxSamples, %s refuses 10^15 samples by name and weighs the rest",
+  async (strategy) => {
+    const samples: Record<string, number> = { p1: 10, p2: 1e15, p3: 10 };
+    const train = (id: string) => ({ model: model(id === "p2" ? 666 : 1), samples: samples[id] });
+    const { rounds, records } = await fixture.run({ strategy, minResults: 2 }, { train }, { participants: 3 });
+    const refused = rounds[0]?.participants.find(({ participantId }) => participantId === "p2");
+    const reason = "TOO_MANY_SAMPLES: it declares 1000000000000000 samples, which is above 1000000000, the limit without maxSamples";
+    expect(refused).toMatchObject({ state: "failed", reason });
+    expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([1]);
+  },
+);
+
 test.each([
   ["0 samples weigh nothing", [10, 30, 0], 2.5],
   ["if one omits its samples, all weigh the same", [10, 30, undefined], 34],

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { SAMPLES_MAX } from "../../common/training/federation-settings.ts";
 import type { RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { decodeParameters, encodeParameters } from "../codec/parameters.ts";
 import { model, openRunFixture } from "./run-fixture.ts";
@@ -225,8 +226,8 @@ describe("FLTrust", () => {
 });
 
 describe("rewards", () => {
-  /** p1 goes against the others and declares more samples than there are people. */
-  const train = (id: string) => (id === "p1" ? { model: model(-1, -1), samples: 10 ** 15 } : { model: model(1, 1), samples: 10 });
+  /** p1 goes against the others and declares as many samples as a federation without maxSamples takes. */
+  const train = (id: string) => (id === "p1" ? { model: model(-1, -1), samples: SAMPLES_MAX } : { model: model(1, 1), samples: 10 });
   const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
   const shares = async (settings: object) => {
     const { problem, rounds } = await fixture.run(settings, { train }, { initial: model(0, 0), participants: 4 });
@@ -240,7 +241,7 @@ describe("rewards", () => {
 
   test("with a limit, or where it is asked for, samples decide", async () => {
     expect(await shares({ strategy: "median", maxSamples: 10, minResults: 3 })).toMatchObject({ paid: [0, 10, 10, 10] });
-    expect(await shares({ strategy: "median", rewards: { by: "samples" } })).toMatchObject({ paid: [10 ** 15, 10, 10, 10] });
+    expect(await shares({ strategy: "median", rewards: { by: "samples" } })).toMatchObject({ paid: [SAMPLES_MAX, 10, 10, 10] });
   });
 
   test("with central noise no exact figure of an update comes out: neither its norm, nor its cosine, nor a reward by it", async () => {

@@ -79,9 +79,11 @@ export async function readFederation({ io }: Context, { body }: RequestValues): 
     );
 }
 
-/** Prints what participants join with, which is shown only once. */
-export function printJoinTokens({ print, settings }: Context, { body }: ApiAnswer): void {
+/** Prints what participants join with, which is shown only once, and what the owner is warned of. */
+export function printCreated({ print, settings }: Context, { body }: ApiAnswer): void {
   if (print.json) return;
+  const warnings = valueAt(body, "warnings");
+  if (Array.isArray(warnings)) for (const warning of warnings) print.note(`warning: ${String(warning)}`);
   const tokens = valueAt(body, "joinTokens");
   if (Array.isArray(tokens) && tokens.length > 0) print.text(`\n${tokens.map((token) => `join token  ${String(token)}\n`).join("")}`);
   const link = valueAt(body, "joinLink");

@@ -17,6 +17,7 @@ interface Script {
   federation: object;
   rounds: object[];
   joinLink?: string;
+  warnings?: string[];
 }
 const participant = (state: string) => ({ participantId: "p", state, reward: 0 });
 const committed = (round: number, accuracy: number) => ({
@@ -78,7 +79,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
       ? { ok: false, rounds: 2, remade: 1, firstBad: { round: 2, reason: "its hash is not that of its content" } }
       : path.includes("/replays")
         ? { strategy: { name: "median" }, rounds: [replayedRound(1, 0.125, 0.5), replayedRound(2, 0.1, 1)] }
-        : { federation: script.federation, joinTokens: [], joinLink: script.joinLink ?? null };
+        : { federation: script.federation, joinTokens: [], joinLink: script.joinLink ?? null, warnings: script.warnings ?? [] };
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(found));
 }
@@ -298,6 +299,11 @@ test("an open federation is created with the command by which others join it", a
   script = { federation: federation("created", 0), rounds: [], joinLink: "join_abc" };
   const { out } = await gw("train create --open --table");
   expect(out).toContain(`TRAINER_JOIN_URL=${url} TRAINER_JOIN_TOKEN=join_abc `);
+});
+
+test("what the owner of a new federation should know is a warning on stderr", async () => {
+  script = { federation: federation("created", 0), rounds: [], warnings: ["maxSamples is not set"] };
+  expect((await gw("train create --join 2 --table")).err).toContain("warning: maxSamples is not set");
 });
 
 test("parameters that do not match their ETag are not left in the output file", async () => {

@@ -13,7 +13,7 @@ import { followRounds } from "./follow-rounds.ts";
 import { nodes } from "./nodes.ts";
 import { strategies } from "./strategies.ts";
 import { registerCompare } from "./train-compare.ts";
-import { createFields, printJoinTokens, readFederation } from "./train-create.ts";
+import { createFields, printCreated, readFederation } from "./train-create.ts";
 import { exportMetrics, metrics } from "./train-metrics.ts";
 import { downloadParameters, parameters } from "./train-parameters.ts";
 import { replay } from "./train-replay.ts";
@@ -110,7 +110,7 @@ const operations: readonly OperationSpec[] = [
     fields: createFields,
     before: readFederation,
     view,
-    after: printJoinTokens,
+    after: printCreated,
   },
   { name: "get", summary: "Show a federation", method: "GET", path: `${root}/:id`, auth: "either", fields: [federation], view },
   change("pause", "Pause a federation. The open round keeps the updates it has received"),

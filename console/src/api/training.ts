@@ -81,8 +81,14 @@ export const publish = (id: string, body: object): Promise<{ model: TrainedModel
 export const rollBack = (id: string, body: { model: string; version: number }): Promise<{ model: TrainedModel }> =>
   post(at("federations", id, "rollback"), body);
 
-export const createFederation = (body: object): Promise<{ federation: Federation; joinTokens: string[]; joinLink: string | null }> =>
-  post(at("federations"), body);
+export interface CreatedFederation {
+  federation: Federation;
+  joinTokens: string[];
+  joinLink: string | null;
+  warnings: string[];
+}
+
+export const createFederation = (body: object): Promise<CreatedFederation> => post(at("federations"), body);
 
 export interface Verified {
   ok: boolean;

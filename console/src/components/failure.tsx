@@ -58,6 +58,11 @@ export function notifyDone(message: string): void {
   notifications.show({ color: "teal", message, closeButtonProps: CLOSE });
 }
 
+/** Shows what to know about something that was done; it stays until it is closed. */
+export function notifyWarning(message: string): void {
+  notifications.show({ color: "yellow", title: "Warning", message, autoClose: false, closeButtonProps: CLOSE });
+}
+
 function factsOf(error: unknown): Pick<ApiError, "message" | "code" | "requestId" | "details"> {
   if (error instanceof ApiError) return error;
   const message = error instanceof Error ? error.message : String(error);

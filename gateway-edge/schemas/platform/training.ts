@@ -215,6 +215,8 @@ export const createdFederationAnswer = z.object({
   joinTokens: z.array(z.string()),
   /** The join token of the whole federation if its `enrollment` is `open`; else null. */
   joinLink: z.string().nullable(),
+  /** What the owner should know of settings that are allowed and easily misused; empty if there is nothing. */
+  warnings: z.array(z.string()),
 });
 
 export const enrollBody = z.strictObject({
@@ -226,7 +228,7 @@ export const enrolledAnswer = z.object({
   participantId: z.string(),
   /** The participant's own join token. */
   token: z.string(),
-  /** Null if there is no limit. */
+  /** Null if the federation sets no limit; then the largest that any federation takes counts, 1,000,000,000. */
   maxSamples: z.int().nullable(),
 });
 export const listFederationsAnswer = listOf(federationRecord);

@@ -141,6 +141,23 @@ test("a plain mean of pickles is made by the participants: two must agree, and a
   expect(body.data[0].record).toMatchObject({ made: "delegated", strategy: { name: "delegated", voters: ["p2", "p3"] } });
 });
 
+test("10^15 declared samples decide neither model nor rewards: the participant is refused by name, and creation warns of it", async () => {
+  const own = { name: "own", config: { by_client: true, samples: { p3: 10 ** 15 } } };
+  const participants = [1, 2, 3].map(() => ({ url: python.url }));
+  const body = { rounds: 1, minResults: 2, task: own, eval: { mode: "none" }, participants, budgetNanoUsd: 1_000_000 };
+  const created = await ask("POST", "", body);
+  expect(created.body.warnings).toEqual([
+    expect.stringContaining("fedavg weighs updates by them, so one participant can decide the model"),
+  ]);
+  const federation = await federationWhen(system, { token: tenant.token, id: created.body.federation.id });
+  const { body: rounds } = await ask("GET", `/${federation.id}/rounds`);
+  const reason = "TOO_MANY_SAMPLES: it declares 1000000000000000 samples, which is above 1000000000, the limit without maxSamples";
+  expect(rounds.data[0].participants).toMatchObject([{ state: "accepted" }, { state: "accepted" }, { state: "failed", reason, reward: 0 }]);
+  // p1 moved (1, 2, 3, 4) with 10 samples, p2 twice as far with 20.
+  for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(((index + 1) * (10 + 2 * 20)) / 30, 4);
+  expect((await ask("POST", "", { ...body, maxSamples: 100 })).body.warnings).toEqual([]);
+});
+
 describe("what can be enforced is, and is counted", () => {
   test("trainer nodes under local noise: epsilon counts and the noise is in the model", async () => {
     const strong = { ...dp, mode: "local", clipNorm: 1, noiseMultiplier: 3 };

@@ -1,6 +1,6 @@
 import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { computingNeed } from "../../../common/training/federation-needs.ts";
-import type { FederationSettings } from "../../../common/training/federation-settings.ts";
+import { type FederationSettings, SAMPLES_MAX } from "../../../common/training/federation-settings.ts";
 import type { Metrics } from "../../../common/training/metrics.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
@@ -85,8 +85,8 @@ export function requireSamples(
   { maxSamples: agreed }: Pick<Participant, "maxSamples">,
 ): void {
   const maxSamples = agreed === undefined ? settings.maxSamples : Number(agreed);
-  if (samples === undefined || samples <= (maxSamples ?? Number.MAX_SAFE_INTEGER)) return;
-  const limit = maxSamples === undefined ? "the largest safe integer" : `maxSamples, ${maxSamples}`;
+  if (samples === undefined || samples <= (maxSamples ?? SAMPLES_MAX)) return;
+  const limit = maxSamples === undefined ? `${SAMPLES_MAX}, the limit without maxSamples` : `maxSamples, ${maxSamples}`;
   throw new ParticipantProblem(`TOO_MANY_SAMPLES: it declares ${samples} samples, which is above ${limit}`, { again: false });
 }
 

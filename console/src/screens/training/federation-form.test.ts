@@ -21,17 +21,18 @@ test("without privacy the request has no noise, and a dataset that is not JSON i
 });
 
 test("sampling, its limits, open enrollment and a budget of epsilon are in the request only if they are set", () => {
-  const sampled = { ...NEW_FEDERATION, sharePercent: 25, clientsMin: 5, clientsMax: 50, isOpen: true };
+  const sampled = { ...NEW_FEDERATION, sharePercent: 25, clientsMin: 5, clientsMax: 50, isOpen: true, samplesMax: 500 };
   expect(bodyOf({ ...sampled, privacy: "central", epsilonBudget: 8 })).toMatchObject({
     fraction: 0.25,
     selection: { min: 5, max: 50 },
     enrollment: "open",
+    maxSamples: 500,
     participants: [],
     dp: { epsilonBudget: 8 },
   });
   expect(bodyOf({ ...NEW_FEDERATION, clientsMax: 3 })).toMatchObject({ selection: { max: 3 } });
   const plain = Object.keys(bodyOf({ ...NEW_FEDERATION, privacy: "local" }));
-  expect(plain.filter((name) => ["fraction", "selection", "enrollment"].includes(name))).toEqual([]);
+  expect(plain.filter((name) => ["fraction", "selection", "enrollment", "maxSamples"].includes(name))).toEqual([]);
 });
 
 const sum = { sees: "sum" } as const;

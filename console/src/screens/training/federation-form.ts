@@ -23,6 +23,8 @@ export interface FederationForm {
   /** Fewest and most participants of a round; undefined for no limit. */
   readonly clientsMin: number | undefined;
   readonly clientsMax: number | undefined;
+  /** Most samples that a participant may declare; undefined for no limit of its own. */
+  readonly samplesMax: number | undefined;
   readonly budget: string;
   readonly privacy: "none" | "central" | "local";
   readonly clipNorm: number;
@@ -53,6 +55,7 @@ export const NEW_FEDERATION: FederationForm = {
   sharePercent: 100,
   clientsMin: undefined,
   clientsMax: undefined,
+  samplesMax: undefined,
   budget: "",
   privacy: "none",
   clipNorm: 1,
@@ -64,7 +67,7 @@ export const NEW_FEDERATION: FederationForm = {
 
 /** The request that creates the federation. Throws an error for people if a field cannot be read. */
 export function bodyOf(form: FederationForm): object {
-  const { name, task, strategy, settings, rounds, places, budget, privacy, isSecure, isOpen, epsilonBudget } = form;
+  const { name, task, strategy, settings, rounds, places, budget, privacy, isSecure, isOpen, epsilonBudget, samplesMax } = form;
   const usd = readUsd(budget);
   if (budget.trim() !== "" && Number(budget) !== 0 && usd === undefined) throw new Error("Enter the reward in USD, such as 0.50.");
   const { clipNorm, noiseMultiplier, delta } = form;
@@ -76,6 +79,7 @@ export function bodyOf(form: FederationForm): object {
     participants: [...urlsOf(form).map((url) => ({ url })), ...Array.from({ length: places }, () => ({ join: true }))],
     ...(isOpen ? { enrollment: "open" } : {}),
     ...samplingOf(form),
+    ...(samplesMax === undefined ? {} : { maxSamples: samplesMax }),
     ...(usd === undefined ? {} : { budgetNanoUsd: nanoNumber(usd) }),
     ...(privacy === "none"
       ? {}

@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { createFederation, strategiesQuery } from "../../api/training.ts";
 import type { Strategy } from "../../api/types.ts";
-import { Failure } from "../../components/failure.tsx";
+import { Failure, notifyWarning } from "../../components/failure.tsx";
 import { FormButtons } from "../../components/form-buttons.tsx";
 import { showSecret } from "../../components/shown-secret.ts";
 import { bodyOf, type FederationForm, type FieldsProps, joinCommand, NEW_FEDERATION } from "./federation-form.ts";
@@ -31,11 +31,12 @@ export function NewFederation({ onClose }: { onClose: () => void }) {
   const set = (change: Partial<FederationForm>) => setForm({ ...form, ...change });
   const { mutate, error, isPending } = useMutation({
     mutationFn: async () => createFederation(bodyOf(form)),
-    onSuccess: ({ federation, joinTokens, joinLink }) => {
+    onSuccess: ({ federation, joinTokens, joinLink, warnings }) => {
       const tokens = [...joinTokens, ...(joinLink === null ? [] : [joinLink])];
       const secrets = tokens.map((token) => joinCommand(location.origin, token));
       if (secrets.length > 0)
         showSecret({ title: JOIN_TITLES[joinLink === null ? "places" : joinTokens.length === 0 ? "link" : "both"], secrets });
+      for (const warning of warnings) notifyWarning(warning);
       void queryClient.invalidateQueries({ queryKey: ["federations"] });
       void navigate({ to: `/training/${federation.id}` });
     },

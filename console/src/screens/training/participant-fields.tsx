@@ -38,6 +38,15 @@ export function ParticipantFields({ form, set }: FieldsProps) {
             value={form.places}
             onChange={(value) => set({ places: Number(value) || 0 })}
           />
+          <NumberInput
+            label="Most samples"
+            description="A participant that declares more is refused"
+            placeholder="No own limit"
+            min={1}
+            allowDecimal={false}
+            value={form.samplesMax ?? ""}
+            onChange={(value) => set({ samplesMax: Number(value) >= 1 ? Number(value) : undefined })}
+          />
           <TextInput
             label="Reward per round (USD)"
             description="Shared by the participants"

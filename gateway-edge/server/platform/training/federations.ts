@@ -5,6 +5,7 @@ import { ownStrategy } from "../../../../common/strategies/shared/own-strategy.t
 import { findStrategy, strategyProblems } from "../../../../common/strategies/shared/registry.ts";
 import type { GivenStrategy } from "../../../../common/strategies/shared/strategy.ts";
 import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
+import { federationWarnings } from "../../../../common/training/federation-warnings.ts";
 import type { Selection } from "../../../../common/training/selection-settings.ts";
 import { connectCoordinator, connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
@@ -81,7 +82,7 @@ const createFederation = (deps: EdgeDeps) =>
         },
         call.write(),
       );
-      return { federation: presentFederation(sent(federation, "federation")), joinTokens, joinLink };
+      return { federation: presentFederation(sent(federation, "federation")), joinTokens, joinLink, warnings: federationWarnings(body) };
     },
   });
 

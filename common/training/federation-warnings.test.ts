@@ -1,0 +1,36 @@
+import { federationSettings } from "./federation-settings.ts";
+import { federationWarnings } from "./federation-warnings.ts";
+
+const warned = (given: object, participants = 2): string[] =>
+  federationWarnings({ ...federationSettings.parse({ task: "softmax", ...given }), participants: { length: participants } });
+const dp = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+
+test.each([
+  ["fedavg", { strategy: "fedavg" }],
+  ["a robust strategy that weighs by samples", { strategy: "geometric_median" }],
+  ["local noise", { dp: { ...dp, mode: "local" } }],
+  ["open enrollment", { enrollment: "open" }],
+])("%s without maxSamples: one participant can decide the model", (_name, given) => {
+  expect(warned(given)).toEqual([expect.stringMatching(/^maxSamples is not set.* weighs updates by them, .* decide the model/)]);
+});
+
+test.each([
+  ["a limit", { maxSamples: 100 }, 2],
+  ["a strategy without weights", { strategy: "trimmed_mean" }, 2],
+  ["central noise, which weighs all the same", { dp: { ...dp, mode: "central" }, initial: { blob: "a".repeat(64) } }, 2],
+  ["one participant", {}, 1],
+])("%s needs no warning", (_name, given, participants) => {
+  expect(warned(given, participants)).toEqual([]);
+});
+
+test("rewards by samples without maxSamples are a warning of their own", () => {
+  expect(warned({ strategy: "median", rewards: { by: "samples" } })).toEqual([expect.stringContaining("rewards are shared by them")]);
+  expect(warned({ rewards: { by: "samples" } })).toHaveLength(2);
+});
+
+test("central noise without initial: the coordinator clips the whole parameters of round 1", () => {
+  const central = { dp: { ...dp, mode: "central" } };
+  expect(warned(central)).toEqual([expect.stringContaining("initial is not set")]);
+  // The participants of a secure sum clip against what they start from.
+  expect(warned({ ...central, secureAggregation: true }, 3)).toEqual([]);
+});
