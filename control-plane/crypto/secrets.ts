@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync } from "node:crypto";
 import type { Random } from "../../common/random.ts";
 
 /** Keys and hashes derived from the root secret, which is outside the store. */
@@ -60,9 +60,11 @@ export function deriveSecrets(root: Uint8Array, random: Random): RootSecrets {
 }
 
 export function hashesOf(peppers: Peppers): Pick<Secrets, "keyHash" | "tokenHash"> {
+  // Imported once: with the bytes, each hash would import them.
+  const [key, token] = [createSecretKey(peppers.key), createSecretKey(peppers.token)];
   return {
-    keyHash: (secretSha256) => createHmac("sha256", peppers.key).update(secretSha256).digest("hex"),
-    tokenHash: (token) => createHmac("sha256", peppers.token).update(token).digest("hex"),
+    keyHash: (secretSha256) => createHmac("sha256", key).update(secretSha256).digest("hex"),
+    tokenHash: (given) => createHmac("sha256", token).update(given).digest("hex"),
   };
 }
 

@@ -6,6 +6,8 @@ import type { LimitReport } from "./limits.ts";
 
 const MINUTE_MS = 60_000;
 const CREDIT_NANO = 1_000_000_000n;
+/** Before the minutes that count: all processes have just started, and none has compiled its code. */
+const WARM_CALLS = 1_500;
 
 /**
  * Every organization makes one call a minute, evenly over the minute and over the edges, whether earlier calls have been answered or not.
@@ -21,12 +23,11 @@ export async function callFromMany(
     { count: organizations, creditNano: CREDIT_NANO },
   );
   console.log(`${organizations} organizations made in ${seconds(performance.now() - beganMs)} s`);
-  const outcomes = await callEach(
-    cluster,
-    made.map(({ secret }) => secret),
-    minutes,
-  );
-  const refused = outcomes.filter(({ refusal }) => refusal !== undefined);
+  const keys = made.map(({ secret }) => secret);
+  const warmed = await callEach(cluster, { keys, calls: WARM_CALLS, perMinute: organizations / 2 });
+  console.log(`${warmed.length} calls at half the rate to warm up, ${refusedOf(warmed).length} refused`);
+  const outcomes = await callEach(cluster, { keys, calls: organizations * minutes, perMinute: organizations });
+  const refused = refusedOf(outcomes);
   for (const [refusal, those] of Map.groupBy(refused, ({ refusal: why }) => why)) console.log(`  ${those.length} × ${refusal}`);
   const verdict = await verify(cluster);
   const [half, most] = [percentile(outcomes, 0.5), percentile(outcomes, 0.99)];
@@ -42,12 +43,19 @@ interface Outcome {
   readonly refusal: string | undefined;
 }
 
-async function callEach(cluster: Cluster, keys: readonly string[], minutes: number): Promise<Outcome[]> {
+const refusedOf = (outcomes: readonly Outcome[]) => outcomes.filter(({ refusal }) => refusal !== undefined);
+
+interface Load {
+  readonly keys: readonly string[];
+  readonly calls: number;
+  readonly perMinute: number;
+}
+
+async function callEach(cluster: Cluster, { keys, calls, perMinute }: Load): Promise<Outcome[]> {
   const beganMs = performance.now();
-  const total = keys.length * minutes;
   const running: Promise<Outcome>[] = [];
-  while (running.length < total) {
-    const due = Math.min(total, Math.floor(((performance.now() - beganMs) / MINUTE_MS) * keys.length) + 1);
+  while (running.length < calls) {
+    const due = Math.min(calls, Math.floor(((performance.now() - beganMs) / MINUTE_MS) * perMinute) + 1);
     while (running.length < due) running.push(callOnce(cluster, keys, running.length));
     await sleep(5);
   }
