@@ -41,7 +41,7 @@ const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" }, e
 try {
   const [edges, controlPlane] = [system.edges.map(({ pid }) => pid), system.controlPlane.pid];
   const floorTarget: Target = { url: bare.url, headers: {} };
-  const target: Target = { url: system.url, headers: await limitedCustomer(system) };
+  const target: Target = { url: system.url, headers: (await limitedCustomer(system)).headers };
   for (const stream of [false, true]) {
     for (const warmed of [floorTarget, target]) await load(warmed, { stream, calls: WARM_CALLS, connections: AT_ONCE });
     const rounds: Round[] = [];

@@ -1,19 +1,24 @@
 /**
  * `make bench`: what a call costs here and in other gateways, in one run whose windows take turns. Everything of Tributary is on (a customer's key with
  * rate limits, reservation, journal, settlement, usage log), its whole process tree is counted, and settlement is waited for. Prints ratios and, with
- * WRITE=1, writes docs/benchmarks.md. ROUNDS=1, SCALE=0.1 (a part of the calls), WARM=2000 and ONLY=nginx,bare,tributary,portkey,litellm,bifrost shorten it.
+ * WRITE=1, writes docs/benchmarks.md. Growth rows compare a platform with many keys, rows or deployments with a plain one, and the last table has what a
+ * whole platform takes at rest. ROUNDS=1, SCALE=0.1 (a part of the calls and records), WARM=2000 and
+ * ONLY=nginx,bare,tributary,portkey,litellm,bifrost,growth,idle shorten it.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProcess } from "../test/helpers/processes.ts";
-import { CONTENDERS, type Contender } from "./bench/contenders.ts";
-import { cpuSeconds, processTree, rssMb } from "./bench/cpu.ts";
-import { type Load, load, percentile } from "./bench/load.ts";
+import type { Contender } from "./bench/contender.ts";
+import { CONTENDERS } from "./bench/contenders.ts";
+import { growthSections } from "./bench/growth.ts";
+import { idleSection } from "./bench/idle.ts";
+import type { Load } from "./bench/load.ts";
+import { type Cell, middle, rssOf, window } from "./bench/windows.ts";
 
 const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const SCALE = Number(process.env["SCALE"] ?? 1);
-const ONLY = process.env["ONLY"]?.split(",") ?? Object.keys(CONTENDERS);
+const ONLY = process.env["ONLY"]?.split(",") ?? [...Object.keys(CONTENDERS), "growth", "idle"];
 const SLOWEST = ["LiteLLM"];
 /** Calls before the first window of a kind, because JIT compilation takes thousands of them and the benchmark measures the steady state. */
 const WARM = Number(process.env["WARM"] ?? 10_000);
@@ -28,18 +33,6 @@ const ROWS: readonly { readonly name: string; readonly load: Load }[] = [
   { name: "50 chunks at 0 ms, 64 connections", load: { stream: true, connections: 64, calls: 1500 } },
   { name: "50 chunks at 20 ms, 64 connections", load: { stream: true, isPaced: true, connections: 64, calls: 256 } },
 ];
-
-/** One window. */
-interface Figure {
-  readonly cpuPer1000: number;
-  readonly p50: number;
-  readonly p99: number;
-}
-
-interface Cell extends Figure {
-  /** Another word for a row that the gateway cannot do, such as a rate above its capacity. */
-  readonly failed?: string | undefined;
-}
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-bench-"));
 const upstream = startProcess({ entry: "scripts/bench/upstream.ts", env: {}, name: "upstream" });
@@ -63,14 +56,23 @@ try {
   }
   for (const contender of running) for (const stream of [false, true]) await window(contender, warmUp(contender, stream));
   const tables: string[] = [];
-  for (const row of ROWS) tables.push(await table(row.name, row.load));
-  const text = report(tables);
+  for (const row of running.length > 0 ? ROWS : []) tables.push(await table(row.name, row.load));
+  const started = startRows();
+  await stopAll();
+  if (ONLY.includes("growth"))
+    tables.push(...(await growthSections({ folder, upstreamUrl }, { rounds: ROUNDS, scale: SCALE, warm: WARM })));
+  if (ONLY.includes("idle")) tables.push(await idleSection({ folder, seconds: Math.max(10, 60 * SCALE) }));
+  const text = report(tables, started);
   console.log(text);
   if (process.env["WRITE"] === "1") writeFileSync(join(import.meta.dirname, "../docs/benchmarks.md"), text);
 } finally {
-  await Promise.all(running.map((contender) => contender.stop()));
+  await stopAll();
   await upstream.stop("SIGKILL");
   rmSync(folder, { recursive: true, force: true });
+}
+
+async function stopAll(): Promise<void> {
+  await Promise.all(running.splice(0).map((contender) => contender.stop()));
 }
 
 async function table(name: string, asked: Load): Promise<string> {
@@ -102,36 +104,16 @@ function scaled(asked: Load, { name }: Contender, share = 1): Load {
   return { ...asked, calls: Math.max(calls, 20), connections: Math.min(asked.connections, Math.max(calls, 20)) };
 }
 
-async function window(contender: Contender, asked: Load): Promise<Cell> {
-  const used = () => contender.roots.flatMap(processTree).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-  const before = used();
-  try {
-    const times = await load(contender, asked);
-    await contender.settled();
-    return { cpuPer1000: ((used() - before) / asked.calls) * 1000, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
-  } catch (error) {
-    return { cpuPer1000: Number.NaN, p50: Number.NaN, p99: Number.NaN, failed: `failed: ${String(error).slice(0, 120)}` };
-  }
+/** What is known of the gateways while they run. */
+function startRows(): string[] {
+  return running.map(({ name, version, startMs, roots }) => {
+    return `| ${name} | ${version} | ${(startMs / 1000).toFixed(1)} | ${rssOf({ roots }).toFixed(0)} |`;
+  });
 }
 
-function middle(cells: readonly Cell[]): Cell {
-  const failed = cells.find((cell) => cell.failed !== undefined);
-  if (failed) return failed;
-  const of = (name: keyof Figure) =>
-    percentile(
-      cells.map((cell) => cell[name]),
-      0.5,
-    );
-  return { cpuPer1000: of("cpuPer1000"), p50: of("p50"), p99: of("p99") };
-}
-
-function report(tables: readonly string[]): string {
+function report(tables: readonly string[], started: readonly string[]): string {
   const machine = `${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`;
   const conditions = process.env["CONDITIONS"] ?? "nothing else was measured beside it";
-  const started = running.map(({ name, version, startMs, roots }) => {
-    const memory = roots.flatMap(processTree).reduce((sum, pid) => sum + rssMb(pid), 0);
-    return `| ${name} | ${version} | ${(startMs / 1000).toFixed(1)} | ${memory.toFixed(0)} |`;
-  });
   return [
     "# Benchmarks",
     "",

@@ -1,7 +1,6 @@
-/** The configuration of a gateway whose model `bench` is at an upstream of scripts/bench/upstream.ts. */
-export function benchConfig(url: string): string {
-  return [
-    "model_list:",
+/** The configuration of a gateway whose model `bench` is at an upstream of scripts/bench/upstream.ts, as one deployment or a group of many. */
+export function benchConfig(url: string, deployments = 1): string {
+  const deployment = [
     "  - model_name: bench",
     "    litellm_params:",
     "      model: openai/bench",
@@ -9,6 +8,6 @@ export function benchConfig(url: string): string {
     "      api_key: bench",
     "      input_cost_per_token: 0.0000001",
     "      output_cost_per_token: 0.0000002",
-    "",
-  ].join("\n");
+  ];
+  return ["model_list:", ...Array.from({ length: deployments }, () => deployment).flat(), ""].join("\n");
 }

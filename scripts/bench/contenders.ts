@@ -2,37 +2,16 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { VERSION } from "../../common/version.ts";
 import { freePort, startProcess } from "../../test/helpers/processes.ts";
-import { startSystem } from "../../test/helpers/system.ts";
 import { benchConfig } from "./config-text.ts";
-import { limitedCustomer } from "./limited-customer.ts";
+import type { Contender, Stage } from "./contender.ts";
 import type { Target } from "./load.ts";
-
-/** A gateway that is measured. */
-export interface Contender extends Target {
-  readonly name: string;
-  readonly version: string;
-  /** Milliseconds from the start of its processes to the first answer. */
-  readonly startMs: number;
-  /** The processes that were started; their descendants count, too. */
-  readonly roots: readonly number[];
-  /** Resolves when everything that the calls caused is done; throws if that takes a minute. */
-  settled(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/** What is needed to start one. */
-export interface Stage {
-  readonly folder: string;
-  readonly upstreamUrl: string;
-}
+import { startTributary } from "./tributary.ts";
 
 type Start = (stage: Stage) => Promise<Contender | string>;
 
 const CACHE = resolve(import.meta.dirname, "../../.cache");
 const READY_MS = 120_000;
-const SETTLED_MS = 60_000;
 const KEY = "sk-bench-key-of-the-gateway";
 const none = async () => {};
 
@@ -40,7 +19,7 @@ const none = async () => {};
 export const CONTENDERS: Readonly<Record<string, Start>> = {
   nginx: startNginx,
   bare: startBare,
-  tributary: startTributary,
+  tributary: (stage) => startTributary(stage),
   portkey: startPortkey,
   litellm: startLiteLlm,
   bifrost: startBifrost,
@@ -70,29 +49,6 @@ async function startBare({ upstreamUrl }: Stage): Promise<Contender> {
   const startMs = performance.now() - beganMs;
   const stop = async () => void (await child.stop("SIGKILL"));
   return { name: "bare Node + undici", version: process.version, url, headers: {}, startMs, roots: [child.pid], settled: none, stop };
-}
-
-async function startTributary({ folder, upstreamUrl }: Stage): Promise<Contender> {
-  const config = join(folder, "tributary.yaml");
-  writeFileSync(config, benchConfig(upstreamUrl));
-  const metricsPort = await freePort();
-  const beganMs = performance.now();
-  // The benchmark measures what calls cost, so none is refused.
-  const edgeEnv = { METRICS_PORT: String(metricsPort), OVERLOAD_TURN_MS: "0" };
-  const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" }, edgeEnv });
-  const startMs = performance.now() - beganMs;
-  const settled = async () => {
-    const untilMs = performance.now() + SETTLED_MS;
-    while (performance.now() < untilMs) {
-      const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-      if (/^tributary_settlements_pending(\{[^}]*\})? 0$/m.test(text)) return;
-      await sleep(50);
-    }
-    throw new Error(`calls were not settled within ${SETTLED_MS / 1000} s`);
-  };
-  const roots = [system.controlPlane.pid, ...system.edges.map(({ pid }) => pid)];
-  const headers = await limitedCustomer(system);
-  return { name: "Tributary", version: VERSION, url: system.url, headers, startMs, roots, settled, stop: () => system.stop() };
 }
 
 async function startPortkey({ upstreamUrl }: Stage): Promise<Contender | string> {

@@ -1,14 +1,19 @@
-import { adminToken, call, newTenant } from "../../test/helpers/api.ts";
+import { adminToken, call, newTenant, type Tenant } from "../../test/helpers/api.ts";
 import type { System } from "../../test/helpers/system.ts";
 
 /** Limits that every call is counted against and no benchmark reaches. */
 const LIMITS = { rpm: 100_000_000, tpm: 2_000_000_000, maxParallelRequests: 100_000 };
 
-/** The header with the key of a paying customer whose organization has rate limits. */
-export async function limitedCustomer(system: Pick<System, "url">): Promise<{ authorization: string }> {
-  const tenant = await newTenant(system, { creditNano: 1_000_000_000_000 });
-  const path = `/api/admin/organizations/${tenant.organizationId}`;
+/** A paying customer whose organization has rate limits, and the header with its key. */
+interface LimitedCustomer {
+  readonly customer: Tenant;
+  readonly headers: { readonly authorization: string };
+}
+
+export async function limitedCustomer(system: Pick<System, "url">): Promise<LimitedCustomer> {
+  const customer = await newTenant(system, { creditNano: 1_000_000_000_000 });
+  const path = `/api/admin/organizations/${customer.organizationId}`;
   const answer = await call(system.url, "PATCH", path, { token: await adminToken(system), body: LIMITS });
   if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
-  return { authorization: `Bearer ${tenant.key}` };
+  return { customer, headers: { authorization: `Bearer ${customer.key}` } };
 }

@@ -16,20 +16,28 @@ export interface Load {
   readonly calls: number;
   /** Calls per second, begun whether earlier ones have ended or not; absent: each connection calls again when it has its answer. */
   readonly rate?: number | undefined;
+  /** Keys that the calls use in turn, instead of that of the target. */
+  readonly keys?: readonly string[] | undefined;
 }
 
 /** Makes the calls; resolves with the milliseconds of each. If one is not answered 200, no other is begun, and it throws when all have ended. */
-export async function load({ url, headers }: Target, { stream, isPaced = false, connections, calls, rate }: Load): Promise<number[]> {
+export async function load(
+  { url, headers }: Target,
+  { stream, isPaced = false, connections, calls, rate, keys = [] }: Load,
+): Promise<number[]> {
   const pool = new Pool(url, { connections });
   const content = `${isPaced ? "every 20 ms, " : ""}${"a question of some length, ".repeat(8)}`;
   const body = JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content }] });
   const times: number[] = [];
+  let begun = 0;
   const call = async () => {
+    const key = keys[begun++ % keys.length];
+    const own = key === undefined ? headers : { ...headers, authorization: `Bearer ${key}` };
     const beganMs = performance.now();
     const answer = await pool.request({
       path: "/v1/chat/completions",
       method: "POST",
-      headers: { "content-type": "application/json", ...headers },
+      headers: { "content-type": "application/json", ...own },
       body,
     });
     const text = await answer.body.text();
