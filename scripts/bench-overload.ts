@@ -1,111 +1,122 @@
 /**
- * `make bench-overload`: what an edge does with more callers than it can serve. Each row has that many connections, which call one after the
- * other for SECONDS; CALLERS changes the rows. Goodput should stay, refusals should be quick, and neither unsettled calls nor memory grow.
+ * `make bench-overload`: what an edge does with more callers than it can serve. Each row has that many connections, which call one after the other
+ * for SECONDS (30). After a refusal callers wait the second of its `retry-after`, those of the last rows not at all. The last table has CONNECTIONS idle
+ * connections (10,000) and STREAMS streams (1,000) of 20 tokens a second. Prints each figure beside its goal. CALLERS=64,320 and HASTY=320 change the
+ * rows; the first is the peak. ONLY=callers or ONLY=streams leaves the other out; WARM is the number of calls before the first row.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { Pool } from "undici";
 import { freePort, startProcess } from "../test/helpers/processes.ts";
 import { MASTER_KEY, startSystem } from "../test/helpers/system.ts";
+import { CallerProcess, type CallerReport } from "./bench/caller.ts";
 import { benchConfig } from "./bench/config-text.ts";
+import { cpuSeconds } from "./bench/cpu.ts";
+import { type EdgeSample, watchEdge } from "./bench/edge-samples.ts";
+import { overloadGoals, streamGoals } from "./bench/overload-goals.ts";
+import { goalTable } from "./bench/verdict.ts";
 
 const SECONDS = Number(process.env["SECONDS"] ?? 30);
-const ROWS = (process.env["CALLERS"] ?? "64,256,1000,4000").split(",").map(Number);
-const BODY = JSON.stringify({ model: "bench", messages: [{ role: "user", content: "a question of some length, ".repeat(8) }] });
-
-interface Outcome {
-  readonly status: number;
-  readonly ms: number;
-}
-
-interface Sample {
-  readonly unsettled: number;
-  readonly rssMb: number;
-}
+const ONLY = process.env["ONLY"] ?? "callers,streams";
+const counts = (text: string) => text.split(",").filter(Boolean).map(Number);
+const CALLERS = counts(process.env["CALLERS"] ?? "64,320,1000,4000");
+const HASTY = counts(process.env["HASTY"] ?? "320,1000");
+const STREAMS = Number(process.env["STREAMS"] ?? 1000);
+const CONNECTIONS = Number(process.env["CONNECTIONS"] ?? 10_000);
+/** JIT compilation takes thousands of calls. */
+const WARM_CALLS = Number(process.env["WARM"] ?? 20_000);
+const WARM_SECONDS = 5;
+const RETRY_AFTER_MS = 1000;
+const question = "a question of some length, ".repeat(8);
+const bodyOf = (stream: boolean, content: string) => JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content }] });
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-overload-"));
 const upstream = startProcess({ entry: "scripts/bench/upstream.ts", env: {}, name: "upstream" });
+const upstreamUrl = `http://127.0.0.1:${(await upstream.ready).port}`;
 const config = join(folder, "config.yaml");
-writeFileSync(config, benchConfig(`http://127.0.0.1:${(await upstream.ready).port}`));
+writeFileSync(config, benchConfig(upstreamUrl));
 const metricsPort = await freePort();
 const system = await startSystem({ env: { CONFIG: config, LOG_LEVEL: "warn" }, edgeEnv: { METRICS_PORT: String(metricsPort) } });
+const edgePid = system.edges[0]?.pid ?? -1;
+const edge = watchEdge({ metricsPort, pid: edgePid });
+const caller = await CallerProcess.start();
+const target = { url: system.url, headers: { authorization: `Bearer ${MASTER_KEY}` } };
 try {
-  await callFor(5, 32);
-  console.log(
-    "callers   answered/s   refused/s   broken   p50 ms   p99 ms   refusal p99 ms   unsettled first → most → last   RSS MB first → last",
-  );
-  for (const callers of ROWS) await row(callers);
+  if (ONLY.includes("callers")) await callerRows();
+  if (ONLY.includes("streams")) await streamRow();
 } finally {
+  caller.stop();
   await system.stop();
   await upstream.stop("SIGKILL");
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function row(callers: number): Promise<void> {
-  const samples: Sample[] = [];
-  const over = new AbortController();
-  const sampling = sampleInto(samples, over.signal);
-  const outcomes = await callFor(SECONDS, callers);
-  over.abort();
-  await sampling;
-  const answered = outcomes.filter(({ status }) => status === 200);
-  const refused = outcomes.filter(({ status }) => status >= 400);
-  const broken = outcomes.filter(({ status }) => status === 0).length;
-  const unsettled = samples.map((sample) => sample.unsettled);
-  const cells = [
-    callers,
-    Math.round(answered.length / SECONDS),
-    Math.round(refused.length / SECONDS),
-    broken,
-    percentile(answered, 0.5),
-    percentile(answered, 0.99),
-    percentile(refused, 0.99),
-    `${unsettled[0]} → ${Math.max(...unsettled)} → ${unsettled.at(-1)}`,
-    `${samples[0]?.rssMb} → ${samples.at(-1)?.rssMb}`,
-  ];
-  console.log(cells.join("   "));
-}
-
-async function callFor(seconds: number, callers: number): Promise<Outcome[]> {
-  const pool = new Pool(system.url, { connections: callers });
-  const headers = { "content-type": "application/json", authorization: `Bearer ${MASTER_KEY}` };
-  const outcomes: Outcome[] = [];
-  const untilMs = performance.now() + seconds * 1000;
-  const caller = async () => {
-    while (performance.now() < untilMs) {
-      const beganMs = performance.now();
-      const status = await pool.request({ path: "/v1/chat/completions", method: "POST", headers, body: BODY }).then(
-        async ({ statusCode, body }) => {
-          await body.dump();
-          return statusCode;
-        },
-        () => 0,
-      );
-      outcomes.push({ status, ms: performance.now() - beganMs });
-      // As a client does after a refusal that names a second.
-      if (status !== 200) await sleep(1000);
-    }
-  };
-  await Promise.all(Array.from({ length: callers }, caller));
-  await pool.close();
-  return outcomes;
-}
-
-async function sampleInto(samples: Sample[], over: AbortSignal): Promise<void> {
-  const pid = system.edges[0]?.pid ?? -1;
-  while (!over.aborted) {
-    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    const unsettled = Number(/^tributary_settlements_pending(?:\{[^}]*\})? (\S+)/m.exec(text)?.[1]);
-    const rssMb = Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024);
-    samples.push({ unsettled, rssMb });
-    await sleep(1000);
+async function callerRows(): Promise<void> {
+  const warm = { ...target, body: bodyOf(false, question), callers: 32, seconds: WARM_SECONDS, waitMs: RETRY_AFTER_MS };
+  for (let answered = 0; answered < WARM_CALLS; ) answered += (await caller.run(warm)).answered;
+  const rows = [...CALLERS.map((callers) => ({ callers, waitMs: RETRY_AFTER_MS })), ...HASTY.map((callers) => ({ callers, waitMs: 0 }))];
+  console.log(
+    "callers         answered/s  per CPU-second  refused/s  broken   p50 ms   p99 ms  refusal p50, p99 ms  first call p99 ms  generator late p99 ms  unsettled first → most → last  RSS MB first → most → last",
+  );
+  const measured: { name: string; isHasty: boolean; report: CallerReport; samples: EdgeSample[] }[] = [];
+  for (const { callers, waitMs } of rows) {
+    await edge.settled();
+    const samples = edge.begin();
+    const usedBefore = cpuSeconds(edgePid);
+    const report = await caller.run({ ...target, body: bodyOf(false, question), callers, seconds: SECONDS, waitMs });
+    const usedSeconds = cpuSeconds(edgePid) - usedBefore;
+    const name = waitMs === 0 ? `${callers}, hasty` : String(callers);
+    measured.push({ name, isHasty: waitMs === 0, report, samples: await samples.end() });
+    printRow({ name, report, usedSeconds, samples: measured.at(-1)?.samples ?? [] });
   }
+  console.log(`\n${goalTable(overloadGoals(measured, SECONDS))}`);
 }
 
-function percentile(outcomes: readonly Outcome[], share: number): string {
-  const sorted = outcomes.map(({ ms }) => ms).toSorted((left, right) => left - right);
-  const value = sorted[Math.ceil(sorted.length * share) - 1];
-  return value === undefined ? "-" : value.toFixed(1);
+interface PrintedRow {
+  readonly name: string;
+  readonly report: CallerReport;
+  /** CPU of the edge: where the machine has other work, answers per second of it say more than answers per second. */
+  readonly usedSeconds: number;
+  readonly samples: readonly EdgeSample[];
+}
+
+function printRow({ name, report, usedSeconds, samples }: PrintedRow): void {
+  const ms = (value: number) => (Number.isNaN(value) ? "-" : value.toFixed(1));
+  const course = (values: readonly number[]) => `${values[0]} → ${Math.max(...values)} → ${values.at(-1)}`;
+  const cells = [
+    name.padEnd(14),
+    Math.round(report.answered / SECONDS)
+      .toString()
+      .padStart(11),
+    Math.round(report.answered / usedSeconds)
+      .toString()
+      .padStart(15),
+    Math.round(report.refused / SECONDS)
+      .toString()
+      .padStart(10),
+    String(report.broken).padStart(7),
+    ms(report.answeredMs.p50).padStart(8),
+    ms(report.answeredMs.p99).padStart(8),
+    `${ms(report.refusedMs.p50)}, ${ms(report.refusedMs.p99)}`.padStart(20),
+    ms(report.connectingMs.p99).padStart(18),
+    ms(report.ownDelayP99Ms).padStart(22),
+    course(samples.map(({ unsettled }) => unsettled)).padStart(30),
+    course(samples.map(({ rssMb }) => rssMb)).padStart(26),
+  ];
+  console.log(cells.join(" "));
+}
+
+/** Streams of 20 tokens a second beside idle connections, once at the edge and once at the upstream itself. */
+async function streamRow(): Promise<void> {
+  const body = bodyOf(true, `every 50 ms, ${question}`);
+  const task = { body, callers: STREAMS, seconds: SECONDS, waitMs: RETRY_AFTER_MS };
+  await caller.run({ ...target, ...task, seconds: WARM_SECONDS });
+  const direct = await caller.run({ url: upstreamUrl, headers: {}, ...task });
+  const samples = edge.begin();
+  const report = await caller.run({ ...target, ...task, idle: CONNECTIONS });
+  const late = `the generator was up to ${direct.ownDelayP99Ms.toFixed(0)} and ${report.ownDelayP99Ms.toFixed(0)} ms late`;
+  console.log(
+    `\n${report.answered} streams of 50 tokens at 20 a second, ${STREAMS} at once, beside ${CONNECTIONS} idle connections; ${late}`,
+  );
+  console.log(`\n${goalTable(streamGoals({ direct, report, samples: await samples.end() }))}`);
 }

@@ -1,6 +1,6 @@
 /**
  * A provider with negligible cost: one fixed response, whole or as 50 chunks, one after the other or, if the request says `every 20 ms`, at
- * that pace. Run as a separate process.
+ * that pace (or another). Run as a separate process.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -30,16 +30,16 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const body = Buffer.concat(parts);
     const isStream = body.includes('"stream":true');
-    const isPaced = body.includes("every 20 ms");
     response.setHeader("content-type", isStream ? "text/event-stream" : "application/json");
     if (!isStream) return void response.setHeader("content-length", Buffer.byteLength(whole)).end(whole);
+    const paceMs = Number(/every (\d+) ms/.exec(body.toString("latin1"))?.[1] ?? 0);
     // A turn of the event loop between chunks, so that they are sent one by one as by a real provider.
     let sent = 0;
     const next = () => {
       const part = chunks[sent++];
       if (part === undefined) return void response.end();
       response.write(part);
-      if (isPaced) setTimeout(next, 20);
+      if (paceMs > 0) setTimeout(next, paceMs);
       else setImmediate(next);
     };
     next();
