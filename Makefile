@@ -8,7 +8,7 @@ SHELL := bash
 NODE_DIR := $(shell bash scripts/node-path.sh)
 export PATH := $(NODE_DIR):$(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch test-browser pictures demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
+.PHONY: help node setup generate console docs run test test-all test-clients test-ml test-recordings check bench bench-overload bench-soak bench-store bench-smoke bench-simulate bench-training bench-strategies bench-money bench-migration bench-promote bench-retention bench-logs bench-backups cluster upgrade alerts traces fault fault-mutants security fuzz demo-batch test-browser pictures demo-console demo-federated demo-fedprox simulate ledger-verify ledger-replay verify-receipt prices sbom licenses package ship-check gw clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,7 +83,7 @@ test-recordings: generate ## recorded answers of real providers behind the gatew
 check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 	node scripts/check.ts
 
-bench: generate ## what a call costs here and in nginx, bare Node, Portkey, LiteLLM and Bifrost, where installed; WRITE=1 ROUNDS=1 SCALE=0.1 ONLY=bare,tributary
+bench: generate ## what a call costs here and in nginx, bare Node, Portkey, LiteLLM and Bifrost, where installed; WRITE=1 ROUNDS=1 SCALE=0.1 ONLY=bare,tributary,growth,idle
 	node scripts/bench.ts
 
 bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails above the guard
@@ -91,6 +91,9 @@ bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails
 
 bench-overload: generate ## more callers than an edge can serve: goodput, refusals, unsettled calls and memory; CALLERS=64,1000 SECONDS=30
 	node scripts/bench-overload.ts
+
+bench-soak: generate ## an edge at its full rate: heaps, unsettled calls and memory each minute, and an exact balance at the end; MINUTES=20
+	node scripts/bench-soak.ts
 
 bench-store: generate ## settlement and paging figures of both stores
 	node scripts/bench-store.ts
