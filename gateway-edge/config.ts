@@ -85,7 +85,7 @@ export const edgeSettings = {
     .default("http1")
     .describe("How providers are called: `http1` is connections of our own, `undici` is those of the library undici."),
   OVERLOAD_TURN_MS: countSetting(100, { min: 0, max: 10_000 }).describe(
-    "Longest turn of an edge's event loop. If each turn takes longer for half a second, calls above the capacity are answered 503 with `retry-after` before they are read; 0: never.",
+    "Longest turn of an edge's event loop. If each turn takes longer for half a second by the edge's own work, calls above the capacity are answered 503 with `retry-after` before they are read; 0: never.",
   ),
   ...drainSettings,
   STREAM_STALL_MS: countSetting(60_000, { min: 100, max: 3_600_000 }).describe(

@@ -15,11 +15,25 @@ export interface OverloadDeps {
   unsettled(): number;
   /** Calls back when the event loop has processed all input of this turn. */
   afterTurn(wake: () => void): void;
+  /** CPU time of this thread so far. */
+  cpuMs(): number;
+  /** How long the event loop has waited for input so far. */
+  idleMs(): number;
 }
 
 /** The gate of an edge process. */
 export function createOverloadGate({ config, ...sources }: EdgeDeps, { unsettled }: { unsettled(): number }): OverloadGate {
-  return new OverloadGate({ ...sources, turnMsMax: config.overloadTurnMs, unsettled, afterTurn: (wake) => void setImmediate(wake) });
+  return new OverloadGate({
+    ...sources,
+    turnMsMax: config.overloadTurnMs,
+    unsettled,
+    afterTurn: (wake) => void setImmediate(wake),
+    cpuMs: () => {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1000;
+    },
+    idleMs: () => performance.eventLoopUtilization().idle,
+  });
 }
 
 /** Figures of the gate, for metrics. */
@@ -31,33 +45,55 @@ export interface OverloadFigures {
 const SAMPLE_MS = 50;
 /** A burst that is over within this time is served and not refused. */
 const TOLERATED_MS = 500;
-/** In overload a turn accepts calls for this part of the longest turn, and for the second part more after each turn that was short. */
-const BUDGET_SHARE = 0.2;
-const BUDGET_GROWTH = 0.05;
-/** After so many short turns the overload is over. The last of them accepted calls for more than the longest turn, which a flood uses up. */
-const CALM_SAMPLES = 20;
-/** What a turn that is too long takes back of them. */
-const STRAINED_SAMPLES = 5;
+/** A long turn is the edge's own load if it used the processor for this part of the longest turn, or if so many calls arrived in it. */
+const OWN_CPU_SHARE = 0.5;
+const OWN_ARRIVALS = 128;
+/** With fewer calls since the first long turn there is nothing to refuse. */
+const STRAIN_ARRIVALS = 32;
+/** In overload, turns are to take this part of the longest turn: a refusal waits for the turn before it. */
+const TARGET_SHARE = 0.15;
+/** For so long of it a turn accepts calls, at first and at least. */
+const BUDGET_SHARE = 0.1;
+const BUDGET_SHARE_MIN = 0.03;
+/** What a turn changes of that: more if calls were refused and the turn was short, less if it was long. */
+const BUDGET_GROWTH = 0.0075;
+const BUDGET_CUT_MOST = 0.5;
+/** So often it is asked whether the overload is over: no call was refused, or the event loop was idle for this part of the time. */
+const REVIEW_MS = 1000;
+const IDLE_SHARE = 0.1;
 /** From this number of unsettled calls on a growing part of the calls is refused, at the second number all. */
 const UNSETTLED_SOFT = 20_000;
 const UNSETTLED_MAX = 45_000;
 
+/** A turn of the event loop in which calls arrived. */
+interface Turn {
+  readonly beganMs: number;
+  readonly beganCpuMs: number;
+  /** Whether it has accepted calls for as long as it may. */
+  isFull: boolean;
+}
+
 /**
  * Refuses calls that the edge has no capacity for, before anything of them is read but their headers. The edge is overloaded when every turn
- * of its event loop took longer than `turnMsMax` for half a second, or when settlement falls behind. Then each turn accepts calls only in its
- * first milliseconds, which become more while turns are short: so the overload ends at a load that the edge can serve. Keys that have made few
- * calls are accepted longer, so that the flood of one key is mostly refused to that key. While there is no overload a call costs two comparisons.
+ * of its event loop took longer than `turnMsMax` for half a second by work of its own, or when settlement falls behind. Where other processes use
+ * its core, turns are long without such work, and refusals would not shorten them. In overload each turn accepts calls only in its first
+ * milliseconds of CPU, as many as keep turns short, so the edge stays busy and answers refusals soon. Keys that have made few calls are accepted
+ * longer, so that the flood of one key is mostly refused to that key. While there is no overload a call costs a comparison and two counters.
  */
 export class OverloadGate {
   readonly #deps: OverloadDeps;
   readonly #shares: KeyShares;
   #isSampling = false;
-  #hasArrival = false;
+  /** Calls since the last sample was begun. */
+  #arrivals = 0;
   #isOverloaded = false;
-  #strainedSinceMs: number | undefined;
-  /** Short turns of this overload, less what long ones took back. */
-  #calmSamples = 0;
-  #turnBeganMs: number | undefined;
+  #strain: { readonly sinceMs: number; arrivals: number } | undefined;
+  #turn: Turn | undefined;
+  /** CPU time for which a turn accepts calls. */
+  #budgetMs = 0;
+  /** CPU time at the end of the last turn with calls: a turn also takes what it did before its first call. */
+  #lastEndCpuMs = 0;
+  #review = { atMs: 0, idleMs: 0, refused: 0 };
   /** The part of calls that may pass, by the number of unsettled calls. */
   #passShare = 1;
   #passed = 0;
@@ -71,14 +107,14 @@ export class OverloadGate {
   /** Whether a call must be refused. */
   refuses(arrival: Arrival): boolean {
     if (this.#deps.turnMsMax === 0) return false;
-    this.#hasArrival = true;
+    this.#arrivals++;
     if (!this.#isSampling) this.#sampleLater();
     if (!this.#isOverloaded) return false;
     const nowMs = this.#deps.clock.monotonicMs();
     const slot = this.#shares.arrived(arrival, nowMs);
-    const elapsedMs = this.#elapsedOfTurn(nowMs);
-    const isWithinBudget = elapsedMs < this.#budgetMs();
-    const hasRoom = isWithinBudget || (elapsedMs < this.#deps.turnMsMax && this.#shares.isLight(slot, nowMs));
+    this.#turn ??= this.#beginTurn(nowMs);
+    const isWithinBudget = this.#hasBudget(this.#turn, nowMs);
+    const hasRoom = isWithinBudget || (nowMs - this.#turn.beganMs < this.#deps.turnMsMax && this.#shares.isLight(slot, nowMs));
     if (hasRoom && this.#passes()) {
       this.#shares.accepted(slot, { isWithinBudget });
       return false;
@@ -91,14 +127,31 @@ export class OverloadGate {
     return { refused: this.#refused, isOverloaded: this.#isOverloaded };
   }
 
-  #elapsedOfTurn(nowMs: number): number {
-    if (this.#turnBeganMs === undefined) {
-      this.#turnBeganMs = nowMs;
-      this.#deps.afterTurn(() => {
-        this.#turnBeganMs = undefined;
-      });
+  #beginTurn(beganMs: number): Turn {
+    const turn = { beganMs, beganCpuMs: this.#deps.cpuMs(), isFull: false };
+    this.#deps.afterTurn(() => {
+      this.#turn = undefined;
+      this.#adaptBudget(turn);
+    });
+    return turn;
+  }
+
+  /** CPU time is read only when the time of the clock, which is never less, is used up. */
+  #hasBudget(turn: Turn, nowMs: number): boolean {
+    if (!turn.isFull && nowMs - turn.beganMs >= this.#budgetMs) {
+      turn.isFull = this.#deps.cpuMs() - turn.beganCpuMs >= this.#budgetMs;
     }
-    return nowMs - this.#turnBeganMs;
+    return !turn.isFull;
+  }
+
+  #adaptBudget({ isFull }: Turn): void {
+    const { turnMsMax } = this.#deps;
+    const endCpuMs = this.#deps.cpuMs();
+    const [usedMs, targetMs] = [endCpuMs - this.#lastEndCpuMs, turnMsMax * TARGET_SHARE];
+    this.#lastEndCpuMs = endCpuMs;
+    if (usedMs > targetMs) this.#budgetMs *= Math.max(BUDGET_CUT_MOST, targetMs / usedMs);
+    else if (isFull) this.#budgetMs += turnMsMax * BUDGET_GROWTH;
+    this.#budgetMs = Math.min(targetMs, Math.max(turnMsMax * BUDGET_SHARE_MIN, this.#budgetMs));
   }
 
   /** True for `#passShare` of its calls. */
@@ -109,51 +162,62 @@ export class OverloadGate {
     return true;
   }
 
-  #budgetMs(): number {
-    return this.#deps.turnMsMax * (BUDGET_SHARE + BUDGET_GROWTH * this.#calmSamples);
-  }
-
   /** Only while calls arrive: an idle edge has no timer for this. */
   #sampleLater(): void {
     this.#isSampling = true;
-    this.#hasArrival = false;
+    this.#arrivals = 0;
     this.#deps.clock.after(SAMPLE_MS, () => {
-      const beganMs = this.#deps.clock.monotonicMs();
-      this.#deps.afterTurn(() => this.#take(beganMs, this.#deps.clock.monotonicMs()));
+      const [beganMs, beganCpuMs, arrivals] = [this.#deps.clock.monotonicMs(), this.#deps.cpuMs(), this.#arrivals];
+      this.#deps.afterTurn(() => this.#take({ beganMs, beganCpuMs, arrivals }));
     });
   }
 
-  #take(beganMs: number, nowMs: number): void {
+  /** `arrivals`: as many had arrived when the turn began. */
+  #take({ beganMs, beganCpuMs, arrivals }: { beganMs: number; beganCpuMs: number; arrivals: number }): void {
+    const nowMs = this.#deps.clock.monotonicMs();
     const unsettled = this.#deps.unsettled();
     this.#passShare = Math.min(1, Math.max(0, (UNSETTLED_MAX - unsettled) / (UNSETTLED_MAX - UNSETTLED_SOFT)));
     const turnMs = nowMs - beganMs;
-    if (turnMs > this.#deps.turnMsMax || unsettled > UNSETTLED_SOFT) {
-      this.#strainedSinceMs ??= nowMs;
-      this.#calmSamples = Math.max(0, this.#calmSamples - STRAINED_SAMPLES);
-      if (!this.#isOverloaded && nowMs - this.#strainedSinceMs >= TOLERATED_MS) this.#begin(nowMs, { turnMs, unsettled });
-    } else {
-      this.#strainedSinceMs = undefined;
-      if (this.#isOverloaded && ++this.#calmSamples >= CALM_SAMPLES) this.#end();
-    }
-    if (this.#hasArrival || this.#isOverloaded) this.#sampleLater();
+    const isOwnLoad = this.#arrivals - arrivals >= OWN_ARRIVALS || this.#deps.cpuMs() - beganCpuMs >= this.#deps.turnMsMax * OWN_CPU_SHARE;
+    const isBehind = unsettled > UNSETTLED_SOFT;
+    if (this.#isOverloaded) this.#endIfOver(nowMs, isBehind);
+    else if ((turnMs > this.#deps.turnMsMax && isOwnLoad) || isBehind) {
+      this.#strain ??= { sinceMs: nowMs, arrivals: 0 };
+      this.#strain.arrivals += this.#arrivals;
+      const isEnough = isBehind || this.#strain.arrivals >= STRAIN_ARRIVALS;
+      if (isEnough && nowMs - this.#strain.sinceMs >= TOLERATED_MS) this.#begin(nowMs, { turnMs, unsettled });
+    } else this.#strain = undefined;
+    if (this.#arrivals > 0 || this.#isOverloaded) this.#sampleLater();
     else this.#stopSampling();
   }
 
   /** What comes after a time without samples is another strain. */
   #stopSampling(): void {
     this.#isSampling = false;
-    this.#strainedSinceMs = undefined;
+    this.#strain = undefined;
   }
 
   #begin(nowMs: number, { turnMs, unsettled }: { turnMs: number; unsettled: number }): void {
     this.#isOverloaded = true;
-    this.#calmSamples = 0;
+    this.#strain = undefined;
+    this.#budgetMs = this.#deps.turnMsMax * BUDGET_SHARE;
+    this.#lastEndCpuMs = this.#deps.cpuMs();
     this.#shares.clear(nowMs);
+    this.#reviewLater(nowMs);
     this.#deps.logger.warn({ turnMs: Math.round(turnMs), unsettled }, "overloaded: calls above the capacity of this edge are refused");
   }
 
-  #end(): void {
+  #endIfOver(nowMs: number, isBehind: boolean): void {
+    const { atMs, idleMs, refused } = this.#review;
+    if (nowMs < atMs + REVIEW_MS) return;
+    const isIdle = this.#deps.idleMs() - idleMs >= (nowMs - atMs) * IDLE_SHARE;
+    this.#reviewLater(nowMs);
+    if (isBehind || (!isIdle && this.#refused > refused)) return;
     this.#isOverloaded = false;
     this.#deps.logger.info({ refused: this.#refused }, "the overload is over");
+  }
+
+  #reviewLater(nowMs: number): void {
+    this.#review = { atMs: nowMs, idleMs: this.#deps.idleMs(), refused: this.#refused };
   }
 }
