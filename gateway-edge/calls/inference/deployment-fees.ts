@@ -14,9 +14,11 @@ export function feesAt(deployment: Deployment, asked: FeeCounts | undefined): Fe
 }
 
 function ownFees(deployment: Deployment): FeeCounts | undefined {
-  const found = known.get(deployment) ?? { fees: readFees(deployment) };
-  known.set(deployment, found);
-  return found.fees;
+  const found = known.get(deployment);
+  if (found) return found.fees;
+  const fees = readFees(deployment);
+  known.set(deployment, { fees });
+  return fees;
 }
 
 /** What every call of a deployment causes: OpenAI's search models search, Perplexity bills requests, Bedrock the operator's guardrail. */

@@ -55,9 +55,11 @@ const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 /** Adapters have one list for each model family. */
 function setOf(names: readonly string[]): ReadonlySet<string> {
-  const known = sets.get(names) ?? new Set(names);
-  sets.set(names, known);
-  return known;
+  const known = sets.get(names);
+  if (known) return known;
+  const made = new Set(names);
+  sets.set(names, made);
+  return made;
 }
 
 // One choice or no penalty is the default, so the parameter has no effect.
