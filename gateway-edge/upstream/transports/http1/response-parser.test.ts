@@ -76,6 +76,27 @@ test("an answer in chunks is read alike, however it is cut, with extensions and 
   );
 });
 
+test.each([true, false])(
+  "the chunks of one read are one piece of the body, before the end and before an error (shared memory: %s)",
+  (isShared) => {
+    const seen: string[] = [];
+    const parser = new ResponseParser({
+      head: (status) => seen.push(String(status)),
+      data: (part) => seen.push(part.toString()),
+      end: () => seen.push("end"),
+    });
+    const read = (text: string) => parser.feed(Buffer.from(text), isShared);
+    read("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n00B\r\nbcdefghijkl\r\n2;x=y\r\nmn\r\n3\r\no");
+    read("pq\r\n1\r");
+    read("\nr\r\n");
+    expect(() => read("1\r\ns\r\n1\r\ntuv")).toThrow(ProtocolError);
+    expect(seen).toEqual(["200", "abcdefghijklmno", "pq", "r", "st"]);
+    const last = new ResponseParser({ head: () => {}, data: (part) => seen.push(part.toString()), end: () => seen.push("end") });
+    last.feed(Buffer.from("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nv\r\n1\r\nw\r\n0\r\n\r\n"), isShared);
+    expect(seen.slice(5)).toEqual(["vw", "end"]);
+  },
+);
+
 test("one answer after the other on one connection, each by itself", () => {
   const { parser, received } = whole("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab");
   expect([received.body, parser.reusable]).toEqual(["ab", true]);

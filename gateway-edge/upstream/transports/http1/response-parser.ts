@@ -1,7 +1,7 @@
 /** What a connection receives of an answer, in this order; `data` and `end` follow the head. */
 export interface ResponseEvents {
   head(status: number, headers: Record<string, string>): void;
-  /** The receiver owns these bytes. */
+  /** The body bytes of one read of the socket, however they are split into chunks. The receiver owns them. */
   data(bytes: Buffer): void;
   end(): void;
 }
@@ -27,6 +27,7 @@ const FRAMING: ReadonlySet<string> = new Set(["content-length", "transfer-encodi
 /** Some upstreams write it at a fixed width, with leading zeros. */
 const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})[ \t]*(?:;.*)?$/;
 
+const PLAIN_DIGITS_MAX = 7;
 const NAMES_MAX = 256;
 /** There are few header names, and each answer would check and lower-case them again. */
 const names = new Map<string, string>();
@@ -43,6 +44,11 @@ export class ResponseParser {
   /** Remaining bytes of the body, or of its chunk. */
   #left = 0;
   #trailerBytes = 0;
+  /** The bytes that are parsed now, and where in them the body bytes that were not passed on yet are. */
+  #piece: Buffer | undefined;
+  #copies = false;
+  #from = 0;
+  #to = 0;
   #isHead = false;
   #reusable = false;
   #idleMs: number | undefined;
@@ -68,24 +74,39 @@ export class ResponseParser {
     return this.#idleMs;
   }
 
-  /** `isShared`: the memory is reused for the next chunk, so forwarded bytes are copied. */
+  /** Body bytes are moved together within `bytes`. `isShared`: the memory is reused for the next read, so forwarded bytes are copied. */
   feed(bytes: Buffer, isShared: boolean): void {
     let [piece, copies] = [bytes, isShared];
     if (this.#begun) {
       [piece, copies] = [Buffer.concat([this.#begun, bytes]), false];
       this.#begun = undefined;
     }
-    let at = 0;
-    while (at < piece.length) {
-      const next = this.#step(piece, at, copies);
-      if (next === undefined) {
-        // An incomplete line. The rest of a shared chunk is copied.
-        const rest = piece.subarray(at);
-        this.#begun = copies ? Buffer.from(rest) : rest;
-        return;
-      }
+    this.#piece = piece;
+    this.#copies = copies;
+    try {
+      const rest = this.#rest(piece);
+      // An incomplete line. The rest of a shared chunk is copied.
+      if (rest) this.#begun = copies ? Buffer.from(rest) : rest;
+    } finally {
+      this.#passOn();
+      this.#piece = undefined;
+    }
+  }
+
+  /** Parses as much as possible; returns what is left. */
+  #rest(piece: Buffer): Buffer | undefined {
+    for (let at = 0; at < piece.length; ) {
+      const next = this.#step(piece, at);
+      if (next === undefined) return piece.subarray(at);
       at = next;
     }
+    return undefined;
+  }
+
+  #passOn(): void {
+    const part = this.#piece?.subarray(this.#from, this.#to);
+    this.#from = this.#to;
+    if (part && part.length > 0) this.#events.data(this.#copies ? Buffer.from(part) : part);
   }
 
   /** The upstream closed the connection; returns whether that completes its answer. */
@@ -97,14 +118,14 @@ export class ResponseParser {
   }
 
   /** Where to continue; undefined: more bytes are needed. */
-  #step(piece: Buffer, at: number, copies: boolean): number | undefined {
+  #step(piece: Buffer, at: number): number | undefined {
     switch (this.#state) {
       case "head":
         return this.#readHead(piece, at);
       case "fixed":
       case "chunk":
       case "until close":
-        return this.#readBody(piece, at, copies);
+        return this.#readBody(piece, at);
       case "size":
         return this.#readSize(piece, at);
       case "chunk end":
@@ -154,25 +175,40 @@ export class ResponseParser {
     return this.#left === 0 ? "done" : "fixed";
   }
 
-  #readBody(piece: Buffer, at: number, copies: boolean): number {
+  #readBody(piece: Buffer, at: number): number {
     const end = this.#state === "until close" ? piece.length : Math.min(piece.length, at + this.#left);
-    const part = piece.subarray(at, end);
-    this.#left -= part.length;
-    this.#events.data(copies ? Buffer.from(part) : part);
+    this.#left -= end - at;
+    if (this.#from === this.#to) [this.#from, this.#to] = [at, at];
+    else piece.copyWithin(this.#to, at, end);
+    this.#to += end - at;
     if (this.#left === 0 && this.#state === "chunk") this.#state = "chunk end";
     else if (this.#left === 0 && this.#state === "fixed") this.#finish();
     return end;
   }
 
   #readSize(piece: Buffer, at: number): number | undefined {
+    let [size, end] = [0, at];
+    for (let digit = hexDigit(piece[at]); digit >= 0 && end - at < PLAIN_DIGITS_MAX; digit = hexDigit(piece[end])) {
+      size = size * 16 + digit;
+      end++;
+    }
+    // Nearly every size is a few digits and nothing else.
+    return end > at && piece[end] === 13 && piece[end + 1] === 10 ? this.#beginChunk(size, end) : this.#readOtherSize(piece, at);
+  }
+
+  #readOtherSize(piece: Buffer, at: number): number | undefined {
     const end = lineEnd(piece, at);
     if (end === undefined) return undefined;
     const line = piece.toString("latin1", at, end);
     const digits = CHUNK_SIZE.exec(line)?.[1];
     if (digits === undefined) throw new ProtocolError(`a chunk's size is ${JSON.stringify(line.slice(0, 40))}`);
-    this.#left = Number.parseInt(digits, 16);
-    this.#state = this.#left === 0 ? "trailers" : "chunk";
-    return end + LINE_END.length;
+    return this.#beginChunk(Number.parseInt(digits, 16), end);
+  }
+
+  #beginChunk(size: number, lineEnd: number): number {
+    this.#left = size;
+    this.#state = size === 0 ? "trailers" : "chunk";
+    return lineEnd + LINE_END.length;
   }
 
   #readChunkEnd(piece: Buffer, at: number): number | undefined {
@@ -193,6 +229,7 @@ export class ResponseParser {
   }
 
   #finish(): void {
+    this.#passOn();
     this.#state = "done";
     this.#events.end();
   }
@@ -241,6 +278,13 @@ function nameOf(written: string): string {
   if (names.size >= NAMES_MAX) names.clear();
   names.set(written, name);
   return name;
+}
+
+/** Below zero: the byte is no digit. */
+function hexDigit(byte = 0): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const lower = byte | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
 function lineEnd(piece: Buffer, at: number): number | undefined {
