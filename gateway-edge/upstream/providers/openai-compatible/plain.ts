@@ -15,36 +15,45 @@ const REST =
  * other chunk, however small the difference, returns undefined and is parsed.
  */
 export class PlainDeltaReader {
-  // Equal in every chunk of a stream, so checked once.
-  #head = "";
+  // Equal in nearly every chunk of a stream, so checked once: what is before the text, and what is after it.
+  #before = "";
   #rest = "";
+  #choice = 0;
 
   read(data: string): TextDelta | undefined {
-    if (this.#head === "" || !data.startsWith(this.#head)) {
-      const found = headOf(data);
-      if (found === undefined) return undefined;
-      this.#head = found;
-    }
-    CHOICE.lastIndex = this.#head.length;
-    const choice = CHOICE.exec(data);
-    if (!choice) return undefined;
-    STRING.lastIndex = CHOICE.lastIndex;
+    if ((this.#before === "" || !data.startsWith(this.#before)) && !this.#learn(data)) return undefined;
+    const from = this.#before.length;
+    STRING.lastIndex = from;
     if (!STRING.test(data)) return undefined;
-    const json = data.slice(CHOICE.lastIndex, STRING.lastIndex);
-    const rest = data.slice(STRING.lastIndex);
-    if (rest !== this.#rest) {
+    const end = STRING.lastIndex;
+    if (data.length - end !== this.#rest.length || !data.endsWith(this.#rest)) {
+      const rest = data.slice(end);
       if (!REST.test(rest)) return undefined;
       this.#rest = rest;
     }
-    return json === '""' ? undefined : new PlainText(Number(choice[1]), json);
+    return end - from === EMPTY.length ? undefined : new PlainText(this.#choice, data.slice(from, end));
+  }
+
+  /** Whether nothing before the text has to be parsed. */
+  #learn(data: string): boolean {
+    const headEnd = endOfHead(data);
+    if (headEnd === undefined) return false;
+    CHOICE.lastIndex = headEnd;
+    const choice = CHOICE.exec(data);
+    if (!choice) return false;
+    this.#before = data.slice(0, CHOICE.lastIndex);
+    this.#choice = Number(choice[1]);
+    return true;
   }
 }
 
-/** Everything up to the choices, if it has nothing that must be parsed. */
-function headOf(data: string): string | undefined {
+const EMPTY = '""';
+
+/** Where the choices begin, if what is before them has nothing that must be parsed. */
+function endOfHead(data: string): number | undefined {
   const at = data.indexOf(CHOICES);
   if (at < 0) return undefined;
-  const head = data.slice(0, at + CHOICES.length);
+  const end = at + CHOICES.length;
   // Scalars only: an object before the choices may be an error, usage or a filter's result.
-  return /^\{(?:"\w+":(?:"[^"\\]*"|-?\d+|null),)*"choices":\[$/.test(head) ? head : undefined;
+  return /^\{(?:"\w+":(?:"[^"\\]*"|-?\d+|null),)*"choices":\[$/.test(data.slice(0, end)) ? end : undefined;
 }

@@ -18,7 +18,8 @@ export class PlainText implements TextDelta {
   }
 
   get text(): string {
-    return JSON.parse(this.#json) as string;
+    // Most texts have nothing to decode.
+    return this.#json.includes("\\") ? (JSON.parse(this.#json) as string) : this.#json.slice(1, -1);
   }
 
   get json(): string {
