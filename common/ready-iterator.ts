@@ -5,4 +5,9 @@ export interface ReadyIterator<T> extends AsyncIterator<T, unknown> {
    * while a `next` is pending.
    */
   ready?(): T | undefined;
+  /**
+   * Calls back once when `ready` or `next` may have something, without a promise for each step in between: every read of every stream passes
+   * several iterators. False: there may be something now, or `next` has to be called for it. Not called while a `next` is pending.
+   */
+  wake?(onArrival: () => void): boolean;
 }

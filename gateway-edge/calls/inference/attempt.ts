@@ -51,6 +51,10 @@ export type OpenAttempt<Answer> =
       next(): Promise<IteratorResult<AttemptPart>>;
       /** A part that is here already; see ReadyIterator. */
       ready(): AttemptPart | undefined;
+      /** See ReadyIterator. */
+      wake(onArrival: () => void): boolean;
+      /** Something has arrived that `next` did not return. */
+      received(): void;
     });
 
 type AttemptPart = StreamPart | BytesPart;
@@ -133,7 +137,9 @@ async function openStream<Answer>(
     open.close();
     void ignore(iterator.return?.(), "the stream is not read on");
   };
-  return { ...open, close, type: "stream", first: await next(), next, ready: () => iterator.ready?.() };
+  const ready = () => iterator.ready?.();
+  const wake = (onArrival: () => void) => iterator.wake?.(onArrival) === true;
+  return { ...open, close, type: "stream", first: await next(), next, ready, wake, received: () => connection.received() };
 }
 
 /** Why a connection was closed. One shared object, because a new error for every call would cost a stack trace each. */

@@ -30,13 +30,13 @@ function delivery({
   const deployment = Deployment.fromPartial({ providerKind: "openai", inferenceModelId: "gpt-4o", params: "{}", info: "{}" });
   const attempt = { deployment, group: "m", isFallback: false };
   meter.servedBy({ attempt, provider: openai }, { retries: 0, fallbacks: 0 });
-  const seen = { outcomes: [] as Outcome[], failures: [] as unknown[], notes: 0 };
+  const seen = { outcomes: [] as Outcome[], failures: [] as unknown[], notes: 0, received: 0, waits: 0 };
   const settled = {
     meter,
     get isSettled() {
       return seen.outcomes.length + seen.failures.length > 0;
     },
-    waitedSince: () => {},
+    waitedSince: () => ++seen.waits,
     settle: async (outcome: Outcome) => {
       seen.outcomes.push(outcome);
       return BILL;
@@ -54,6 +54,16 @@ function delivery({
       return value ? { done: false as const, value } : { done: true as const, value: undefined };
     },
     ready: () => rest.shift(),
+    wake: (onArrival: () => void) => {
+      const arrived = later.splice(0, 2);
+      if (arrived.length === 0) return false;
+      void Promise.resolve().then(() => {
+        rest.push(...arrived);
+        onArrival();
+      });
+      return true;
+    },
+    received: () => void seen.received++,
   };
   const credit = { progress: () => void seen.notes++ } as unknown as Credit;
   const bounds = {
@@ -74,6 +84,27 @@ test("a read is returned in one turn, and after no more than 32 parts of it the 
   expect(notes.every((noted, index) => noted >= Math.floor((index + 2) / 32))).toBe(true);
   expect(await parts.next()).toEqual({ done: false, value: { type: "settled", bill: BILL } });
   expect([await parts.next(), seen.outcomes]).toEqual([{ done: true, value: undefined }, [{ status: "success", isCutShort: false }]]);
+});
+
+test("a reader is woken by each read, whose wait is not the gateway's time, and the end is left to next", async () => {
+  const { parts, seen } = delivery({ read: [word("a"), word("b")], later: [word("c"), word("d"), word("e")] });
+  const texts: unknown[] = [];
+  expect(parts.wake(() => {})).toBe(false);
+  await parts.next();
+  const drain = () => {
+    for (let part = parts.ready(); part; part = parts.ready()) texts.push(part);
+  };
+  drain();
+  await new Promise<void>((resolve) => {
+    const woken = () => {
+      drain();
+      if (!parts.wake(woken)) resolve();
+    };
+    expect(parts.wake(woken)).toBe(true);
+  });
+  expect([texts, seen.received, seen.waits]).toEqual([[word("b"), word("c"), word("d"), word("e")], 2, 2]);
+  expect(await parts.next()).toMatchObject({ value: { type: "settled" } });
+  expect(parts.wake(() => {})).toBe(false);
 });
 
 test("a bound that is reached within a read ends the stream there, whether it is known at once or later", async () => {

@@ -13,8 +13,8 @@ import type { StreamBounds } from "./stream-bounds.ts";
 export interface DeliveredCall {
   readonly meter: Meter;
   readonly isSettled: boolean;
-  /** Counts the time since then as a wait for others. */
-  waitedSince(sinceMs: number): void;
+  /** Counts the time since then as a wait for others; returns the time now. */
+  waitedSince(sinceMs: number): number;
   settle(outcome: Outcome): Promise<Bill>;
   /** Settles for what was delivered so far, if anything, and returns the error to show. */
   fail(thrown: unknown): Promise<AppError>;
@@ -59,6 +59,7 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
   /** What `ready` met, for `next` to throw. */
   #met: { readonly error: unknown } | undefined;
   #isOver = false;
+  #onArrival: () => void = () => {};
 
   constructor({ clock, credit }: { readonly clock: Clock; readonly credit: Credit }, parts: DeliveryParts) {
     this.#clock = clock;
@@ -106,6 +107,18 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
     return undefined;
   }
 
+  wake(onArrival: () => void): boolean {
+    if (this.#isOver || this.#hasFirst || this.#held || this.#endings || this.#met) return false;
+    this.#onArrival = onArrival;
+    return this.#parts.open.wake(this.#woken);
+  }
+
+  readonly #woken = (): void => {
+    this.#parts.open.received();
+    this.#waitIsOver();
+    this.#onArrival();
+  };
+
   async return(): Promise<IteratorResult<Part, undefined>> {
     this.#isOver = true;
     // Reached unsettled only when the reader stopped reading: the client disconnected.
@@ -150,15 +163,16 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
   }
 
   async #pulled(): Promise<Pulled | undefined> {
-    const { open, bounds, call } = this.#parts;
+    const { open, bounds } = this.#parts;
     const isFirst = this.#hasFirst;
     this.#hasFirst = false;
     const next = isFirst ? open.first : await open.next();
-    if (!isFirst) {
-      call.waitedSince(this.#sinceMs);
-      this.#sinceMs = this.#clock.monotonicMs();
-    }
+    if (!isFirst) this.#waitIsOver();
     return next.done ? undefined : { part: next.value, covered: bounds.covers(next.value) };
+  }
+
+  #waitIsOver(): void {
+    this.#sinceMs = this.#parts.call.waitedSince(this.#sinceMs);
   }
 
   /** Counts a part; returns whether it is for the client. */

@@ -244,9 +244,11 @@ class RunningCall<Answer> implements DeliveredCall {
     this.#deps.logger.warn(about, "the provider's usage is not believed; the call is billed by our own count");
   }
 
-  /** Counts the time since then as a wait for others. */
-  waitedSince(sinceMs: number): void {
-    this.meter.waited(this.#deps.clock.monotonicMs() - sinceMs);
+  /** Counts the time since then as a wait for others; returns the time now. */
+  waitedSince(sinceMs: number): number {
+    const nowMs = this.#deps.clock.monotonicMs();
+    this.meter.waited(nowMs - sinceMs);
+    return nowMs;
   }
 
   #close(open: OpenAttempt<Answer>, outcome: Outcome, { usage }: Bill): void {

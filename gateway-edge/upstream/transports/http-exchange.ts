@@ -22,6 +22,7 @@ const REST_MS_MAX = 200;
 const REST_BYTES_MAX = 16 * 1024;
 
 const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
+const HERE = Promise.resolve();
 
 /** One shared object: a stack trace for each would cost more than everything else. */
 const UNWANTED = Object.assign(new Error("the reader of the response stopped"), { name: "AbortError" });
@@ -53,6 +54,8 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   /** The size of the piece that the reader works on. */
   #takenBytes = 0;
   #reader: { resolve(next: Next): void; reject(error: unknown): void } | undefined;
+  /** What a reader that waits without a promise is called by. */
+  #onArrival: (() => void) | undefined;
   #state: "open" | "unwanted" | "ended" | "failed" = "open";
   #error: unknown;
   readonly #onClientAbort = () => this.#abort(this.#client.reason);
@@ -122,12 +125,14 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
       return;
     }
     this.#chunks.push(chunk);
-    if (this.#waitingBytes > this.#waitingBytesMax) control.pause();
+    if (this.#onArrival) this.#wakeReader();
+    else if (this.#waitingBytes > this.#waitingBytesMax) control.pause();
   }
 
   onResponseEnd(): void {
     this.#end("ended");
     this.#reader?.resolve({ done: true, value: undefined });
+    this.#wakeReader();
   }
 
   onResponseError(_control: CallControl | null, error: Error): void {
@@ -151,6 +156,25 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
 
   ready(): Uint8Array | undefined {
     return this.#chunks.length > 0 ? this.#take() : undefined;
+  }
+
+  wake(onArrival: () => void): boolean {
+    if (this.#chunks.length > 0 || this.#state !== "open") return false;
+    this.#waitingBytesMax = WAITING_BYTES_MAX;
+    this.#takenBytes = 0;
+    this.#onArrival = onArrival;
+    return true;
+  }
+
+  /** When all of this read is here: its end may follow, and frees the connection. */
+  #wakeReader(): void {
+    const onArrival = this.#onArrival;
+    if (!onArrival) return;
+    this.#onArrival = undefined;
+    void HERE.then(() => {
+      onArrival();
+      if (this.#waitingBytes > this.#waitingBytesMax) this.#control?.pause();
+    });
   }
 
   /** The reader stopped. An abort ends the call at once; without one the connection has a moment to finish and be reused. */
@@ -198,6 +222,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     this.upload?.on("error", () => {}).destroy();
     this.#response.reject(error);
     this.#reader?.reject(error);
+    this.#wakeReader();
   }
 
   /** Releases the client's signal, the connection and the timers. */

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
+import type { ReadyIterator } from "../../../common/ready-iterator.ts";
 import { createHttpSend, type HttpSendOptions } from "./send-http.ts";
 import { open, post } from "./send-http-fixture.ts";
 import type { TransportName } from "./transport.ts";
@@ -82,6 +83,39 @@ export function sendContract(transport: TransportName): void {
     release();
     expect(Buffer.from((await bytes.next()).value ?? "").toString()).toBe("second");
     expect((await bytes.next()).done).toBe(true);
+  });
+
+  test("a reader that waits without a promise is woken by a read, by the end and by an abort", async () => {
+    const releases: (() => void)[] = [];
+    const { url } = await serve(async (_request, response) => {
+      response.write("first");
+      await new Promise<void>((resolve) => releases.push(resolve));
+      response.write("second");
+      await new Promise<void>((resolve) => releases.push(resolve));
+      response.end();
+    });
+    const client = new AbortController();
+    const reader = async (signal: AbortSignal) => {
+      const bytes: ReadyIterator<Uint8Array> = (await send(post(url), signal)).body[Symbol.asyncIterator]();
+      expect(Buffer.from((await bytes.next()).value as Uint8Array).toString()).toBe("first");
+      return { bytes, woken: () => new Promise<void>((resolve) => expect(bytes.wake?.(resolve)).toBe(true)) };
+    };
+    const { bytes, woken } = await reader(open());
+    const second = woken();
+    releases.shift()?.();
+    await second;
+    expect([bytes.wake?.(() => {}), Buffer.from(bytes.ready?.() ?? "").toString(), bytes.ready?.()]).toEqual([false, "second", undefined]);
+    const ended = woken();
+    await until(() => releases.length === 1);
+    releases.shift()?.();
+    await ended;
+    expect([bytes.wake?.(() => {}), bytes.ready?.(), (await bytes.next()).done]).toEqual([false, undefined, true]);
+    const aborted = await reader(client.signal);
+    const left = aborted.woken();
+    client.abort();
+    await left;
+    expect([aborted.bytes.wake?.(() => {}), aborted.bytes.ready?.()]).toEqual([false, undefined]);
+    await expect(aborted.bytes.next()).rejects.toMatchObject({ name: "AbortError" });
   });
 
   test("an abort ends a call within a second and frees its connection, before the headers and after", async () => {

@@ -139,11 +139,13 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
   const headers = callHeaders(callId, result.head);
   if (!writer.isOpen) writer.open({ headers });
   const parts: ReadyIterator<DeliveredPart | BytesPart> = result.parts[Symbol.asyncIterator]();
-  const written = (part: DeliveredPart | BytesPart) => {
+  const recorded = (part: DeliveredPart | BytesPart) => {
     const frames = framesOf(part, format);
     idempotent.record(frames);
-    return writer.write(frames);
+    return frames;
   };
+  const write = (part: DeliveredPart | BytesPart) => writer.write(recorded(part));
+  const reads = { parts, gather: (part: DeliveredPart | BytesPart) => writer.gather(recorded(part)), flush: () => writer.flush() };
   try {
     for (let next = await parts.next(); !next.done; next = await parts.next()) {
       if (next.value.type === "settled") {
@@ -153,9 +155,11 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
         writer.end(frames);
         continue;
       }
-      const taken = writeArrived(parts, next.value, written);
+      const taken = writeArrived(parts, write, write(next.value));
       // The client disconnected.
       if (taken !== true && !(await taken)) break;
+      const followed = writeReads(reads);
+      if (followed !== true && !(await followed)) break;
     }
     // Its end settles the call; after a whole stream it does nothing.
     await parts.return?.();
@@ -165,19 +169,38 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
   }
 }
 
-/** Writes a part and those that arrived with it, which then go out together. False if the client has disconnected. */
-function writeArrived<Part>(
-  parts: ReadyIterator<Part>,
-  first: Part,
-  write: (part: Part) => boolean | Promise<boolean>,
-): boolean | Promise<boolean> {
-  let taken = write(first);
+type Taken = boolean | Promise<boolean>;
+
+/** Writes the parts that are here, which then go out together. False if the client has disconnected. */
+function writeArrived<Part>(parts: ReadyIterator<Part>, write: (part: Part) => Taken, before: Taken = true): Taken {
+  let taken = before;
   while (taken === true) {
     const more = parts.ready?.();
     if (more === undefined) break;
     taken = write(more);
   }
   return taken;
+}
+
+interface Reads<Part> {
+  readonly parts: ReadyIterator<Part>;
+  gather(part: Part): Taken;
+  flush(): void;
+}
+
+/** Writes what arrives, a read of the upstream at a time, until `next` has to be called. False if the client has disconnected. */
+function writeReads<Part>({ parts, gather, flush }: Reads<Part>): Taken {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+  const step = () => {
+    try {
+      const taken = writeArrived(parts, gather);
+      flush();
+      if (taken !== true || !parts.wake?.(step)) resolve(taken);
+    } catch (error) {
+      reject(error);
+    }
+  };
+  return parts.wake?.(step) === true ? promise : true;
 }
 
 function framesOf(part: DeliveredPart | BytesPart, format: StreamFormat | undefined): string | Uint8Array {

@@ -33,7 +33,7 @@ export class SseWriter {
   #unsentShare = 0;
   #writtenAtMs = 0;
   #hasWritten = false;
-  /** Frames that are written together at the end of this tick. */
+  /** Frames that are written together. */
   #gathered = "";
   #cancelKeepAlive: () => void = () => {};
 
@@ -77,8 +77,14 @@ export class SseWriter {
     if (contentType === EVENT_STREAM) this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
-  /** False if the client has disconnected. */
+  /** False if the client has disconnected. Frames of one tick are written together, because a write costs more than a frame. */
   write(frames: string | Uint8Array): boolean | Promise<boolean> {
+    if (this.#gathered === "" && typeof frames === "string") process.nextTick(() => this.flush());
+    return this.gather(frames);
+  }
+
+  /** The same for a caller that flushes when it has no more frames. */
+  gather(frames: string | Uint8Array): boolean | Promise<boolean> {
     if (this.#isGone()) return false;
     this.#hasWritten = true;
     if (typeof frames === "string") this.#gather(frames);
@@ -90,27 +96,24 @@ export class SseWriter {
   end(frames: string | Uint8Array): void {
     this.#cancelKeepAlive();
     this.#hasWritten = true;
-    if (typeof frames !== "string") this.#flush();
+    if (typeof frames !== "string") this.flush();
     const last = typeof frames === "string" ? this.#take() + frames : frames;
     if (!this.#isGone()) this.#response.end(last);
   }
 
+  flush(): void {
+    const frames = this.#take();
+    if (frames !== "" && !this.#isGone()) this.#put(frames);
+  }
+
   #writeBytes(bytes: Uint8Array): void {
-    this.#flush();
+    this.flush();
     this.#put(bytes);
   }
 
-  /** Frames of one tick are written together, because a write costs more than a frame. */
   #gather(frames: string): void {
-    if (this.#gathered === "") process.nextTick(() => this.#flush());
     this.#gathered += frames;
-    // If the upstream's data is buffered already, no tick ends in between.
-    if (this.#gathered.length > GATHERED_CHARACTERS_MAX) this.#flush();
-  }
-
-  #flush(): void {
-    const frames = this.#take();
-    if (frames !== "" && !this.#isGone()) this.#put(frames);
+    if (this.#gathered.length > GATHERED_CHARACTERS_MAX) this.flush();
   }
 
   #put(frames: string | Uint8Array): void {

@@ -75,3 +75,22 @@ test("what is here is returned without a wait; the end, an error and what is not
   await expect(parts.next()).rejects.toThrow("nine");
   expect([parts.ready(), await parts.next()]).toEqual([undefined, { done: true, value: undefined }]);
 });
+
+test("a reader is woken by its source, but not where there is something for it already", async () => {
+  const here = [1, 2, 9];
+  const wakes: (() => void)[] = [];
+  const iterator = { ...source([1, 0]).iterator, ready: () => here.shift(), wake: (onArrival: () => void) => wakes.push(onArrival) > 0 };
+  const parts = expand({ [Symbol.asyncIterator]: () => iterator }, new Repeat()) as ReturnType<typeof expand<number, string>> & {
+    ready(): string | undefined;
+    wake(onArrival: () => void): boolean;
+  };
+  const woken = jest.fn();
+  await parts.next();
+  expect([parts.wake(woken), wakes.length]).toEqual([true, 1]);
+  wakes[0]?.();
+  expect(woken).toHaveBeenCalledTimes(1);
+  expect([parts.ready(), parts.ready(), parts.wake(woken)]).toEqual(["1", "2", false]);
+  expect([parts.ready(), parts.ready(), parts.wake(woken)]).toEqual(["2", undefined, false]);
+  await expect(parts.next()).rejects.toThrow("nine");
+  expect([parts.wake(woken), wakes.length]).toEqual([false, 1]);
+});

@@ -52,6 +52,11 @@ class Expanded<In, Out> implements AsyncIterableIterator<Out, undefined>, ReadyI
     return this.#ready[this.#at++];
   }
 
+  wake(onArrival: () => void): boolean {
+    const isWaiting = !this.#isOver && !this.#met && this.#at >= this.#ready.length;
+    return isWaiting && this.#source.wake?.(onArrival) === true;
+  }
+
   next(): Promise<IteratorResult<Out, undefined>> {
     const met = this.#met;
     if (met) {
