@@ -1,6 +1,5 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
-import { TLSSocket } from "node:tls";
 
 /** Larger than any batch of settlements. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -30,10 +29,14 @@ function widenWindow(session: ServerHttp2Session): void {
   session.setLocalWindowSize(WINDOW_BYTES);
 }
 
+type TlsSocket = Extract<ServerHttp2Session["socket"], { getPeerCertificate: unknown }>;
+
 /** The peer's certificate is decoded once. grpc-js asks for it at every call, and it cannot change: HTTP/2 knows no new handshake in a connection. */
-function rememberCertificate({ socket }: ServerHttp2Session): void {
-  if (!(socket instanceof TLSSocket)) return;
-  const certificate = socket.getPeerCertificate();
-  const decode = socket.getPeerCertificate;
-  socket.getPeerCertificate = ((isDetailed?: boolean) => (isDetailed ? decode(true) : certificate)) as TLSSocket["getPeerCertificate"];
+function rememberCertificate(session: ServerHttp2Session): void {
+  const socket = session.socket as TlsSocket;
+  const decode: TlsSocket["getPeerCertificate"] | undefined = socket.getPeerCertificate;
+  // A connection without TLS.
+  if (decode === undefined) return;
+  const certificate = decode();
+  socket.getPeerCertificate = ((isDetailed?: boolean) => (isDetailed ? decode(true) : certificate)) as typeof decode;
 }

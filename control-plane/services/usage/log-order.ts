@@ -23,7 +23,7 @@ export function sortValue({ createdAt, cost, usage, latencyMs }: UsageRow, sort:
 }
 
 /** Whether a row is behind a position. */
-export function isBehind(row: RankedPosition, position: RankedPosition | undefined): boolean {
+function isBehind(row: RankedPosition, position: RankedPosition | undefined): boolean {
   if (!position) return true;
   if (row.value !== position.value) return row.value < position.value;
   return row.createdAt < position.createdAt || (row.createdAt === position.createdAt && row.id < position.id);

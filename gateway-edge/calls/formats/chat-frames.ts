@@ -21,8 +21,8 @@ export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: 
 /** A whole answer in the Chat Completions format: texts as they were received, and the rest in fewer steps than an object would need. */
 export function chatCompletion({ id, createdSeconds, model }: ChatIdentity, { answer, bill }: { answer: ChatAnswer; bill: Bill }): string {
   const head = `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${createdSeconds},"model":${JSON.stringify(model)}`;
-  const extra = answer.extra ? `,${JSON.stringify(answer.extra).slice(1)}` : "}";
-  return `${head},"choices":[${answer.choices.map(choiceJson).join()}],"usage":${usageJson(bill.usage)}${extra}`;
+  const extra = JSON.stringify(answer.extra ?? {}).slice(1);
+  return `${head},"choices":[${answer.choices.map(choiceJson).join()}],"usage":${usageJson(bill.usage)}${extra === "}" ? "" : ","}${extra}`;
 }
 
 function choiceJson({ index, message, finishReason, logprobs }: ChatChoice): string {
