@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
@@ -35,10 +35,12 @@ export async function startPythonParticipant(
   process.once("exit", () => child.kill("SIGKILL"));
   const exited = once(child, "exit");
   let said = "";
-  for await (const chunk of child.stderr) {
+  for await (const [chunk] of on(child.stderr, "data", { close: ["end"] })) {
     said += String(chunk);
     if (said.includes("ready on")) break;
   }
+  // It goes on writing: a pipe that nobody reads would end its functions.
+  child.stderr.resume();
   if (!said.includes("ready on")) throw new Error(`the Python participant did not start: ${said.slice(-1000)}`);
   return {
     url: `http://127.0.0.1:${port}`,
