@@ -26,6 +26,8 @@ model_list:
     litellm_params: {model: echo/echo}
   - model_name: unreachable
     litellm_params: {model: openai/nobody, api_base: "http://127.0.0.1:9/v1", api_key: none, input_cost_per_token: 0.000001, output_cost_per_token: 0.000001}
+  - model_name: adrift
+    litellm_params: {model: openai/nobody, api_base: "http://127.0.0.1:9/v1", api_key: none, input_cost_per_token: 0.000001, output_cost_per_token: 0.000001}
 router_settings:
   fallbacks: [{assistant: [assistant-small, echo]}]
   context_window_fallbacks: [{assistant: [assistant-long]}]
