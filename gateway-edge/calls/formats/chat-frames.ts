@@ -1,7 +1,6 @@
 import { toJson } from "../../../common/json.ts";
 import { inputTokens, type Usage } from "../../credit/pricing/usage.ts";
-import type { ChatAnswer, ChatChoice } from "../../upstream/providers/provider.ts";
-import { encodedContent } from "../../upstream/providers/shared/plain-message.ts";
+import type { ChatAnswer } from "../../upstream/providers/provider.ts";
 import { encodedText } from "../../upstream/providers/shared/provider-text.ts";
 import type { Bill } from "../inference/bill.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
@@ -18,19 +17,23 @@ export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: 
   return { id: `chatcmpl-${callId.replace(/^call_/, "")}`, createdSeconds: Math.floor(nowMs / 1000), model };
 }
 
-/** A whole answer in the Chat Completions format: texts as they were received, and the rest in fewer steps than an object would need. */
-export function chatCompletion({ id, createdSeconds, model }: ChatIdentity, { answer, bill }: { answer: ChatAnswer; bill: Bill }): string {
-  const head = `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${createdSeconds},"model":${JSON.stringify(model)}`;
-  const extra = JSON.stringify(answer.extra ?? {}).slice(1);
-  return `${head},"choices":[${answer.choices.map(choiceJson).join()}],"usage":${usageJson(bill.usage)}${extra === "}" ? "" : ","}${extra}`;
-}
-
-function choiceJson({ index, message, finishReason, logprobs }: ChatChoice): string {
-  const { content: _content, refusal = null, ...others } = message;
-  const rest = JSON.stringify(others);
-  const written = `"role":"assistant","content":${encodedContent(message)},"refusal":${JSON.stringify(refusal)}`;
-  const fields = `"logprobs":${JSON.stringify(logprobs ?? null)},"finish_reason":${JSON.stringify(finishReason)}`;
-  return `{"index":${index},"message":{${written}${rest === "{}" ? "" : `,${rest.slice(1, -1)}`}},${fields}}`;
+/** A whole answer in the Chat Completions format. */
+export function chatCompletion(identity: ChatIdentity, result: { answer: ChatAnswer; bill: Bill }): string {
+  // No bigint in it, so the faster serializer works.
+  return JSON.stringify({
+    id: identity.id,
+    object: "chat.completion",
+    created: identity.createdSeconds,
+    model: identity.model,
+    choices: result.answer.choices.map(({ index, message, finishReason, logprobs }) => ({
+      index,
+      message: { role: "assistant", content: null, refusal: null, ...message },
+      logprobs,
+      finish_reason: finishReason,
+    })),
+    usage: chatUsage(result.bill.usage),
+    ...result.answer.extra,
+  });
 }
 
 export const DONE_FRAME = "data: [DONE]\n\n";
@@ -54,15 +57,11 @@ export class ChatFrames {
   }
 
   frames(part: Exclude<DeliveredPart, { type: "settled" }>): string {
-    const start = this.#started.has(part.choice) ? "" : this.#startFrame(part.choice);
+    const start = this.#started.has(part.choice) ? "" : this.#frame(part.choice, { role: "assistant", content: "", refusal: null }, null);
+    this.#started.add(part.choice);
     if (part.type === "text-delta") return start + this.#textFrame(part);
     if (part.type === "other-delta") return start + this.#frame(part.choice, part.fields, null);
     return start + this.#frame(part.choice, {}, part.reason, part.cause);
-  }
-
-  #startFrame(choice: number): string {
-    this.#started.add(choice);
-    return this.#frame(choice, { role: "assistant", content: "", refusal: null }, null);
   }
 
   usageFrame({ usage, cost }: Bill): string {
@@ -91,8 +90,12 @@ export class ChatFrames {
 
 /** Disjoint classes combined as OpenAI counts: prompt includes cached, completion includes reasoning. */
 export function chatUsage(usage: Usage) {
+  const prompt = inputTokens(usage);
+  const completion = usage.output + usage.reasoning + usage.audioOutput;
   return {
-    ...chatTotals(usage),
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: usage.cachedInput, audio_tokens: usage.audioInput },
     completion_tokens_details: {
       reasoning_tokens: usage.reasoning,
@@ -101,20 +104,4 @@ export function chatUsage(usage: Usage) {
       rejected_prediction_tokens: 0,
     },
   };
-}
-
-function chatTotals(usage: Usage) {
-  const prompt = inputTokens(usage);
-  const completion = usage.output + usage.reasoning + usage.audioOutput;
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
-}
-
-/** The same as JSON: every call has it, and it is numbers only. */
-function usageJson(usage: Usage): string {
-  const { cachedInput, audioInput, reasoning, audioOutput } = usage;
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = chatTotals(usage);
-  const totals = `"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${total}`;
-  const ofPrompt = `"prompt_tokens_details":{"cached_tokens":${cachedInput},"audio_tokens":${audioInput}}`;
-  const predicted = `"accepted_prediction_tokens":0,"rejected_prediction_tokens":0`;
-  return `{${totals},${ofPrompt},"completion_tokens_details":{"reasoning_tokens":${reasoning},"audio_tokens":${audioOutput},${predicted}}}`;
 }

@@ -24,8 +24,7 @@ export async function answerPieces<Answer>(deps: Sending, attempt: PiecesAttempt
   const { provider, target } = attempt.jobAttempt;
   const ask = async (piece: Job<Answer>): Promise<JobAnswer<Answer>> => {
     const response = await open(deps, attempt, piece);
-    const text = (await wholeBody(response)).toString("utf8");
-    const answer = piece.readAnswer(provider, parseAnswer(text, piece.answerAs), target);
+    const answer = piece.readAnswer(provider, parseAnswer(await wholeBody(response), piece.answerAs), target);
     attempt.connection.received();
     return answer;
   };

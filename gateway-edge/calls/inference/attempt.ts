@@ -97,8 +97,8 @@ export async function openAttempt<Answer>(deps: AttemptDeps, input: AttemptInput
     const queuedMs = connection.queuedMs();
     if (!job.stream && !job.passesBytes) {
       const body = wholeBody(response);
-      const text = (body instanceof Promise ? await body : body).toString("utf8");
-      const answer = job.readAnswer(provider, parseAnswer(text, job.answerAs), target, text);
+      const bytes = body instanceof Promise ? await body : body;
+      const answer = job.readAnswer(provider, parseAnswer(bytes, job.answerAs), target);
       connection.done();
       return { type: "answer", attempt, provider, asError, close, queuedMs, answer };
     }

@@ -53,8 +53,7 @@ export interface Job<Answer> {
   request(attempt: JobAttempt): UpstreamRequest;
   /** The job in several requests where one request to this provider cannot hold all of it; undefined: it can. */
   pieces?(provider: Provider, target: ProviderTarget): JobPieces<Answer> | undefined;
-  /** `text`: the body before it was parsed. */
-  readAnswer(provider: Provider, body: unknown, target: ProviderTarget, text?: string): JobAnswer<Answer>;
+  readAnswer(provider: Provider, body: unknown, target: ProviderTarget): JobAnswer<Answer>;
   readStream(provider: Provider, body: AsyncIterable<Uint8Array>, target: ProviderTarget): AsyncIterable<StreamPart | BytesPart>;
   /** What cache, guardrails and schema check use; absent: they pass the job unchanged. */
   traits?(): JobTraits<Answer>;

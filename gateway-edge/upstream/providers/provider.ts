@@ -70,11 +70,8 @@ export interface ChatAdapter {
   /** Whether a model takes what Chat Completions does not have: cache_control, thinking_blocks, is_error, the provider's own fields and tools. */
   takesBlocks?(inferenceModelId: string): boolean;
   buildRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest;
-  /**
-   * A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not in the provider's format. `text`: the body before it was parsed, for
-   * adapters that pass on parts of it as they are.
-   */
-  readAnswer(body: unknown, call: ChatCall, text?: string): ChatAnswer;
+  /** A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not in the provider's format. */
+  readAnswer(body: unknown, call: ChatCall): ChatAnswer;
   /** Events of a stream as parts, in order. The last `usage` part, if any, is the usage. */
   readStream(events: AsyncIterable<UpstreamEvent>, call: ChatCall): AsyncIterable<StreamPart>;
 }

@@ -23,13 +23,14 @@ export function wholeBody(response: UpstreamResponse): Buffer | Promise<Buffer> 
 }
 
 /** A whole answer as JSON, undefined when it is not valid; or as text. */
-export function parseAnswer(text: string, as: "json" | "text" = "json"): unknown {
+export function parseAnswer(body: Buffer, as: "json" | "text" = "json"): unknown {
+  const text = body.toString("utf8");
   return as === "text" ? text : (parse(text) ?? undefined);
 }
 
 /** A whole answer as JSON; undefined when it is not valid. */
 export async function readJsonAnswer(response: UpstreamResponse): Promise<unknown> {
-  return parseAnswer((await wholeBody(response)).toString("utf8"));
+  return parseAnswer(await wholeBody(response));
 }
 
 /** An upstream's error response: parsed, or as text. */

@@ -38,8 +38,8 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
       if (count === 1 || chatOf(provider).supportedParams(target.inferenceModelId).includes("n")) return undefined;
       return repeatedChoices(count, (choice) => chatJob(requestOfChoice(request, choice)));
     },
-    readAnswer: (provider, answer, _target, text) => {
-      const read = chatOf(provider).readAnswer(answer, callOf(0), text);
+    readAnswer: (provider, answer) => {
+      const read = chatOf(provider).readAnswer(answer, callOf(0));
       return { answer: read, usage: billedUsage(read.usage, fees), texts: read.choices.map(({ message }) => textOf(message)) };
     },
     readStream: (provider, bytes) => {

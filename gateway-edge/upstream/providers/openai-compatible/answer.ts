@@ -3,7 +3,6 @@ import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPa
 import { type Expansion, expand } from "../shared/expand.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "../shared/json-fields.ts";
 import { readOpenAiUsage } from "../shared/openai-usage.ts";
-import { plainMessage } from "../shared/plain-message.ts";
 import { readInlineError, readUpstreamError } from "../shared/read-upstream-error.ts";
 import { ToolCallDeltas, wholeToolCalls } from "../shared/tool-call-deltas.ts";
 import { readFinishReason } from "./finish.ts";
@@ -36,16 +35,14 @@ export function withoutEmptyTools(fields: Fields): Fields {
 /** Fields of an answer that are passed on beside its choices. */
 const EXTRA = ["system_fingerprint", "service_tier", "prompt_filter_results", "citations", "search_results", "provider"];
 
-export function readOpenAiAnswer(body: unknown, _call?: ChatCall, text?: string): ChatAnswer {
+export function readOpenAiAnswer(body: unknown): ChatAnswer {
   const answer = asFields(body);
   // OpenRouter answers 200 with an error inside.
   if (isError(answer["error"])) throw readInlineError(answer);
   const choices = asList(answer["choices"]);
   if (choices.length === 0) throw malformed("an answer without choices");
   const read = {
-    choices: choices.map((choice, position) =>
-      readChoice(asFields(choice), { position, answerId: answer["id"], text: choices.length === 1 ? text : undefined }),
-    ),
+    choices: choices.map((choice, position) => readChoice(asFields(choice), { position, answerId: answer["id"] })),
     usage: readOpenAiUsage(answer["usage"], answer["model"]),
   };
   const extra = EXTRA.filter((name) => answer[name] !== undefined && answer[name] !== null);
@@ -154,16 +151,9 @@ class ChunkReader {
   }
 }
 
-interface InAnswer {
-  readonly position: number;
-  readonly answerId: unknown;
-  /** The answer before it was parsed, if it has one choice. */
-  readonly text: string | undefined;
-}
-
-function readChoice(choice: Fields, { position, answerId, text }: InAnswer): ChatChoice {
+function readChoice(choice: Fields, { position, answerId }: { position: number; answerId: unknown }): ChatChoice {
   if (isError(choice["error"])) throw readInlineError(choice);
-  const message = readWholeMessage(asFields(choice["message"]), answerId, text);
+  const message = readWholeMessage(asFields(choice["message"]), answerId);
   return {
     index: typeof choice["index"] === "number" ? choice["index"] : position,
     message,
@@ -172,10 +162,10 @@ function readChoice(choice: Fields, { position, answerId, text }: InAnswer): Cha
   };
 }
 
-function readWholeMessage(fields: Fields, answerId: unknown, text: string | undefined): Fields {
+function readWholeMessage(fields: Fields, answerId: unknown): Fields {
   // Nearly every chunk: a text, and nothing else that is not null.
   const isPlain = (name: string) => name === "content" || name === "role" || fields[name] === null;
-  if (typeof fields["content"] === "string" && Object.keys(fields).every(isPlain)) return plainMessage(fields["content"], text);
+  if (typeof fields["content"] === "string" && Object.keys(fields).every(isPlain)) return { content: fields["content"] };
   const { tool_calls: given, content, ...message } = readMessage(fields);
   const toolCalls = wholeToolCalls(given, answerId);
   return { content: content ?? null, ...message, ...(toolCalls.length > 0 ? { tool_calls: toolCalls } : {}) };
