@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { adminToken, call, chat } from "../../test/helpers/api.ts";
 import { CLUSTER_SECRET_KEY, type Cluster } from "../../test/helpers/cluster.ts";
 import { makeOrganizations } from "../../test/helpers/organizations.ts";
+import { percentile } from "../bench/load.ts";
 import type { LimitReport } from "./limits.ts";
 
 const MINUTE_MS = 60_000;
@@ -30,7 +31,14 @@ export async function callFromMany(
   const refused = refusedOf(outcomes);
   for (const [refusal, those] of Map.groupBy(refused, ({ refusal: why }) => why)) console.log(`  ${those.length} × ${refusal}`);
   const verdict = await verify(cluster);
-  const [half, most] = [percentile(outcomes, 0.5), percentile(outcomes, 0.99)];
+  const [half, most] = [0.5, 0.99].map((share) =>
+    Math.round(
+      percentile(
+        outcomes.map(({ ms }) => ms),
+        share,
+      ),
+    ),
+  );
   return {
     what: `${organizations} organizations × ${minutes} calls, one a minute`,
     figure: `${outcomes.length} calls, ${refused.length} refused, p50 ${half} ms, p99 ${most} ms, verify ${verdict}`,
@@ -72,11 +80,6 @@ async function callOnce({ urls }: Cluster, keys: readonly string[], number: numb
   } catch (thrown) {
     return { ms: performance.now() - beganMs, refusal: String((thrown as { cause?: unknown }).cause ?? thrown) };
   }
-}
-
-function percentile(outcomes: readonly Outcome[], share: number): number {
-  const sorted = outcomes.map(({ ms }) => ms).toSorted((left, right) => left - right);
-  return Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
 }
 
 async function verify({ urls: [url = ""] }: Cluster): Promise<string> {

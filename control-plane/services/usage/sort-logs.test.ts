@@ -9,17 +9,9 @@ import { LOG_SORTS, type LogSort, type RankedPosition, sortValue } from "./log-o
 import { LogScans } from "./log-scans.ts";
 import type { UsageQuery } from "./log-walk.ts";
 import { type SortedLogs, sortLogs } from "./sort-logs.ts";
+import { NO_FILTER } from "./usage-query-fixture.ts";
 
 const signal = new AbortController().signal;
-const QUERY: UsageQuery = {
-  organizationId: "org_1",
-  keyId: undefined,
-  teamId: undefined,
-  search: undefined,
-  start: undefined,
-  end: undefined,
-  matches: () => true,
-};
 
 let opened: ReturnType<typeof openTestStore>;
 const rows: UsageRow[] = [];
@@ -75,7 +67,7 @@ describe.each([
     const asked = fc.record({ sort: fc.constantFrom(...LOG_SORTS), limit: fc.integer({ min: 20, max: 150 }), isFiltered: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(asked, async ({ sort, limit, isFiltered }) => {
-        const query = isFiltered ? { ...QUERY, matches: ({ model }: { model: string }) => model === "other" } : QUERY;
+        const query = isFiltered ? { ...NO_FILTER, matches: ({ model }: { model: string }) => model === "other" } : NO_FILTER;
         const ids: string[] = [];
         let after: RankedPosition | undefined;
         do {
@@ -91,14 +83,14 @@ describe.each([
   });
 
   test("a numbered page has the rows after those before it, and totals are of all rows", async () => {
-    const page = await open()(QUERY, { sort: "cost", after: undefined, skip: 30, limit: 10 });
-    expect(page.rows.map(({ id }) => id)).toEqual(expected(QUERY, "cost").slice(30, 40));
+    const page = await open()(NO_FILTER, { sort: "cost", after: undefined, skip: 30, limit: 10 });
+    expect(page.rows.map(({ id }) => id)).toEqual(expected(NO_FILTER, "cost").slice(30, 40));
     expect(page.count).toBe(360);
   });
 });
 
 test("of a log that is longer than the budget the newest rows are sorted, and the page says so", async () => {
-  const page = await reading(100)(QUERY, { sort: "cost", after: undefined, limit: 5 });
+  const page = await reading(100)(NO_FILTER, { sort: "cost", after: undefined, limit: 5 });
   expect(page).toMatchObject({ isPartial: true, totalsExact: false });
   expect(page.rows).toHaveLength(5);
 });
@@ -106,7 +98,7 @@ test("of a log that is longer than the budget the newest rows are sorted, and th
 test("an index without the oldest rows says that the page is partial", async () => {
   const index = indexed();
   index.coveredFrom = DAY + 25_000;
-  const page = await reading(undefined, index)(QUERY, { sort: "latencyMs", after: undefined, limit: 5 });
+  const page = await reading(undefined, index)(NO_FILTER, { sort: "latencyMs", after: undefined, limit: 5 });
   expect(page.isPartial).toBe(true);
   expect(page.rows.every(({ createdAt }) => createdAt >= DAY + 25_000)).toBe(true);
 });

@@ -8,21 +8,13 @@ import { openTestStore } from "../../../stores/test-store.ts";
 import { LogScans } from "../log-scans.ts";
 import type { LogPosition, UsageQuery } from "../log-walk.ts";
 import { readLogs } from "../read-logs.ts";
+import { NO_FILTER } from "../usage-query-fixture.ts";
 import { CHUNK_ROWS } from "./log-chunk.ts";
 import { LogIndex } from "./log-index.ts";
 import { LogIndexes } from "./log-indexes.ts";
 import { isIndexed, readIndexed } from "./read-indexed.ts";
 
 const ROWS = 900;
-const NO_FILTER: UsageQuery = {
-  organizationId: "org_1",
-  keyId: undefined,
-  teamId: undefined,
-  search: undefined,
-  start: undefined,
-  end: undefined,
-  matches: () => true,
-};
 const never = new AbortController().signal;
 
 let opened: ReturnType<typeof openTestStore>;
