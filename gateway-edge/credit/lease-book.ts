@@ -26,6 +26,8 @@ export interface LeaseFigures {
 
 /** Longer than a busy control plane needs to answer: a shorter deadline would only refuse the calls that wait for credit. */
 const LEASE_MS = 3000;
+/** All leases are looked at this often for those that are over: there may be many thousands. */
+const FORGET_EVERY_MS = 10_000;
 
 interface Waiting {
   readonly worstCase: bigint;
@@ -53,6 +55,7 @@ export class LeaseBook {
   readonly #entries = new Map<string, LeaseEntry>();
   /** Those that may have free credit, or returns that the control plane does not know: of many organizations, few call at a time. */
   readonly #active = new Set<LeaseEntry>();
+  #forgetAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: LeaseBookDeps) {
     this.#deps = deps;
@@ -115,9 +118,9 @@ export class LeaseBook {
     }
   }
 
-  /** The organizations that have a lease. */
-  organizations(): Iterable<string> {
-    return this.#entries.keys();
+  /** The organizations of which credit could be returned, now or after their running calls. */
+  *organizations(): Generator<string> {
+    for (const { account } of this.#active) yield account.organizationId;
   }
 
   figures(): LeaseFigures {
@@ -144,6 +147,8 @@ export class LeaseBook {
   renew(olderThanMs: number): void {
     const nowMs = this.#deps.clock.monotonicMs();
     this.#renewActive(nowMs, olderThanMs);
+    if (nowMs < this.#forgetAtMs) return;
+    this.#forgetAtMs = nowMs + FORGET_EVERY_MS;
     for (const [organizationId, entry] of this.#entries) {
       // An active one may be asking for its first lease.
       if (!this.#active.has(entry) && entry.account.isOver(nowMs)) this.#entries.delete(organizationId);

@@ -30,7 +30,7 @@ export interface ShipperDeps {
   readonly returns: (isAsked?: (organizationId: string) => boolean) => LeaseReturn[];
   /** The control plane has these returns; until then they are reported again. */
   readonly returned: (returns: readonly LeaseReturn[]) => void;
-  /** The organizations that have leases. */
+  /** The organizations of which leases may return credit. */
   readonly leased: () => Iterable<string>;
   /** The ledger has the call, or refused it permanently. */
   readonly settled: (callId: string) => void;
