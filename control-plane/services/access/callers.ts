@@ -8,7 +8,6 @@ import { hasLimit } from "../../domain/rate-limits.ts";
 import type { ApiKey, RateLimits, Team } from "../../domain/records.ts";
 import { teamState } from "../../domain/team-state.ts";
 import { collect } from "../../stores/page.ts";
-import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 import { optionalDate } from "../messages.ts";
 
@@ -48,7 +47,7 @@ export async function masterCaller(deps: ControlDeps): Promise<Caller | undefine
     expiresAt: undefined,
     isAdmin: true,
     role: "owner",
-    isLimited: await isLimited(deps.store, { team, userId: admin.id }),
+    isLimited: [team, organization, admin].some(isBounded),
     logContent: contentSettingOf(organization, undefined).isStored,
     semanticCache: organization?.semanticCache,
     guardrails: [...(team.guardrails ?? [])],
@@ -60,21 +59,18 @@ function blockStatusOf(team: Team): Pick<Caller, "status" | "blockedReason"> {
   return state.status === "blocked" ? { status: "team_blocked", blockedReason: state.reason } : { status: "active" };
 }
 
+/** A first call of a key waits for these reads: they are sent at once, because the key names all that it needs. */
 async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undefined): Promise<Caller | undefined> {
   if (isDisabled(key) || (key.expiresAt !== undefined && key.expiresAt <= deps.clock.now())) return undefined;
-  const team = await deps.store.get("teams", key.teamId);
-  return team && callerMessage(deps.store, { key, team, until });
-}
-
-async function callerMessage(
-  reader: Reader,
-  { key, team, until }: { key: ApiKey; team: Team; until: number | undefined },
-): Promise<Caller> {
-  const [organization, member, setting] = await Promise.all([
-    reader.get("organizationMembers", `${team.organizationId}/${key.createdBy}`),
-    reader.get("teamMembers", `${team.id}/${key.createdBy}`),
-    reader.get("organizations", team.organizationId),
+  const { store } = deps;
+  const [team, organization, user, asMember, inTeam] = await Promise.all([
+    store.get("teams", key.teamId),
+    store.get("organizations", key.organizationId),
+    store.get("users", key.createdBy),
+    store.get("organizationMembers", `${key.organizationId}/${key.createdBy}`),
+    store.get("teamMembers", `${key.teamId}/${key.createdBy}`),
   ]);
+  if (!team) return undefined;
   return {
     keyId: key.id,
     keyName: key.name,
@@ -88,21 +84,15 @@ async function callerMessage(
     teamModels: team.models && { names: [...team.models] },
     expiresAt: optionalDate(until),
     isAdmin: false,
-    role: higher(organization?.role, member?.role) ?? "member",
+    role: higher(asMember?.role, inTeam?.role) ?? "member",
     guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
-    logContent: contentSettingOf(setting, key).isStored,
-    semanticCache: setting?.semanticCache,
-    isLimited: isBounded(key) || (await isLimited(reader, { team, userId: key.createdBy })),
+    logContent: contentSettingOf(organization, key).isStored,
+    semanticCache: organization?.semanticCache,
+    isLimited: [key, team, organization, user].some(isBounded),
   };
 }
 
 /** Whether each call has to be reserved by itself: credit can be leased, but limits and budgets need a check per call. */
-async function isLimited(reader: Reader, { team, userId }: { team: Team; userId: number }): Promise<boolean> {
-  if (isBounded(team)) return true;
-  const [organization, user] = await Promise.all([reader.get("organizations", team.organizationId), reader.get("users", userId)]);
-  return isBounded(organization ?? {}) || isBounded(user ?? {});
-}
-
-function isBounded(record: RateLimits & Budget): boolean {
-  return record.maxBudget !== undefined || hasLimit(record);
+function isBounded(record: (RateLimits & Budget) | undefined): boolean {
+  return record !== undefined && (record.maxBudget !== undefined || hasLimit(record));
 }
