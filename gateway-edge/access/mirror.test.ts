@@ -9,10 +9,11 @@ const caller = Caller.fromPartial({ keyId: "key_1", teamId: "team_1", organizati
 function open(limits: Partial<MirrorLimits> = {}) {
   const clock = fakeClock();
   const answers: (() => Promise<ResolveKeyResponse>)[] = [];
-  const state = { calls: 0, answer: { caller, revision: 1n } as ResolveKeyResponse };
+  const state = { calls: 0, deadlines: [] as number[], answer: { caller, revision: 1n } as ResolveKeyResponse };
   const access = {
-    resolveKey: async () => {
+    resolveKey: async (_request: unknown, { deadlineMs }: { deadlineMs: number }) => {
       state.calls++;
+      state.deadlines.push(deadlineMs);
       const scripted = answers.shift();
       return scripted ? await scripted() : state.answer;
     },
@@ -91,6 +92,19 @@ test("one retry when the control plane cannot be reached, none when it says no",
   answers.push(fail("SERVER_ERROR"));
   await expect(mirror.findCaller(HASH)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(state.calls).toBe(3);
+});
+
+test("a look-up of a busy control plane gets three seconds before it is repeated, and the repetition no more than the rest of eight", async () => {
+  const { mirror, clock, answers, state } = open();
+  answers.push(async () => {
+    await clock.advance(2_999);
+    throw new AppError("DB_TIMEOUT", "late");
+  });
+  const found = mirror.findCaller(HASH);
+  await settleWork();
+  await clock.advance(100);
+  expect(await found).toEqual(caller);
+  expect(state.deadlines).toEqual([3_000, 3_000]);
 });
 
 test("an unknown key is remembered for a second at most, and not past the next change of a key", async () => {

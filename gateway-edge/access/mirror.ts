@@ -30,10 +30,11 @@ const LIMITS: MirrorLimits = {
   callersMax: 100_000,
   unknownMax: 10_000,
   unknownMs: 1000,
-  // As long as for a lease: the first call of a key waits rather than fails while a control plane is busy.
-  resolveMs: 1000,
+  // As long as for a lease: the first call of a key waits rather than fails while a control plane is busy. Repeated earlier, look-ups that
+  // are only late would be the load that makes them late.
+  resolveMs: 3000,
   retryDelayMs: 100,
-  budgetMs: 3000,
+  budgetMs: 8000,
   recentChangesMax: 1024,
 };
 
