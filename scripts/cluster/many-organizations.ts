@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { adminToken, call, chat } from "../../test/helpers/api.ts";
+import { Pool } from "undici";
+import { adminToken, call } from "../../test/helpers/api.ts";
 import { CLUSTER_SECRET_KEY, type Cluster } from "../../test/helpers/cluster.ts";
 import { makeOrganizations } from "../../test/helpers/organizations.ts";
 import { percentile } from "../bench/load.ts";
@@ -9,6 +10,9 @@ const MINUTE_MS = 60_000;
 const CREDIT_NANO = 1_000_000_000n;
 /** Before the minutes that count: all processes have just started, and none has compiled its code. */
 const WARM_CALLS = 1_500;
+const BODY = JSON.stringify({ model: "echo", messages: [{ role: "user", content: "one two" }], max_tokens: 5 });
+/** Of the caller to each edge: far more than calls that are under way. */
+const CONNECTIONS = 512;
 
 /**
  * Every organization makes one call a minute, evenly over the minute and over the edges, whether earlier calls have been answered or not.
@@ -60,23 +64,30 @@ interface Load {
 }
 
 async function callEach(cluster: Cluster, { keys, calls, perMinute }: Load): Promise<Outcome[]> {
+  const edges = cluster.urls.map((url) => new Pool(url, { connections: CONNECTIONS }));
   const beganMs = performance.now();
   const running: Promise<Outcome>[] = [];
   while (running.length < calls) {
     const due = Math.min(calls, Math.floor(((performance.now() - beganMs) / MINUTE_MS) * perMinute) + 1);
-    while (running.length < due) running.push(callOnce(cluster, keys, running.length));
+    while (running.length < due) running.push(callOnce(edges, keys, running.length));
     await sleep(5);
   }
-  return Promise.all(running);
+  const outcomes = await Promise.all(running);
+  await Promise.all(edges.map((edge) => edge.close()));
+  return outcomes;
 }
 
-async function callOnce({ urls }: Cluster, keys: readonly string[], number: number): Promise<Outcome> {
+async function callOnce(edges: readonly Pool[], keys: readonly string[], number: number): Promise<Outcome> {
   const beganMs = performance.now();
   // Another edge in each minute.
-  const url = urls[(number + Math.floor(number / keys.length)) % urls.length] ?? "";
+  const edge = edges[(number + Math.floor(number / keys.length)) % edges.length];
+  const authorization = `Bearer ${keys[number % keys.length]}`;
+  const headers = { "content-type": "application/json", authorization };
   try {
-    const { status, text } = await chat({ url }, keys[number % keys.length] ?? "", "one two", { max_tokens: 5 });
-    return { ms: performance.now() - beganMs, refusal: status === 200 ? undefined : `${status} ${text.slice(0, 300)}` };
+    const answer = await edge?.request({ path: "/v1/chat/completions", method: "POST", headers, body: BODY });
+    const text = await answer?.body.text();
+    const isServed = answer?.statusCode === 200;
+    return { ms: performance.now() - beganMs, refusal: isServed ? undefined : `${answer?.statusCode} ${text?.slice(0, 300)}` };
   } catch (thrown) {
     return { ms: performance.now() - beganMs, refusal: String((thrown as { cause?: unknown }).cause ?? thrown) };
   }
