@@ -1,7 +1,7 @@
-import { gather } from "./gather.ts";
+import { type BesideOptions, gather } from "./gather.ts";
 
 /** Batches that are answered when the test says so; each answer is its request doubled. */
-function open(options: { parallel?: number } = {}) {
+function open(options?: BesideOptions) {
   const batches: { requests: number[]; answer(): void; fail(error: Error): void }[] = [];
   const ask = gather((requests: number[]) => {
     const { promise, resolve, reject } = Promise.withResolvers<{ answer: number }[]>();
@@ -52,8 +52,8 @@ test("a request may fail alone, and one without an outcome fails rather than wai
   ]);
 });
 
-test("several batches may be under way: one that hangs does not hold up the others", async () => {
-  const { ask, batches, begun } = open({ parallel: 2 });
+test("a batch that is late does not hold up others: one that hangs costs them the time after which it is late", async () => {
+  const { ask, batches, begun } = open({ parallel: 2, lateMs: 1 });
   void ask(1);
   await begun(1);
   const second = ask(2);
@@ -64,4 +64,18 @@ test("several batches may be under way: one that hangs does not hold up the othe
   await begun(3);
   batches[2]?.answer();
   expect(await third).toBe(6);
+});
+
+test("a batch that is not late is alone: those that arrive meanwhile share the next one", async () => {
+  const { ask, batches, begun } = open({ parallel: 2, lateMs: 1, clock: { after: () => () => {} } });
+  const first = ask(1);
+  await begun(1);
+  const others = [ask(2), ask(3)];
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(batches).toHaveLength(1);
+  batches[0]?.answer();
+  await first;
+  await begun(2);
+  batches[1]?.answer();
+  expect(await Promise.all(others)).toEqual([4, 6]);
 });

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from "./clock.ts";
+
 /** The outcome of one request. */
 export type Outcome<Answer> = { answer: Answer } | { error: unknown };
 
@@ -9,16 +11,26 @@ interface Waiting<Request, Answer> {
 
 const GATHERED_MAX = 200;
 
+/** When another batch may run beside one that is under way. */
+export interface BesideOptions {
+  /** How many batches run at most. */
+  readonly parallel: number;
+  /** A request that has waited this long begins another batch: the one under way may hang. */
+  readonly lateMs: number;
+  readonly clock?: Pick<Clock, "after">;
+}
+
 /**
- * Batches requests: those that arrive while a batch (or `parallel` of them) is under way are answered together by the next one. A single request does not wait; many
+ * Batches requests: those that arrive while a batch is under way are answered together by the next one. A single request does not wait; many
  * at once cost a fraction of a batch each. An error of the whole batch is the outcome of each of its requests.
  */
 export function gather<Request, Answer>(
   answerAll: (requests: Request[]) => Promise<readonly Outcome<Answer>[]>,
-  { parallel = 1 }: { parallel?: number } = {},
+  { parallel, lateMs, clock = systemClock }: BesideOptions = { parallel: 1, lateMs: 0 },
 ): (request: Request) => Promise<Answer> {
   let waiting: Waiting<Request, Answer>[] = [];
   let running = 0;
+  let isTimed = false;
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
@@ -29,13 +41,24 @@ export function gather<Request, Answer>(
     running--;
   }
 
+  function begin(): void {
+    running++;
+    // At the end of this turn of the event loop, so that requests that arrive together share one batch.
+    setImmediate(() => void run());
+  }
+
+  function beginLate(): void {
+    isTimed = false;
+    if (waiting.length > 0 && running < parallel) begin();
+  }
+
   return (request) =>
     new Promise((resolve, reject) => {
       waiting.push({ request, resolve, reject });
-      if (running >= parallel) return;
-      running++;
-      // At the end of this turn of the event loop, so that requests that arrive together share one batch.
-      setImmediate(() => void run());
+      if (running === 0) return begin();
+      if (running >= parallel || isTimed) return;
+      isTimed = true;
+      clock.after(lateMs, beginLate);
     });
 }
 

@@ -3,8 +3,8 @@ import { type CollectionName, type IndexName, type IndexValue, indexesOf, type R
 import { scalar } from "./documents.ts";
 import { MongoReader } from "./reader.ts";
 
-/** How many commands of one kind are under way before further reads wait for the next one. A connection that hangs holds up one of them. */
-const PARALLEL = 2;
+/** Further reads of one kind wait for the command that is under way, unless that is late: its connection may hang. */
+const BESIDE = { parallel: 2, lateMs: 100 };
 
 type Lane = (value: IndexValue) => Promise<unknown>;
 
@@ -38,7 +38,7 @@ export class GatheredReader extends MongoReader {
   #laneOf(name: string, readAll: (values: IndexValue[]) => Promise<readonly unknown[]>): Lane {
     const known = this.#lanes.get(name);
     if (known) return known;
-    const lane = gather(async (values: IndexValue[]) => (await readAll(values)).map((answer) => ({ answer })), { parallel: PARALLEL });
+    const lane = gather(async (values: IndexValue[]) => (await readAll(values)).map((answer) => ({ answer })), BESIDE);
     this.#lanes.set(name, lane);
     return lane;
   }
