@@ -22,7 +22,7 @@ export interface Write {
 export class Overlay implements Transaction {
   readonly #base: Reader;
   readonly #writes = new Map<CollectionName, Map<IndexValue, Write>>();
-  /** Records that this transaction has read by id, so that writing them needs no second read. Records are never changed in place. */
+  /** Records that this transaction has read by id or listed, so that writing them needs no second read. Records are never changed in place. */
   readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
 
   readonly slots: number;
@@ -87,7 +87,11 @@ export class Overlay implements Transaction {
     index: IndexName<Name>,
     values: readonly IndexValue[],
   ): Promise<Records[Name][][]> {
-    if (!this.#writes.get(collection)?.size) return this.#base.listMany(collection, index, values);
+    if (!this.#writes.get(collection)?.size) {
+      const found = await this.#base.listMany(collection, index, values);
+      for (const record of found.flat() as AnyRecord[]) this.#remember(collection, record.id, record);
+      return found;
+    }
     const lists: Records[Name][][] = [];
     for (const value of values) lists.push(await collect(this.scan(collection, { index, equals: [value] })));
     return lists;

@@ -65,8 +65,6 @@ interface Book {
 
 async function readBooks(tx: Transaction, inputs: readonly LeaseInput[]): Promise<Map<string, Book>> {
   const ids = [...new Set(inputs.map(({ organizationId }) => organizationId))];
-  // The transaction then knows each lease that it writes, or that there is none.
-  await tx.getMany("leases", [...new Set(inputs.map(leaseId))]);
   const accounts = await tx.getMany("accounts", ids.map(organizationAccount));
   const leases = await tx.listMany("leases", "byOrganization", ids);
   await readLeaseNumbers(tx, ids);
@@ -97,7 +95,9 @@ async function grantLease(
   const base = current ?? (await newLease(tx, input));
   const lease = { ...base, granted: base.granted + amount, expiresAt: now + LEASE_LIFE_MS };
   leases.set(id, lease);
-  await tx.put("leases", lease);
+  // The list of the organization's leases had none with this id.
+  if (known) await tx.put("leases", lease);
+  else tx.insertNew("leases", [lease]);
   return { lease, amount, balance, elsewhere };
 }
 
