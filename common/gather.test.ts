@@ -1,7 +1,7 @@
-import { type BesideOptions, gather } from "./gather.ts";
+import { type GatherOptions, gather } from "./gather.ts";
 
 /** Batches that are answered when the test says so; each answer is its request doubled. */
-function open(options?: BesideOptions) {
+function open(options?: GatherOptions) {
   const batches: { requests: number[]; answer(): void; fail(error: Error): void }[] = [];
   const ask = gather((requests: number[]) => {
     const { promise, resolve, reject } = Promise.withResolvers<{ answer: number }[]>();

@@ -9,14 +9,14 @@ interface Waiting<Request, Answer> {
   reject(error: unknown): void;
 }
 
-const GATHERED_MAX = 200;
-
-/** When another batch may run beside one that is under way. */
-export interface BesideOptions {
-  /** How many batches run at most. */
-  readonly parallel: number;
+/** How batches are made. */
+export interface GatherOptions {
+  /** The requests of a batch, at most. */
+  readonly most?: number;
+  /** How many batches run at a time, at most. */
+  readonly parallel?: number;
   /** A request that has waited this long begins another batch: the one under way may hang. */
-  readonly lateMs: number;
+  readonly lateMs?: number;
   readonly clock?: Pick<Clock, "after">;
 }
 
@@ -26,7 +26,7 @@ export interface BesideOptions {
  */
 export function gather<Request, Answer>(
   answerAll: (requests: Request[]) => Promise<readonly Outcome<Answer>[]>,
-  { parallel, lateMs, clock = systemClock }: BesideOptions = { parallel: 1, lateMs: 0 },
+  { most = 200, parallel = 1, lateMs = 0, clock = systemClock }: GatherOptions = {},
 ): (request: Request) => Promise<Answer> {
   let waiting: Waiting<Request, Answer>[] = [];
   let running = 0;
@@ -34,8 +34,8 @@ export function gather<Request, Answer>(
 
   async function run(): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, GATHERED_MAX);
-      waiting = waiting.slice(GATHERED_MAX);
+      const batch = waiting.slice(0, most);
+      waiting = waiting.slice(most);
       await answerBatch(batch, answerAll);
     }
     running--;

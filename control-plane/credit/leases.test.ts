@@ -95,10 +95,10 @@ test("edges are not flushed where it could change nothing: all is spent, the tea
   expect(spent.state.asked).toBe(0);
 });
 
-test("requests of many organizations share commits, and one whose slot is lost is refused alone", async () => {
+test("requests of many organizations share commits however many wait, and one whose slot is lost is refused alone", async () => {
   const { store, close } = openTestStore({ slots: 16 });
   try {
-    const organizations = Array.from({ length: 60 }, (_, number) => `org_${number}`);
+    const organizations = Array.from({ length: 600 }, (_, number) => `org_${number}`);
     await store.transaction("every", async (tx) => {
       for (const id of organizations) await tx.insert("accounts", { ...emptyAccount(organizationAccount(id)), balance: 100n });
     });
@@ -131,4 +131,14 @@ test("two edges that ask for the same credit in one commit get no more than ther
   const ask = (edgeId: string) => leases.lease({ ...REQUEST, edgeId, organizationId: ORGANIZATION, need: 60n, want: 60n });
   const answers = await Promise.all([ask("a"), ask("b")]);
   expect(answers.map(({ granted }) => granted).toSorted()).toEqual([40n, 60n]);
+});
+
+test("a request whose edge no longer waits is not granted: it would only delay those that wait", async () => {
+  const { leases, store } = await open(1_000n);
+  const request = { ...REQUEST, organizationId: ORGANIZATION, need: 60n, want: 60n };
+  const gone = leases.lease({ ...request, edgeId: "a" }, AbortSignal.abort());
+  const waiting = leases.lease({ ...request, edgeId: "b" }, new AbortController().signal);
+  await expect(gone).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect((await waiting).granted).toBe(60n);
+  expect(await store.getMany("leases", [`a/${ORGANIZATION}`, `b/${ORGANIZATION}`])).toMatchObject([undefined, { granted: 60n }]);
 });

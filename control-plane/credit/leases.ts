@@ -1,4 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
+import { AppError } from "../../common/errors.ts";
 import { gather, type Outcome } from "../../common/gather.ts";
 import { slotOf } from "../../common/slots.ts";
 import { NotOwner } from "../domain/not-owner.ts";
@@ -27,6 +28,17 @@ export interface LeasesOptions {
 }
 
 const NO_LEASE = { generation: 0, granted: 0n };
+/**
+ * More than one commit ever finds waiting: requests that a batch leaves behind wait for another commit, so that a limit below what arrives
+ * during a slow commit would make every later request late.
+ */
+const BATCH_MAX = 2_000;
+
+interface Asked {
+  readonly input: LeaseInput;
+  /** Aborted when the edge no longer waits. */
+  readonly signal: AbortSignal | undefined;
+}
 
 /** Grants slices of credit. Leases are in the store, so a restarted control plane knows what its edges may spend. */
 export class Leases {
@@ -34,19 +46,19 @@ export class Leases {
   /** Requests that fail while edges are being flushed share that flush. */
   #catchingUp: Promise<void> | undefined;
   /** One commit grants the leases that were requested while the last one ran. */
-  readonly #gathered = gather((inputs: LeaseInput[]) => this.#grantAll(inputs));
+  readonly #gathered = gather((requests: Asked[]) => this.#grantWaiting(requests), { most: BATCH_MAX });
   readonly #figures = { granted: 0, refused: 0, unchanged: 0 };
 
   constructor(options: LeasesOptions) {
     this.#options = options;
   }
 
-  async lease(input: LeaseInput): Promise<LeaseAnswer> {
-    const grant = await this.#grant(input);
+  async lease(input: LeaseInput, signal?: AbortSignal): Promise<LeaseAnswer> {
+    const grant = await this.#grant({ input, signal });
     if (!isWaitWorthwhile(input, grant)) return this.#answer(input, grant);
     // Calls that ended at other edges and are not settled yet may free credit, or block the team. Refuse only after they are known.
     await this.#catchUp();
-    return this.#answer(input, await this.#grant(input));
+    return this.#answer(input, await this.#grant({ input, signal }));
   }
 
   /** Requests by what came of them, since the start. */
@@ -54,14 +66,25 @@ export class Leases {
     return this.#figures;
   }
 
-  async #grant(input: LeaseInput): Promise<LeaseGrant> {
+  async #grant(asked: Asked): Promise<LeaseGrant> {
+    const { input } = asked;
     // Until the grant is stored, calls that are reserved one by one must not get the same credit.
     const done = this.#options.reservations.withhold(input.organizationId, input.want > input.need ? input.want : input.need);
     try {
-      return await this.#gathered(input);
+      return await this.#gathered(asked);
     } finally {
       done();
     }
+  }
+
+  /** An edge that no longer waits has asked again: granted too, its first request would only make the second late. */
+  async #grantWaiting(requests: readonly Asked[]): Promise<Outcome<LeaseGrant>[]> {
+    const waiting = requests.filter(({ signal }) => !signal?.aborted);
+    const outcomes = await this.#grantAll(waiting.map(({ input }) => input));
+    const byRequest = new Map(waiting.map((request, position) => [request, outcomes[position]]));
+    return requests.map(
+      (request) => byRequest.get(request) ?? { error: new AppError("UNAVAILABLE", "The edge no longer waits for this lease.") },
+    );
   }
 
   /** In one commit; where a transaction may not write all slots, in one for each slot, at the same time. */

@@ -35,10 +35,10 @@ export function creditHandlers(deps: ControlDeps): CreditHandlers {
       return { outcomes: await Promise.all(request.reservations.map((reservation) => reserveOne(deps, reservation))) };
     },
 
-    async lease(request) {
+    async lease(request, { signal }) {
       requireOwner(deps, request.organizationId);
       const { generation, ...input } = request;
-      const answer = await deps.leases.lease({ ...input, generation: Number(generation) });
+      const answer = await deps.leases.lease({ ...input, generation: Number(generation) }, signal);
       return { ...answer, generation: BigInt(answer.generation) };
     },
 
