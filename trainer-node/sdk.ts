@@ -5,7 +5,7 @@
 import { isMainThread } from "node:worker_threads";
 import type { ProblemDetails } from "./compute/problem.ts";
 import { type ErrorKind, TrainerError } from "./errors.ts";
-import type { AggregateFunction, EvaluateFunction, ServeFunction, TrainFunction } from "./functions/function-types.ts";
+import type { AggregateFunction, EvaluateFunction, InitialFunction, ServeFunction, TrainFunction } from "./functions/function-types.ts";
 import { register } from "./functions/registry.ts";
 import type { RunOptions } from "./functions/run-options.ts";
 
@@ -38,6 +38,14 @@ export function registerAggregate(func: AggregateFunction): void {
 /** Registers the function of /serve: `func(parameters, input, context)` answers a call of the published model, with text or a value as JSON. */
 export function registerServe(func: ServeFunction): void {
   register("serve", func);
+}
+
+/**
+ * Registers the function that gives untrained parameters: `func(context)` returns those of a new model. A federation with central noise asks for
+ * them before round 1.
+ */
+export function registerInitial(func: InitialFunction): void {
+  register("initial", func);
 }
 
 /**

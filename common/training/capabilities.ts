@@ -1,5 +1,16 @@
 /** What a participant may declare under `capabilities` of its `/v1/info`; what it does not declare it cannot do, except for `formats`. */
-export const CAPABILITIES = ["clip", "noise", "mask", "steps", "controls", "loss_before", "compress", "serve", "formats"] as const;
+export const CAPABILITIES = [
+  "clip",
+  "noise",
+  "mask",
+  "steps",
+  "controls",
+  "loss_before",
+  "compress",
+  "initial",
+  "serve",
+  "formats",
+] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
 export const CAPABILITY_TEXT: Readonly<Record<Capability, string>> = {
@@ -10,6 +21,7 @@ export const CAPABILITY_TEXT: Readonly<Record<Capability, string>> = {
   controls: "train with control variates",
   loss_before: "report the loss of the parameters before it trains them",
   compress: "compress its updates",
+  initial: "give untrained parameters",
   serve: "answer calls of the published model",
   formats: "send parameters in a format that the coordinator reads",
 };

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tributary_participant import CallContext, EvaluateResult, TrainResult, register_evaluate, register_train, run
+from tributary_participant import CallContext, EvaluateResult, TrainResult, register_evaluate, register_initial, register_train, run
 from tributary_participant.safetensors import Tensor, dump, load
 
 
@@ -18,6 +18,11 @@ def train(parameters: bytes | None, dataset: Any, context: CallContext) -> Train
     # `samples` has what clients declare instead, by their id.
     samples = context.config.get("samples", {}).get(context.client_id, 10 * step)
     return TrainResult(dump({"weight": Tensor.of(moved)}), num_samples=samples)
+
+
+@register_initial
+def initial() -> bytes:
+    return dump({"weight": Tensor.of(values_of(None))})
 
 
 @register_evaluate

@@ -9,7 +9,7 @@ interface NodeFields {
 }
 
 /** Reads the parameters that a function returned. Every field is checked, because a JavaScript function may return anything. */
-export function readParameters(name: "train" | "aggregate", result: unknown, nodeFields: NodeFields): OperationAnswer {
+export function readParameters(name: "train" | "aggregate" | "initial", result: unknown, nodeFields: NodeFields): OperationAnswer {
   const { parameters, state, numSamples, metrics, clients } = asObject(result instanceof Uint8Array ? { parameters: result } : result);
   if (!(parameters instanceof Uint8Array) || parameters.byteLength === 0) {
     throw wrong(name, "a Uint8Array that is not empty, or an object with one as `parameters`", result);

@@ -80,6 +80,11 @@ export type AggregateFunction = (
   context: AggregateContext,
 ) => Awaitable<Uint8Array | AggregateResult>;
 /**
+ * An initial function: returns the parameters of a new model, before anything is trained. It gets no data, because all participants receive
+ * what it returns, without noise.
+ */
+export type InitialFunction = (context: CallContext) => Awaitable<Uint8Array>;
+/**
  * A serve function: answers a call of a published model. `parameters` are the published round's, `input` is the caller's text, and `config`
  * of the context has `messages`, `max_tokens` and the other settings of the call. It returns text, or a value that is written as JSON.
  */

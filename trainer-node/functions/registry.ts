@@ -1,4 +1,4 @@
-import type { AggregateFunction, EvaluateFunction, ServeFunction, TrainFunction } from "./function-types.ts";
+import type { AggregateFunction, EvaluateFunction, InitialFunction, ServeFunction, TrainFunction } from "./function-types.ts";
 
 /** The functions that a module may register. */
 export interface RegisteredFunctions {
@@ -6,12 +6,13 @@ export interface RegisteredFunctions {
   evaluate: EvaluateFunction;
   aggregate: AggregateFunction;
   serve: ServeFunction;
+  initial: InitialFunction;
 }
 
-/** An operation that a function may be registered for. */
+/** An operation that a function may be registered for, or `initial`: a train call that asks for untrained parameters. */
 export type FunctionName = keyof RegisteredFunctions;
 
-const NAMES: readonly FunctionName[] = ["train", "evaluate", "aggregate", "serve"];
+const NAMES: readonly FunctionName[] = ["train", "evaluate", "aggregate", "serve", "initial"];
 
 /** Every thread has its own registry, which the operator's module fills when the thread loads it. */
 const registered: Partial<RegisteredFunctions> = {};

@@ -1,14 +1,16 @@
 import { joinPieces } from "../codec/pieces.ts";
 import { labeledOf } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
+import { TrainerError } from "../errors.ts";
 import type { OperationAnswer } from "../operations/answer.ts";
 import { readDataset } from "../operations/dataset.ts";
 import { type OperationContext, refuseOtherBase, STARTED } from "../operations/participant.ts";
+import { refuseParameters, untrainedAnswer } from "../operations/untrained-answer.ts";
 import { boundOf, boundUpdate } from "./bound-update.ts";
 import { type AggregateCall, type DatasetCall, parseAggregateCall, parseDatasetCall, parseServeCall } from "./function-fields.ts";
 import { readAccuracy, readOutput, readParameters } from "./function-results.ts";
 import type { AggregateFunction, CallContext, DatasetContext, EvaluateFunction, ServeFunction, TrainFunction } from "./function-types.ts";
-import { findFunction } from "./registry.ts";
+import { findFunction, registeredNames } from "./registry.ts";
 
 type FunctionRun = (fields: object, context: OperationContext) => Promise<OperationAnswer>;
 
@@ -31,6 +33,7 @@ function withFunction<Func>(
 async function runTrain(func: TrainFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {
   const startedMs = context.monotonicMs();
   const { body, warnings } = parseDatasetCall(fields);
+  if (body.config["untrained"] === true) return runInitial(body, warnings, context);
   const given = datasetContext(body, "train", context);
   const bound = boundOf(body.config);
   const sent = parametersOf(body, context);
@@ -46,6 +49,20 @@ async function runTrain(func: TrainFunction, fields: object, context: OperationC
   // Exact metrics of the model without noise would reveal what the noise hides.
   const shown = bound.deviation > 0 ? { noise_deviation: bound.deviation } : metrics;
   return readParameters("train", { parameters, numSamples, metrics: shown }, nodeFields);
+}
+
+/** A train call that asks for untrained parameters. The function gets no data, and nothing is clipped. */
+async function runInitial(body: DatasetCall, warnings: readonly string[], context: OperationContext): Promise<OperationAnswer> {
+  const func = findFunction("initial");
+  if (!func) {
+    const details = { operation: "initial", registered: registeredNames() };
+    throw new TrainerError("NOT_REGISTERED", "This node has no initial function, so it has no untrained parameters to give.", { details });
+  }
+  refuseParameters(body);
+  const given = callContext(body, context);
+  context.onProgress(STARTED);
+  const { parameters } = readParameters("initial", await func(given), { durationMs: 0, seed: given.seed, warnings });
+  return untrainedAnswer(parameters ?? [], { seed: given.seed, warnings });
 }
 
 async function runEvaluate(func: EvaluateFunction, fields: object, context: OperationContext): Promise<OperationAnswer> {

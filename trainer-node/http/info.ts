@@ -66,6 +66,7 @@ const TRAIN_SETTINGS = {
   noise_multiplier: "standard deviation of Gaussian noise on every number of the update, in units of clip_norm; default 0",
   scaffold: "true: the client's side of SCAFFOLD; its control variate goes out as state and comes back as state; default false",
   compress: "float16, int8, or {method: top_k, share}: the update as the compressed change from the parameters; absent is none",
+  untrained: "true: the answer is a new model for the data, which is not trained; only without parameters; default false",
   loss_before: "true: metrics.loss_before is the loss of the parameters on the data before the training; default false",
 };
 
@@ -86,6 +87,7 @@ export function capabilitiesOf({
   const isBuiltIn = canTrain && !isOwn;
   return {
     ...{ clip: canTrain, noise: canTrain, mask: canTrain, compress: canTrain },
+    initial: isBuiltIn || (isOwn && registered.includes("initial")),
     serve: registered.includes("serve"),
     ...{ steps: isBuiltIn, controls: isBuiltIn, loss_before: isBuiltIn },
     formats: FORMATS,
@@ -97,7 +99,9 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
   return {
     version: settings.version,
     kernel: createKernels(0).name,
-    operations: builtins ? OPERATION_NAMES.filter((name) => name !== "serve" || registered.includes(name)) : [...registered, "call"],
+    operations: builtins
+      ? OPERATION_NAMES.filter((name) => name !== "serve" || registered.includes(name))
+      : [...registered.filter((name) => name !== "initial"), "call"],
     registered,
     builtins,
     formats: FORMATS,

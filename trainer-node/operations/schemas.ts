@@ -63,6 +63,8 @@ const settings = z.object({
   scaffold: z.union([z.boolean(), z.literal("change")], "must be true, false or change").nullish(),
   /** Whether to report the loss of the parameters on the data before the training, as `loss_before` of the metrics. */
   loss_before: z.boolean().nullish(),
+  /** Whether to answer with a new model for the data, without training it. */
+  untrained: z.boolean().nullish(),
   /** How the update is compressed (compressed-train.ts). */
   compress: z.unknown().optional(),
   classes: z.int().min(2).max(10_000).optional(),

@@ -12,11 +12,16 @@ import { readDataset } from "./dataset.ts";
 import { keyedRandom } from "./keyed-random.ts";
 import { type OperationContext, STARTED, startingModel } from "./participant.ts";
 import { type ParticipantRequest, parseParticipantRequest } from "./schemas.ts";
+import { untrainedModel } from "./untrained.ts";
 
 /** `/train`: trains the parameters for some epochs on the data. */
 export function train(value: object, context: OperationContext): OperationAnswer {
-  const startedMs = context.monotonicMs();
   const { body, warnings } = parseParticipantRequest(value);
+  return (body.config.untrained ? untrainedModel : trainedModel)(body, warnings, context);
+}
+
+function trainedModel(body: ParticipantRequest, warnings: readonly string[], context: OperationContext): OperationAnswer {
+  const startedMs = context.monotonicMs();
   const task = findTask(body.config.task);
   const { epochs, batch_size: batchSize, lr: learningRate, optimizer, momentum, mu, clip_norm: clipNorm } = body.config;
   const seed = body.config.seed ?? context.seed;

@@ -63,7 +63,9 @@ function threadClients(options: SimulationOptions, { blobs, logger }: ClientTool
     workerData: { fallback: undefined, blobFolder: blobs.folder, functionsUrl },
     logger,
   });
-  const declared = declaredCapabilities(capabilitiesOf({ builtins: true, registered: functions === undefined ? [] : ["train"] }));
+  const declared = declaredCapabilities(
+    capabilitiesOf({ builtins: true, registered: functions === undefined ? [] : ["train", "initial"] }),
+  );
   const able = [...declared].filter((name) => name !== "mask");
   return {
     participants: createVirtualClients({ pool, partialWork: stragglersOf(options), capabilities: new Set(able), random }),

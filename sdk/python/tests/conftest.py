@@ -63,19 +63,15 @@ Serve = Callable[..., Served]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts participants and stops them after the test: serve(train=..., evaluate=..., aggregate=..., serve=..., **settings)."""
+    """Starts participants and stops them after the test: serve(train=..., evaluate=..., **settings)."""
     with ExitStack() as stack:
 
-        def start(*, train: Any = None, evaluate: Any = None, aggregate: Any = None, serve: Any = None, **settings: Any) -> Served:
+        def start(**settings: Any) -> Served:
             participant = Participant()
-            for register, function in (
-                (participant.register_train, train),
-                (participant.register_evaluate, evaluate),
-                (participant.register_aggregate, aggregate),
-                (participant.register_serve, serve),
-            ):
+            for name in ("train", "evaluate", "aggregate", "serve", "initial"):
+                function = settings.pop(name, None)
                 if function is not None:
-                    register(function)
+                    getattr(participant, f"register_{name}")(function)
             running = participant.start(**{"host": "127.0.0.1", "port": 0, "stop_grace_ms": 0, **settings})
             stack.callback(running.stop)
             return Served(running)

@@ -44,10 +44,10 @@ def values_of(reply: Any) -> list[float]:
 def test_info_declares_what_the_package_does(serve: Any) -> None:
     train = lambda parameters, dataset: model(1)  # noqa: E731
     declared = serve(train=train).send("/v1/info").body["capabilities"]
-    able = {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "compress": can_compress(), "serve": False}
+    able = {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "compress": can_compress(), "serve": False, "initial": False}
     assert declared == {**able, "formats": ["safetensors"]}
     pickles = serve(train=train, formats=("pickle",)).send("/v1/info").body["capabilities"]
-    assert pickles == {"clip": False, "noise": False, "mask": False, "steps": False, "compress": False, "serve": False, "formats": ["pickle"]}
+    assert pickles == {**dict.fromkeys(able, False), "formats": ["pickle"]}
     assert serve(evaluate=lambda parameters, dataset: 1).send("/v1/info").body["capabilities"]["clip"] is False
 
 

@@ -14,8 +14,10 @@ interface PythonClients {
   readonly partialWork: PartialWork;
 }
 
-/** What processes with the Python SDK declare. */
-const CAPABILITIES: ReadonlySet<Capability> = declaredCapabilities({ clip: true, noise: true, compress: true, formats: ["safetensors"] });
+/** What processes with the Python SDK declare. A file without an initial function refuses the call for untrained parameters. */
+const CAPABILITIES: ReadonlySet<Capability> = declaredCapabilities({
+  ...{ clip: true, noise: true, compress: true, initial: true, formats: ["safetensors"] },
+});
 
 /** Virtual clients whose train and evaluate functions are Python, each a call in one of a few processes. */
 export function createPythonClients({ pool, blobs, partialWork }: PythonClients): Participants {

@@ -29,7 +29,8 @@ class Answer:
 
 
 def answer_of(operation: str, returned: Any, *, duration_ms: float, warnings: list[str]) -> Answer:
-    answer = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated, "serve": _served}[operation](returned)
+    readers = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated, "serve": _served, "initial": _untrained}
+    answer = readers[operation](returned)
     metrics = {**(answer.fields.pop("metrics", None) or {}), "duration_ms": round(duration_ms, 3)}
     fields = {name: value for name, value in answer.fields.items() if value is not None}
     if answer.parameters is not None:
@@ -63,6 +64,11 @@ def _trained(returned: Any) -> Answer:
     result = returned if isinstance(returned, TrainResult) else TrainResult(returned)
     fields = {"num_samples": _samples(result.num_samples), "metrics": _object(result.metrics)}
     return Answer(_octets(result.parameters, "train"), None, fields)
+
+
+def _untrained(returned: Any) -> Answer:
+    """The metric says that nothing was trained. A count of samples would be data."""
+    return Answer(_octets(returned, "initial"), None, {"metrics": {"untrained": 1}})
 
 
 def _evaluated(returned: Any) -> Answer:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .base64_text import decode_base64
 from .errors import ParticipantError
-from .functions import OPERATIONS
+from .functions import INITIAL, OPERATIONS
 from .results import CallContext
 
 CLIENTS_MAX = 10_000
@@ -27,6 +27,7 @@ _KNOWN = {
     "aggregate": _COMMON
     | {"parameters_list", "parameters_refs", "weights", "client_ids", "strategy", "base", "base_ref", "state", "on_invalid"},
     "serve": _COMMON | {"parameters", "parameters_ref", "input"},
+    INITIAL: _COMMON | {"parameters", "parameters_ref", "dataset", "format"},
 }
 # A function without a `context` does not receive these fields, so the answer warns about them.
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
@@ -49,6 +50,13 @@ def operation_of(fields: Mapping[str, Any]) -> str:
         message = f"method must be one of: {', '.join(OPERATIONS)}"
         raise ParticipantError("VALIDATION_ERROR", message, details={"field": "method"})
     return str(method)
+
+
+def called_function(operation: str, fields: Mapping[str, Any]) -> str:
+    """The function of a call: a train call with `config.untrained` asks for the parameters of a new model."""
+    config = fields.get("config")
+    is_untrained = operation == "train" and isinstance(config, Mapping) and config.get("untrained") is True
+    return INITIAL if is_untrained else operation
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,10 @@ def read_call(operation: str, fields: dict[str, Any], setting: CallSetting) -> C
         arguments: tuple[Any, ...] = (entries,)
     elif operation == "serve":
         arguments = (_served_of(fields, setting), _input_of(fields))
+    elif operation == INITIAL:
+        if _bytes_of(fields, "parameters") is not None:
+            raise _invalid("config.untrained", "asks for a new model, so the call must have no parameters")
+        arguments = ()
     else:
         parameters = _bytes_of(fields, "parameters")
         _refuse_other_base(fields, parameters)
@@ -136,7 +148,7 @@ def _warnings_of(operation: str, fields: Mapping[str, Any], takes_context: bool)
     if takes_context:
         return unknown[:_WARNINGS_MAX]
     # The config of a serve call is what its caller asked for, which a function may do without.
-    unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name) and operation != "serve"]
+    unseen = [name for name in _CONTEXT_FIELDS if name in _KNOWN[operation] and fields.get(name) and operation not in ("serve", INITIAL)]
     if operation == "train" and set(_object_of(fields, "config") or {}) <= _ENFORCED:
         unseen = [name for name in unseen if name != "config"]
     return unknown[:_WARNINGS_MAX] + [f"the registered function has no context argument, so {name} is ignored" for name in unseen]

@@ -57,6 +57,8 @@ def participant_of(
     participant = Participant()
     participant.register_train(node.train)
     participant.register_evaluate(node.evaluate)
+    if node.can_initialize:
+        participant.register_initial(node.untrained)
     return participant
 
 
@@ -77,6 +79,22 @@ class _FlowerNode:
         self._accuracy = accuracy
         self._state = RecordDict()
         self._lock = threading.Lock()
+        self._is_used = False
+
+    @property
+    def can_initialize(self) -> bool:
+        return self._initial is not None or self._has_client_fn
+
+    def untrained(self, context: CallContext) -> bytes:
+        """What get_parameters gives before any message with data: later, the model of a client may be one that it has trained."""
+        if self._initial is None and self._is_used:
+            message = (
+                "This Flower app has been used since its start, so its get_parameters may give what it has learned. "
+                "Restart it, or give the arrays to flower.run(app, initial=...)."
+            )
+            raise ParticipantError("VALIDATION_ERROR", message, details={"field": "config.untrained"})
+        # Apps read their partition to load data, which get_parameters does without.
+        return dump_numpy(self._initial_arrays({"partition": {"index": 0, "of": 1}}, context))
 
     def train(self, parameters: bytes | None, dataset: Any, context: CallContext) -> TrainResult:
         arrays = self._initial_arrays(dataset, context) if parameters is None else _arrays_of(parameters)
@@ -119,6 +137,7 @@ class _FlowerNode:
     def _ask(self, message_type: str, legacy: str, arrays: Arrays, dataset: Any, context: CallContext) -> Any:
         from flwr.app import ArrayRecord
 
+        self._is_used = True
         names = ("{0}.parameters", "{0}.config") if self._has_client_fn else ("arrays", "config")
         record = ArrayRecord(list(arrays.values())) if self._has_client_fn else _record_of(arrays)
         number = 0 if context.round is None else context.round

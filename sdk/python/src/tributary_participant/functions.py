@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 from .errors import ParticipantError
 
 OPERATIONS = ("train", "evaluate", "aggregate", "serve")
+# Not an operation: a train call with `config.untrained`.
+INITIAL = "initial"
 _ARGUMENTS = {
     "train": "(parameters, dataset)",
     "evaluate": "(parameters, dataset)",
     "aggregate": "(parameters_list)",
     "serve": "(parameters, input)",
+    "initial": "()",
 }
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -46,7 +49,7 @@ class Functions:
 
     @property
     def names(self) -> list[str]:
-        return [operation for operation in OPERATIONS if operation in self._registered]
+        return [operation for operation in (*OPERATIONS, INITIAL) if operation in self._registered]
 
 
 def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
@@ -59,7 +62,7 @@ def _takes_context(operation: str, function: Callable[..., Any]) -> bool:
     wanted = "context" in signature.parameters
     keywords = {"context": None} if wanted else {}
     try:
-        signature.bind(*[None] * (_ARGUMENTS[operation].count(",") + 1), **keywords)
+        signature.bind(*[None] * len(_ARGUMENTS[operation].strip("()").split()), **keywords)
     except TypeError as problem:
         raise TypeError(f"a function for {operation} must take {_ARGUMENTS[operation]} and may take context=...: {problem}") from None
     return wanted

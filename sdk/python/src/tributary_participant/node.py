@@ -12,11 +12,11 @@ from typing import Any
 
 from .answer import Answer, answer_of
 from .bound_update import bound_of, bound_update
-from .call_fields import CLIENTS_MAX, CallInput, CallSetting, read_call
+from .call_fields import CLIENTS_MAX, CallInput, CallSetting, called_function, read_call
 from .closed_rounds import ClosedRounds
 from .compression import Residuals, can_compress
 from .errors import ParticipantError
-from .functions import OPERATIONS, Functions, Registered
+from .functions import INITIAL, OPERATIONS, Functions, Registered
 from .json_text import DEPTH_MAX
 from .mask_keys import can_mask
 from .metrics import Metrics
@@ -88,6 +88,7 @@ class Node:
             return self._run_call(operation, fields, watched, reservation=reservation)
 
     def _run_call(self, operation: str, fields: dict[str, Any], caller: Caller, *, reservation: Reservation) -> Answer:
+        operation = called_function(operation, fields)
         function = self.functions.find(operation)
         cancelled = threading.Event()
         setting = CallSetting(
@@ -193,6 +194,7 @@ class Node:
         can_bound = "train" in self.functions.names and "safetensors" in self.settings.formats
         able = {"clip": can_bound, "noise": can_bound, "mask": can_bound and can_mask(), "steps": False}
         able |= {"compress": can_bound and can_compress(), "serve": "serve" in self.functions.names}
+        able["initial"] = can_bound and INITIAL in self.functions.names
         return {**able, "formats": list(self.settings.formats)}
 
     def secure_sums(self) -> SecureSums:

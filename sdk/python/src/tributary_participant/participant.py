@@ -1,4 +1,4 @@
-"""The registration interface: register_train, register_evaluate, register_aggregate, register_serve, run."""
+"""The registration interface: register_train, register_evaluate, register_aggregate, register_serve, register_initial, run."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ class Participant:
     def register_serve(self, func: Function) -> Function:
         """`func(parameters, input)` answers a call of the published model: text, or a value that is written as JSON. `input` is text."""
         return self._functions.register("serve", func)
+
+    def register_initial(self, func: Function) -> Function:
+        """`func()` returns the parameters of a new model. It gets no data: all participants receive them, without noise, before round 1."""
+        return self._functions.register("initial", func)
 
     def start(self, **settings: Any) -> RunningParticipant:
         """Serves in the background, for notebooks and tests. Takes the settings of `Settings`."""
@@ -97,5 +101,6 @@ register_train: Callable[[Function], Function] = _default.register_train
 register_evaluate: Callable[[Function], Function] = _default.register_evaluate
 register_aggregate: Callable[[Function], Function] = _default.register_aggregate
 register_serve: Callable[[Function], Function] = _default.register_serve
+register_initial: Callable[[Function], Function] = _default.register_initial
 start = _default.start
 run = _default.run

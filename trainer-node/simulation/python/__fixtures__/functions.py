@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from tributary_participant import CallContext, EvaluateResult, TrainResult, register_evaluate, register_train, run
+from tributary_participant import CallContext, EvaluateResult, TrainResult, register_evaluate, register_initial, register_train, run
 from tributary_participant.safetensors import Tensor, dump, load
 
 
@@ -22,6 +22,11 @@ def train(parameters: bytes | None, dataset: Any, context: CallContext) -> Train
     moved = value_of(parameters) + context.config["step"]
     metrics = {"id": int(str(context.client_id)[1:]), "round": context.round}
     return TrainResult(dump({"w": Tensor.of([moved])}), num_samples=part, metrics=metrics)
+
+
+@register_initial
+def initial(context: CallContext) -> bytes:
+    return dump({"w": Tensor.of([context.config.get("start", 0.0)])})
 
 
 @register_evaluate
