@@ -17,7 +17,7 @@ test.each([
 test.each([
   ["a limit", { maxSamples: 100 }, 2],
   ["a strategy without weights", { strategy: "trimmed_mean" }, 2],
-  ["central noise, which weighs all the same", { dp: { ...dp, mode: "central" }, initial: { blob: "a".repeat(64) } }, 2],
+  ["central noise, which weighs all the same", { dp: { ...dp, mode: "central" } }, 2],
   ["one participant", {}, 1],
 ])("%s needs no warning", (_name, given, participants) => {
   expect(warned(given, participants)).toEqual([]);
@@ -26,11 +26,4 @@ test.each([
 test("rewards by samples without maxSamples are a warning of their own", () => {
   expect(warned({ strategy: "median", rewards: { by: "samples" } })).toEqual([expect.stringContaining("rewards are shared by them")]);
   expect(warned({ rewards: { by: "samples" } })).toHaveLength(2);
-});
-
-test("central noise without initial: the coordinator clips the whole parameters of round 1", () => {
-  const central = { dp: { ...dp, mode: "central" } };
-  expect(warned(central)).toEqual([expect.stringContaining("initial is not set")]);
-  // The participants of a secure sum clip against what they start from.
-  expect(warned({ ...central, secureAggregation: true }, 3)).toEqual([]);
 });

@@ -6,15 +6,11 @@ import { rewardMeasure } from "./reward-settings.ts";
 
 type Asked = Pick<
   FederationSettings,
-  "strategy" | "maxSamples" | "rewards" | "dp" | "secureAggregation" | "initial" | "enrollment" | "maxParticipants"
+  "strategy" | "maxSamples" | "rewards" | "dp" | "secureAggregation" | "enrollment" | "maxParticipants"
 > & { readonly participants: { readonly length: number } };
 
 /** What the owner of a federation should know about settings that are valid and may not do what they seem to. */
 export function federationWarnings(asked: Asked): string[] {
-  return [...sampleWarnings(asked), ...initialWarnings(asked)];
-}
-
-function sampleWarnings(asked: Asked): string[] {
   if (asked.maxSamples !== undefined || mostParticipants(asked) < 2) return [];
   const { name } = asked.strategy;
   const weighs = privacyRules(asked).weights === "samples" && (findStrategy(name)?.usesWeights ?? true);
@@ -22,12 +18,4 @@ function sampleWarnings(asked: Asked): string[] {
   const weights = `${open}: ${name} weighs updates by them, so one participant can decide the model. Set maxSamples to the most that one has, or use a strategy that weighs all the same, such as trimmed_mean.`;
   const rewards = `${open}: rewards are shared by them, so one participant can get nearly all. Set maxSamples, or rewards.by to cosine or equal.`;
   return [...(weighs ? [weights] : []), ...(rewardMeasure(asked) === "samples" ? [rewards] : [])];
-}
-
-/** Trainer nodes clip against the fresh model that they start from; a coordinator does not know it. */
-function initialWarnings({ dp, secureAggregation, initial }: Asked): string[] {
-  if (dp?.mode !== "central" || secureAggregation || initial) return [];
-  return [
-    "initial is not set, so dp.mode central clips the whole parameters of round 1, and not their change: a model that does not start at 0 (mlp, cnn, most own functions) loses most of what it starts with. Set initial.",
-  ];
 }

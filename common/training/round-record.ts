@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../json.ts";
 import type { Compression } from "./compression-settings.ts";
+import type { UntrainedStart } from "./untrained-start.ts";
 
 /** One update of a round. */
 export interface RecordedUpdate {
@@ -17,6 +18,8 @@ export interface RoundRecord {
   readonly previous: string;
   /** SHA-256 of the base parameters; null if every participant started with its own. */
   readonly base: string | null;
+  /** Where the base of round 1 came from, if it is untrained parameters that nobody named. */
+  readonly start?: UntrainedStart;
   /** State that the strategy carried over from the previous round, or null. */
   readonly state: string | null;
   /** In the order of sortedUpdates; lists in `strategy` with one value for each client are in this order too. */

@@ -71,6 +71,8 @@ export interface Federation {
   head: FederationHead;
   /** SHA-256 of the parameters that round 1 starts from; absent: every participant starts with its own. */
   initialBlob?: string;
+  /** JSON: where untrained initial parameters came from. */
+  initialStart?: string;
   /** The last committed round when the federation was extended after its end. Early stopping looks at later rounds only. */
   extendedAt?: number;
   outer?: OuterPlace;

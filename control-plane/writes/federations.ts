@@ -147,13 +147,23 @@ export async function continueExtended(tx: Transaction, federation: Federation, 
 /** Stores the parameters that round 1 starts from. The first ones stay, also if the coordinator repeats the call. */
 export async function setInitial(
   tx: Transaction,
-  { federation, blob }: { federation: Federation; blob: string },
+  { federation, blob, start }: { federation: Federation; blob: string; start: string },
   now: number,
 ): Promise<Federation> {
   const { head } = federation;
   if (head.round > 0 || head.blob !== "") return federation;
-  const started: Federation = { ...federation, head: { ...head, blob }, initialBlob: blob };
-  return putFederation(tx, started, [{ type: "federation.initialized", data: { parameters: blob } }], now);
+  const started: Federation = {
+    ...federation,
+    head: { ...head, blob },
+    initialBlob: blob,
+    ...(start === "" ? {} : { initialStart: start }),
+  };
+  return putFederation(
+    tx,
+    started,
+    [{ type: "federation.initialized", data: { parameters: blob, ...(start === "" ? {} : { start: JSON.parse(start) as unknown }) } }],
+    now,
+  );
 }
 
 /** Ends a federation: nothing is due any more, and the budget of an uncommitted round is returned. */

@@ -2,6 +2,7 @@ import { Packr, Unpackr } from "msgpackr/index-no-eval";
 import type { Logger } from "../../common/logger.ts";
 import { programFile } from "../../common/program-files.ts";
 import type { OwnStrategy } from "../../common/strategies/shared/own-strategy.ts";
+import type { UntrainedStart } from "../../common/training/untrained-start.ts";
 import type { FileDigest, FollowedFile } from "../blobs/followed-file.ts";
 import type { BlobAggregation, BlobAggregationResult } from "../operations/aggregate-blobs.ts";
 import { blobRequest } from "../operations/blob-request.ts";
@@ -38,6 +39,9 @@ export interface StoredAggregation {
   readonly clients: ReadonlyMap<string, ClientFigures>;
 }
 
+/** What a new model of a built-in task is made of. */
+export type UntrainedModel = Pick<Extract<UntrainedStart, { by: "coordinator" }>, "config" | "dataset">;
+
 /** Aggregates stored updates in threads of this process. */
 export interface Aggregation {
   /**
@@ -48,6 +52,8 @@ export interface Aggregation {
   run(input: AggregationInput, signal: AbortSignal): Promise<AggregationResult>;
   /** Stores the parameters that a compressed update stands for. Throws TrainerError if it cannot be expanded. */
   expand(input: BlobExpansion, signal: AbortSignal): Promise<{ sha256: string; bytes: number }>;
+  /** A new model of a built-in task, as safetensors: the same bytes for the same input. Throws TrainerError if the input is not valid. */
+  untrained(input: UntrainedModel, signal: AbortSignal): Promise<Uint8Array>;
   /** The digest of a file that is being written, computed in the same thread, which is idle until there are updates. */
   follow(file: FollowedFile): Promise<FileDigest>;
   close(): Promise<void>;
@@ -117,6 +123,11 @@ export function createAggregation(options: { blobs: BlobFolder; recordBytes: num
     expand: async (request, signal) => {
       for (const hash of [request.base, request.update]) await requireBlob(blobs.find, hash);
       return parse((await compute({ type: "expand-blob", request }, signal)).body) as { sha256: string; bytes: number };
+    },
+    untrained: async ({ config, dataset }, signal) => {
+      const fields = { config: { ...config, untrained: true }, dataset, format: "safetensors" };
+      const body = new TextEncoder().encode(JSON.stringify(fields));
+      return (await compute({ type: "call", operation: "train", body, answerType: "octets", seed: 0 }, signal)).body;
     },
     follow: async (file) => parse((await poolNow().share({ type: "follow-file", file })).body) as FileDigest,
     close: async () => {

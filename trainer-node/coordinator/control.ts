@@ -23,6 +23,12 @@ export class ClaimLost extends Error {
   }
 }
 
+/** Initial parameters by their hash, and where untrained ones came from, as JSON; "" for others. */
+export interface InitialParameters {
+  readonly blob: string;
+  readonly start: string;
+}
+
 /** The steps of one federation under one claim. Each may be repeated: a completed step is not done twice. */
 export interface FederationControl {
   renew(leaseMs: number): Promise<Federation>;
@@ -30,7 +36,7 @@ export interface FederationControl {
   participants(): Promise<Participant[]>;
   reportWaiting(waitingFor: string, until: number): Promise<void>;
   /** Stores the parameters that the first round starts from. Returns those that were stored first. */
-  setInitial(blob: string): Promise<string>;
+  setInitial(initial: InitialParameters): Promise<InitialParameters>;
   openRound(participantIds: string[]): Promise<Round>;
   recordResult(round: number, result: RoundParticipant): Promise<Round>;
   /** Notes how far participants without a result are, by their id and from 0 to 1. */
@@ -68,7 +74,7 @@ export function bindControl(
     reportWaiting: async (waitingFor, until) => {
       await persist(() => client.reportWaiting({ ...held, waitingFor, until: new Date(until) }, options));
     },
-    setInitial: async (blob) => (await persist(() => client.setInitial({ ...held, blob }, options))).blob,
+    setInitial: async ({ blob, start }) => persist(() => client.setInitial({ ...held, blob, start }, options)),
     openRound: async (participantIds) => sent((await persist(() => client.openRound({ ...held, participantIds }, options))).round),
     recordResult: async (round, result) => sent((await persist(() => client.recordResult({ ...held, round, result }, options))).round),
     // The next report replaces a lost one.

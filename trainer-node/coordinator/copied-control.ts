@@ -23,10 +23,10 @@ export function withCopiedBlobs(
   let headCopied: Promise<void> | undefined;
   return {
     ...control,
-    setInitial: async (blob) => {
-      await copy([blob], { isReferenced: false });
-      const stored = await control.setInitial(blob);
-      head = [stored, ""];
+    setInitial: async (initial) => {
+      await copy([initial.blob], { isReferenced: false });
+      const stored = await control.setInitial(initial);
+      head = [stored.blob, ""];
       return stored;
     },
     recordResult: async (round, result) => {

@@ -5,6 +5,7 @@ import { sampleWeights } from "../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../common/training/privacy-rules.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import { NO_RECORD } from "../../common/training/round-record.ts";
+import type { UntrainedStart } from "../../common/training/untrained-start.ts";
 import type { Federation, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../errors.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
@@ -66,7 +67,8 @@ export async function stepFrom(
 }
 
 /** The fields that every record of the federation's next round begins with. */
-export function recordStart({ id, headBlob, headStateBlob, headRecordHash, headRound, extendedAt, outer }: Federation, round: number) {
+export function recordStart(federation: Federation, round: number) {
+  const { id, headBlob, headStateBlob, headRecordHash, headRound, extendedAt, outer, initialStart } = federation;
   // Of the rounds that train for an outer round, the first begins with the outer parameters.
   const isFromOuter = outer !== undefined && outer.round > 0 && headRound === extendedAt;
   return {
@@ -75,6 +77,7 @@ export function recordStart({ id, headBlob, headStateBlob, headRecordHash, headR
     round,
     previous: headRecordHash === "" ? NO_RECORD : headRecordHash,
     base: headBlob === "" ? null : headBlob,
+    ...(round === 1 && !isFromOuter && initialStart !== "" ? { start: JSON.parse(initialStart) as UntrainedStart } : {}),
     state: headStateBlob === "" ? null : headStateBlob,
   };
 }

@@ -2,7 +2,10 @@ import { hash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { silentLogger } from "../../common/logger.ts";
 import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
+import type { UntrainedStart } from "../../common/training/untrained-start.ts";
+import { createAggregation } from "./aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
 import { verifyFederation } from "./verify.ts";
 
@@ -84,4 +87,37 @@ test("the rounds for an outer round that is not committed begin with what it is 
   expect(await verify([first, { ...wrongSecond, base: "second" }], outer)).toMatchObject({ ok: true });
   expect(await verify([first, wrongSecond], outer)).toMatchObject(wrong(2, 2));
   expect(await verify([first, wrongSecond], outer, { outer: { federationId: "fed_outmost" } })).toMatchObject({ ok: true });
+});
+
+describe("untrained parameters that round 1 begins with", () => {
+  const aggregation = createAggregation({
+    blobs: openBlobFolder({ folder: tmpdir(), bytesMax: 1000 }),
+    recordBytes: 1000,
+    logger: silentLogger,
+  });
+  afterAll(() => aggregation.close());
+  const config = { task: "mlp", seed: 7, hidden: [2] };
+  const verdict = async (start: UntrainedStart, made: string) => {
+    const first = { ...{ federationId: "fed_1", round: 1, previous: NO_RECORD, state: null, updates: [], strategy: {}, made: "noised" } };
+    const record = { ...first, base: made, start, result: blobOf("first") } as RoundRecord;
+    const one = { round: 1, record: JSON.stringify(record), recordHash: roundRecordHash(record), resultBlob: record.result };
+    const client = { getHistory: async ({ after }: { after: number }) => ({ rounds: after === 0 ? [one] : [] }) } as never;
+    return verifyFederation({ blobs, aggregation, secure: {} } as never, { client, federationId: "fed_1", signal });
+  };
+
+  test("of the coordinator are made again from the task, the seed and the dataset's shape", async () => {
+    blobs = openBlobFolder({ folder, bytesMax: 100_000, durable: false });
+    const made = await aggregation.untrained({ config, dataset: "digits" }, signal);
+    const { sha256 } = await blobs.keepBytes(made);
+    expect(await verdict({ by: "coordinator", config, dataset: "digits" }, sha256)).toMatchObject({ ok: true, rounds: 1 });
+    const wrongStart = { ok: false, firstBad: { round: 1, reason: expect.stringContaining("not the untrained model of the task") } };
+    for (const other of [{ seed: 8 }, { hidden: [3] }, { hidden: 3 }])
+      expect(await verdict({ by: "coordinator", config: { ...config, ...other }, dataset: "digits" }, sha256)).toMatchObject(wrongStart);
+  });
+
+  test("of a participant have the hash that the record names", async () => {
+    const start = { by: "participant", participantId: "p1" } as const;
+    expect(await verdict(start, blobOf("initial"))).toMatchObject({ ok: true });
+    expect(await verdict(start, blobOf("none"))).toMatchObject({ ok: false });
+  });
 });

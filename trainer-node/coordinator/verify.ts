@@ -3,6 +3,7 @@ import { type OwnStrategy, ownOf } from "../../common/strategies/shared/own-stra
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
+import { TrainerError } from "../errors.ts";
 import { hashFile } from "./blobs/hash-file.ts";
 import type { TrainingClient } from "./control.ts";
 import type { CoordinatorDeps } from "./deps.ts";
@@ -41,6 +42,7 @@ export async function verifyFederation(
     const before = links[index - 1]?.record;
     const missing =
       (await missingPart(record, isWhole)) ??
+      (await wrongStart(deps, record, signal)) ??
       (await wrongSize(deps.blobs, record)) ??
       (await wrongOuter(client, { record, before }, signal));
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
@@ -127,6 +129,19 @@ async function wrongSize(blobs: CoordinatorDeps["blobs"], { compression, updates
   const sizes = await Promise.all(updates.map(async ({ hash }) => (await blobs.find(hash))?.bytes ?? 0));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   return bytes === compression.bytes ? undefined : `its updates have ${bytes} bytes, and its record says ${compression.bytes}`;
+}
+
+/** The base that the coordinator made of a task and a seed is made again; that of a participant cannot be. */
+async function wrongStart({ aggregation }: Pick<CoordinatorDeps, "aggregation">, record: RoundRecord, signal: AbortSignal) {
+  const { start, base } = record;
+  if (start?.by !== "coordinator") return undefined;
+  const again = await aggregation.untrained(start, signal).catch((thrown: unknown) => {
+    if (thrown instanceof TrainerError) return new Uint8Array(0);
+    throw thrown;
+  });
+  return createHash("sha256").update(again).digest("hex") === base
+    ? undefined
+    : "its base is not the untrained model of the task and the seed that it names";
 }
 
 /**

@@ -33,9 +33,9 @@ export function createMemoryControl(options: MemoryControlOptions): MemoryContro
     renew: async () => federation,
     participants: async () => participants,
     reportWaiting: async () => {},
-    setInitial: async (blob) => {
-      federation = { ...federation, initialBlob: blob, headBlob: blob };
-      return blob;
+    setInitial: async ({ blob, start }) => {
+      federation = { ...federation, initialBlob: blob, headBlob: blob, initialStart: start };
+      return { blob, start };
     },
     openRound: async (ids) => {
       open ??= {
@@ -123,6 +123,7 @@ function newFederation(settings: string, participants: Participant[], now: numbe
     updatedAt: at,
     holder: "",
     initialBlob: "",
+    initialStart: "",
     extendedAt: 0,
   };
 }

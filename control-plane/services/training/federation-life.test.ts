@@ -84,11 +84,13 @@ test("a federation starts from its initial parameters, which are referenced but 
 test("a participant's initial parameters are stored once, by the coordinator with the claim", async () => {
   const id = await create();
   await claim();
-  const set = (name: string, blob: string) => training().setInitial({ federationId: id, claim: name, blob }, platform.as(COORDINATOR));
+  const start = '{"by":"participant","participantId":"p1"}';
+  const set = (name: string, blob: string) =>
+    training().setInitial({ federationId: id, claim: name, blob, start: blob === INITIAL ? start : "" }, platform.as(COORDINATOR));
   expect(await outcomeOf(set("b", UPDATE))).toBe("RECORD_CHANGED");
   await set("a", INITIAL);
-  expect(await set("a", UPDATE)).toEqual({ blob: INITIAL });
-  expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL });
+  expect(await set("a", UPDATE)).toEqual({ blob: INITIAL, start });
+  expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL, initialStart: start });
 });
 
 test("a running round shows how far its participants are, and a recorded result stays as it is", async () => {

@@ -56,6 +56,7 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     updatedAt: date(federation.updatedAt),
     holder: federation.holder ?? "",
     initialBlob: federation.initialBlob ?? "",
+    initialStart: federation.initialStart ?? "",
     extendedAt: federation.extendedAt ?? 0,
     outer: federation.outer,
   };

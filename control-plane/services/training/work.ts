@@ -115,9 +115,9 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     },
 
     async setInitial(request) {
-      const { blob } = request;
-      const started = await step(request, (tx, federation, now) => setInitial(tx, { federation, blob }, now));
-      return { blob: started.head.blob };
+      const { blob, start } = request;
+      const started = await step(request, (tx, federation, now) => setInitial(tx, { federation, blob, start }, now));
+      return { blob: started.head.blob, start: started.initialStart ?? "" };
     },
 
     ...roundHandlers(deps, step),

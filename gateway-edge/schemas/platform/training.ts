@@ -129,6 +129,8 @@ export const federationRecord = z
     epsilon: z.number().nullable(),
     /** SHA-256 of the parameters that round 1 starts from; null if every participant starts with its own. */
     initialParameters: z.string().nullable(),
+    /** Where untrained initial parameters came from that `initial` does not name: `by` is `coordinator` or `participant`; null for others. */
+    initialStart: z.looseObject({ by: z.string() }).nullable(),
     /** The federation that it is a participant of, and the newest round of that one that it trained for; null if there is none. */
     outer: z.object({ federationId: z.string(), participantId: z.string(), round: z.int() }).nullable(),
     /** Per round. */

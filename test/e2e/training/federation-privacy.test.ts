@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { decodeParameters, encodeParameters } from "../../../trainer-node/codec/parameters.ts";
@@ -46,6 +47,15 @@ const headValues = ({ head }: { head: { parameters: string } }): number[] =>
   decodeParameters(readFileSync(join(system.folder, "coordinator-blobs", head.parameters))).tensors.flatMap(({ data }) =>
     Array.from(data as Float32Array),
   );
+const parameters = (...values: number[]): Uint8Array =>
+  encodeParameters([{ name: "weight", dtype: "f32", shape: [values.length], data: Float32Array.from(values) }], "safetensors");
+async function uploaded(bytes: Uint8Array): Promise<string> {
+  const sha256 = hash("sha256", bytes, "hex");
+  const headers = { authorization: `Bearer ${tenant.token}` };
+  const response = await fetch(`${system.url}/training/blobs/${sha256}`, { method: "PUT", headers, body: Buffer.from(bytes) });
+  expect(response.ok).toBe(true);
+  return sha256;
+}
 const accountOf = async (name: string) => {
   const { body } = await call(system.url, "GET", "/training/datasets", { token: tenant.token });
   return body.data.find((entry: { name: string }) => entry.name === name);
@@ -72,6 +82,19 @@ describe("a federation that its participants cannot honor is refused when it is 
     expect(refused).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.1.url" }] } });
     expect(refused.body.error).toContain(`cannot send parameters in a format that the coordinator reads, as ${need} needs`);
     expect(methods).toEqual([]);
+  });
+
+  test("central noise without `initial`, if no participant can give untrained parameters, names `initial`", async () => {
+    const { url, methods } = await flock({ parameters: () => pickle("model") });
+    const central = { task, dp: { ...dp, mode: "central" } };
+    const refused = await ask("POST", "", { ...central, participants: [{ url }] });
+    expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: "body.initial" }] } });
+    expect(refused.body.error).toContain("no participant can give untrained ones");
+    expect(methods).toEqual([]);
+    // One that can is enough.
+    const { status, body } = await ask("POST", "", { ...central, participants: [{ url }, { url: node.url }] });
+    expect(status).toBe(201);
+    await ask("POST", `/${body.federation.id}/stop`);
   });
 
   test("so does FedNova over the Python SDK, whose functions' steps are not known", async () => {
@@ -123,7 +146,8 @@ describe("found out later, the federation fails with the reason and no epsilon i
   test("central noise over pickles: no round, no epsilon, nothing on the data set's account", async () => {
     const { url, methods } = await flock({ parameters: () => pickle("model"), aggregate: () => pickle("mean") });
     const data = { ...task, dataset: "pickled rows" };
-    const federation = await ended({ task: data, dp: { ...dp, mode: "central" }, participants: [{ url }] });
+    const initial = { blob: await uploaded(parameters(0, 0, 0, 0)) };
+    const federation = await ended({ task: data, dp: { ...dp, mode: "central" }, initial, participants: [{ url }] });
     expect(federation).toMatchObject({ state: "failed", head: null, epsilon: null, failure: { code: "UNSUPPORTED_PARAMETERS" } });
     expect(federation.failure.message).toContain("dp.mode central");
     expect(methods).not.toContain("aggregate");
@@ -216,10 +240,13 @@ describe("what can be enforced is, and is counted", () => {
     expect(federation.epsilon).toBeGreaterThan(0);
   });
 
-  test("central noise over Python participants: clipped against the base from the second round on, and noised", async () => {
+  test("central noise over Python participants: clipped against the base from the first round on, and noised", async () => {
     const silent = { ...dp, mode: "central", clipNorm: 1, noiseMultiplier: 1e-6 };
     const federation = await ended({ dp: silent, participants: [{ url: python.url }, { url: python.url }] });
-    expect(federation).toMatchObject({ state: "completed" });
+    expect(federation).toMatchObject({ state: "completed", initialStart: { by: "participant", participantId: "p1" } });
+    const { body } = await ask("GET", `/${federation.id}/rounds`);
+    expect(body.data[0].record).toMatchObject({ base: federation.initialParameters, start: federation.initialStart });
+    expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, rounds: 2 });
     // Each round moves (1, 2, 3, 4), of length sqrt(30), by 1.
     const step = [1, 2, 3, 4].map((value) => value / Math.sqrt(30));
     for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(2 * (step[index] ?? 0), 4);
@@ -231,9 +258,9 @@ describe("what can be enforced is, and is counted", () => {
     const federation = await ended({ rounds: 3, strategy, dp: silent, participants: [{ url: python.url }, { url: python.url }] });
     expect(federation).toMatchObject({ state: "completed" });
     expect(federation.epsilon).toBeGreaterThan(0);
-    // One length for the first round's mean, one for the second's step, one and a half for the third's.
+    // One length for the first round's step, one and a half for the second's, one and three quarters for the third's.
     const step = [1, 2, 3, 4].map((value) => value / Math.sqrt(30));
-    for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(3.5 * (step[index] ?? 0), 3);
+    for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(4.25 * (step[index] ?? 0), 3);
     const { body } = await ask("GET", `/${federation.id}/rounds`);
     expect(body.data[2].record).toMatchObject({ made: "noised", strategy: { name: "fedavgm", momentum: 0.5, clip_norm: 1 } });
   });
@@ -241,7 +268,8 @@ describe("what can be enforced is, and is counted", () => {
   test("integers are not covered by noise, so they are not taken under it", async () => {
     const counted = encodeParameters([{ name: "seen", dtype: "i64", shape: [1], data: BigInt64Array.of(42n) }], "safetensors");
     const { url } = await flock({ parameters: () => counted });
-    const federation = await ended({ dp: { ...dp, mode: "central" }, participants: [{ url }] });
+    const initial = { blob: await uploaded(parameters(0)) };
+    const federation = await ended({ dp: { ...dp, mode: "central" }, initial, participants: [{ url }] });
     expect(federation).toMatchObject({ state: "failed", epsilon: null, failure: { code: "UNSUPPORTED_PARAMETERS" } });
     expect(federation.failure.message).toContain('its tensor "seen" is not of floats');
   });

@@ -261,6 +261,10 @@ test("central noise is counted round by round, and the federation ends before it
   const spent = body.data.map(({ epsilon }: { epsilon: number }) => epsilon);
   expect(spent).toEqual([...spent].sort((left: number, right: number) => left - right));
   expect(body.data[0].record).toMatchObject({ made: "noised", strategy: { name: "norm_clip", clip_norm: 5 } });
+  // Round 1 starts from a new model of the task, which verification makes again.
+  const start = { by: "coordinator", config: { task: "softmax" }, dataset: { name: "digits" } };
+  expect(federation.initialStart).toMatchObject(start);
+  expect(body.data[0].record).toMatchObject({ base: federation.initialParameters, start });
   expect((await ask("GET", `/${id}/verify`)).body).toMatchObject({ ok: true, remade: 0, firstBad: null });
 });
 

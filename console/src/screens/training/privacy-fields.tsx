@@ -48,6 +48,11 @@ export function PrivacyFields({ form, set, strategy }: FieldsProps & { strategy:
               value={form.epsilonBudget ?? ""}
               onChange={(value) => set({ epsilonBudget: Number(value) > 0 ? Number(value) : undefined })}
             />
+            {form.privacy === "central" && (
+              <Text size="sm" c="dimmed">
+                Round 1 starts from an untrained model: that of a built-in task, or what a participant's initial function gives.
+              </Text>
+            )}
             <Text size="sm" role="status">
               {epsilonText(form, strategy)}
             </Text>

@@ -1,13 +1,10 @@
-import type { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
-import { orElse } from "../../../../common/ignore.ts";
 import { ownStrategy } from "../../../../common/strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../../../../common/strategies/shared/registry.ts";
 import type { GivenStrategy } from "../../../../common/strategies/shared/strategy.ts";
-import { inabilityText, needsOf } from "../../../../common/training/federation-needs.ts";
 import { federationWarnings } from "../../../../common/training/federation-warnings.ts";
 import type { Selection } from "../../../../common/training/selection-settings.ts";
-import { connectCoordinator, connectHolder } from "../../../access/clients/coordinator.ts";
+import { connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
@@ -18,6 +15,7 @@ import { federationEvents, sequenceOf } from "./federation-events.ts";
 import { initialBlobOf } from "./initial-blob.ts";
 import { presentFederation, presentRound } from "./present-training.ts";
 import { readRounds } from "./read-rounds.ts";
+import { refuseUnable } from "./refuse-unable.ts";
 
 const tag = "Training";
 const path = "/training/federations";
@@ -112,27 +110,6 @@ async function withOwnFunction({ control }: EdgeDeps, given: Selection, call: Op
   });
   const { language, source } = sent(strategy, "strategy");
   return { ...given, own: ownStrategy.parse({ language, source }) };
-}
-
-/** Refuses participants that lack a capability for the federation's privacy or strategy, before its first round. */
-async function refuseUnable(
-  { control, config }: EdgeDeps,
-  { participants, ...settings }: z.infer<typeof schemas.createFederationBody>,
-  call: OperationCall,
-): Promise<void> {
-  const needs = needsOf(settings);
-  if (needs.length === 0) return;
-  // Participants' addresses are only contacted for authenticated callers.
-  await control.training.checkCaller({}, call.read());
-  const asked = { participants: participants.map(({ url = "", token = "", secret = "" }) => ({ url, token, secret })), needs };
-  const unable = connectCoordinator(config).unable(asked, call.read());
-  const cannot = await orElse(unable, [], "a coordinator that is unavailable checks this itself later");
-  const details = cannot.map(({ index, missing }) => ({
-    path: `body.participants.${index}.url`,
-    message: `${participants[index]?.url} ${inabilityText(missing, settings)}`,
-  }));
-  const [first] = details;
-  if (first) throw new AppError("VALIDATION_ERROR", `The request is not valid: ${first.path}: ${first.message}`, { details });
 }
 
 const listFederations = ({ control }: EdgeDeps) =>

@@ -37,6 +37,7 @@ export function presentFederation(federation: Federation): z.infer<typeof schema
           },
     epsilon: federation.epsilon ?? null,
     initialParameters: orNull(federation.initialBlob),
+    initialStart: federation.initialStart === "" ? null : (JSON.parse(federation.initialStart) as { by: string }),
     outer: federation.outer ?? null,
     budgetNanoUsd: federation.budgetNanoUsd,
     budgetUsd: toUsdString(federation.budgetNanoUsd),
