@@ -106,3 +106,32 @@ withPython.each(APPS)(
   },
   STEPS * MAX_MS,
 );
+
+withPython(
+  `central noise starts from get_parameters of a Flower client, before it has trained${WHY}`,
+  async () => {
+    const body = {
+      ...{ task: { name: "digits", config: { "local-epochs": 1 } }, rounds: 1, eval: { mode: "none" } },
+      ...{ enrollment: "open", minParticipants: 1, dp: { mode: "central", clipNorm: 1, noiseMultiplier: 1e-6, delta: 1e-5 } },
+    };
+    const { body: created } = await call(system.url, "POST", "/training/federations", { token: tenant.token, body });
+    const { federation, joinLink } = created;
+    participants = [
+      await startPythonParticipant({
+        python: python as string,
+        cwd: join(import.meta.dirname, "../../sdk/python/examples/flower_sklearn"),
+        program: ["-m", "tributary_participant.flower", "client_app:app", "--partition", "0", "--partitions", "1"],
+        env: {
+          ...{ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: joinLink, DATA_DIR: join(system.folder, "flower-noise") },
+          ...mlEnvironment(system.folder),
+        },
+      }),
+    ];
+    const done = await federationWhen(system, { token: tenant.token, id: federation.id, withinMs: MAX_MS });
+    await stopParticipants();
+    expect(done).toMatchObject({ state: "completed", failure: null, initialStart: { by: "participant" } });
+    const { body: rounds } = await call(system.url, "GET", `/training/federations/${federation.id}/rounds`, { token: tenant.token });
+    expect(rounds.data[0].record).toMatchObject({ base: done.initialParameters, start: done.initialStart });
+  },
+  2 * MAX_MS,
+);
