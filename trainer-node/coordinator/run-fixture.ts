@@ -94,7 +94,10 @@ export function openRunFixture(): RunFixture {
         requireThere(id);
         return "octets";
       },
-      capabilities: async () => new Set(capabilities),
+      capabilities: async ({ id }: Participant) => {
+        requireThere(id);
+        return new Set(capabilities);
+      },
       properties: async ({ id }: Participant) => {
         requireThere(id);
         return properties?.(id) ?? {};

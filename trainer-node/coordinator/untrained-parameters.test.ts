@@ -77,6 +77,20 @@ test.each([
   expect([asked.map(({ roundId }) => roundId), records[0]?.start]).toEqual([["simulation/1", "simulation/1"], undefined]);
 });
 
+test("a coordinator that takes over before round 1 starts from the base that is stored already", async () => {
+  const { asked, records, initialBlob } = await fixture.run({ dp }, { train }, { initial: model(5) });
+  expect(asked.map(({ parameters, roundId }) => [parameters, roundId])).toEqual([
+    [initialBlob, "simulation/1"],
+    [initialBlob, "simulation/1"],
+  ]);
+  expect(records).toMatchObject([{ base: initialBlob }]);
+});
+
+test("a participant that cannot be reached does not keep another one from giving the base", async () => {
+  const { records } = await fixture.run({ dp, minResults: 1, deadlineMs: 1000 }, { train }, { away: ["p1"] });
+  expect(records[0]?.start).toEqual({ by: "participant", participantId: "p2" });
+});
+
 test("settings that make no model end the federation with the reason", async () => {
   const { problem } = await fixture.run({ dp, task: { ...digits, config: { hidden: 32 } } }, { train });
   expect(problem).toEqual({ code: "VALIDATION_ERROR", message: expect.stringContaining("initial parameters cannot be made") });
