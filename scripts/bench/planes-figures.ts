@@ -6,16 +6,21 @@ import { median } from "./median.ts";
 import type { PlaneFigures, PlaneTask, PlaneWork } from "./plane-main.ts";
 import { inSeveral } from "./written-documents.ts";
 
-/** Control planes at full rate at the same time. */
+/** Control planes at full rate, at the same time and one after the other. */
 export interface PlanesFigures {
   readonly planes: number;
-  /** Sums over the planes; medians of the rounds. */
+  /** Sums over the planes at the same time; medians of the rounds. */
   readonly rowsPerSecond: number;
   readonly grantsPerSecond: number;
-  /** CPU of all planes per 1,000 rows; median of the rounds. */
+  /**
+   * CPU of the planes per 1,000 rows, each while the others wait; median of the rounds. At the same time, processes that share two cores with a replica set
+   * slow each other down, which is CPU that no row causes.
+   */
   readonly cpuSeconds: number;
   /** That CPU over the one of one plane in the same round; median of the rounds. */
   readonly cpuRatio: number;
+  /** The same with all planes at the same time. */
+  readonly cpuRatioAtOnce: number;
   /** Transactions that the store began for each that it committed in all rounds: above 1, planes were in each other's way. */
   readonly attempts: number;
   /** Documents that were written in a round, and those of them that two planes wrote. */
@@ -47,17 +52,24 @@ export async function measurePlanes({ uri, configurations, rounds, ...work }: Me
     for (const group of groups) await group.open();
     for (const group of groups) await group.count(warm);
     for (let number = 0; number < rounds; number++) for (const group of groups) await group.measure(round);
-    const one = groups[0]?.cpuSeconds ?? [];
-    return groups.map((group) => group.figures(one));
+    const [one] = groups;
+    return one ? groups.map((group) => group.figures(one)) : [];
   } finally {
     for (const group of groups) group.end();
   }
 }
 
+interface Round {
+  readonly rowsPerSecond: number;
+  readonly grantsPerSecond: number;
+  readonly cpuSeconds: number;
+  readonly cpuSecondsAtOnce: number;
+}
+
 class PlaneGroup {
   readonly #uri: string;
   readonly #children: readonly ChildProcess[];
-  readonly #rounds: { readonly rowsPerSecond: number; readonly grantsPerSecond: number; readonly cpuSeconds: number }[] = [];
+  readonly #rounds: Round[] = [];
   readonly #transactions = { started: 0, committed: 0 };
   #written: readonly (readonly string[])[] = [];
 
@@ -82,24 +94,32 @@ class PlaneGroup {
     const after = await transactionsOf(this.#uri);
     this.#transactions.started += after.started - before.started;
     this.#transactions.committed += after.committed - before.committed;
-    const sum = (name: "rowsPerSecond" | "grantsPerSecond" | "cpuSeconds") => figures.reduce((total, each) => total + each[name], 0);
-    // Each plane settles as many rows, so that the mean of their CPU per row is the CPU of all of them per row.
-    const cpuSeconds = sum("cpuSeconds") / figures.length;
-    this.#rounds.push({ rowsPerSecond: sum("rowsPerSecond"), grantsPerSecond: sum("grantsPerSecond"), cpuSeconds });
+    const sum = (name: "rowsPerSecond" | "grantsPerSecond") => figures.reduce((total, each) => total + each[name], 0);
+    this.#rounds.push({
+      rowsPerSecond: sum("rowsPerSecond"),
+      grantsPerSecond: sum("grantsPerSecond"),
+      cpuSeconds: meanCpu(await this.#runInTurn(work)),
+      cpuSecondsAtOnce: meanCpu(figures),
+    });
   }
 
-  get cpuSeconds(): number[] {
-    return this.#rounds.map(({ cpuSeconds }) => cpuSeconds);
+  cpuOf(name: "cpuSeconds" | "cpuSecondsAtOnce"): number[] {
+    return this.#rounds.map((round) => round[name]);
   }
 
-  /** `one` is the CPU of one plane in the same rounds. */
-  figures(one: readonly number[]): PlanesFigures {
+  /** `one` is one plane in the same rounds. */
+  figures(one: PlaneGroup): PlanesFigures {
+    const ratio = (name: "cpuSeconds" | "cpuSecondsAtOnce") => {
+      const ones = one.cpuOf(name);
+      return median(this.cpuOf(name).map((cpuSeconds, round) => cpuSeconds / (ones[round] ?? Number.NaN)));
+    };
     return {
       planes: this.#children.length,
       rowsPerSecond: Math.round(median(this.#rounds.map(({ rowsPerSecond }) => rowsPerSecond))),
       grantsPerSecond: Math.round(median(this.#rounds.map(({ grantsPerSecond }) => grantsPerSecond))),
-      cpuSeconds: median(this.cpuSeconds),
-      cpuRatio: median(this.cpuSeconds.map((cpuSeconds, round) => cpuSeconds / (one[round] ?? Number.NaN))),
+      cpuSeconds: median(this.cpuOf("cpuSeconds")),
+      cpuRatio: ratio("cpuSeconds"),
+      cpuRatioAtOnce: ratio("cpuSecondsAtOnce"),
       attempts: this.#transactions.started / this.#transactions.committed,
       written: new Set(this.#written.flat()).size,
       writtenByTwo: inSeveral(this.#written),
@@ -113,6 +133,17 @@ class PlaneGroup {
   async #run(work: PlaneWork): Promise<PlaneFigures[]> {
     return Promise.all(this.#children.map((child) => ask<PlaneFigures>(child, work)));
   }
+
+  async #runInTurn(work: PlaneWork): Promise<PlaneFigures[]> {
+    const figures: PlaneFigures[] = [];
+    for (const child of this.#children) figures.push(await ask<PlaneFigures>(child, work));
+    return figures;
+  }
+}
+
+/** Each plane settles as many rows, so that the mean of their CPU per row is the CPU of all of them per row. */
+function meanCpu(figures: readonly PlaneFigures[]): number {
+  return figures.reduce((total, { cpuSeconds }) => total + cpuSeconds, 0) / figures.length;
 }
 
 /** Sends a message and resolves with the answer. Rejects if the process ends instead. */
