@@ -102,6 +102,8 @@ async function open({
 
 const input = (index: number, { isLimited = false } = {}) => ({ intent: intentOf(index), model: "m", tokens: 3, isLimited });
 
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
+
 test("calls under a rate limit are admitted from a slice of it, which goes back when it is not used", async () => {
   const { credit, clock, state } = await open();
   state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
@@ -118,6 +120,43 @@ test("calls under a rate limit are admitted from a slice of it, which goes back 
   await clock.advance(2000);
   expect(state.unused).toBeGreaterThan(0n);
   expect([...state.settled.values()].filter(({ generation }) => generation === 1n).length).toBe(200 - state.reserved);
+});
+
+test("calls that come while a slice is requested wait for it, and only those that it has no room for are reserved by themselves", async () => {
+  const { credit, clock, state } = await open();
+  state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
+  const begin = (calls: readonly number[]) => Promise.all(calls.map((call) => credit.reserve(input(call, { isLimited: true }))));
+  await begin(range(0, 40));
+  // The slice expires; the first of these calls requests the next one.
+  await clock.advance(1000);
+  const reserved = state.reserved;
+  await begin(range(40, 80));
+  expect(state.reserved - reserved).toBe(1);
+  // The next slice is as large as the second before, 40 calls; the request itself is another one.
+  await clock.advance(1000);
+  const before = state.reserved;
+  await begin(range(80, 130));
+  expect(state.reserved - before).toBe(10);
+  await credit.close();
+});
+
+test("where a slice was refused or its request failed, calls do not wait for the next one", async () => {
+  const { credit, clock, state } = await open();
+  state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
+  const begin = (calls: readonly number[]) => Promise.allSettled(calls.map((call) => credit.reserve(input(call, { isLimited: true }))));
+  await begin(range(0, 40));
+  await clock.advance(1000);
+  state.failure = new AppError("RATE_LIMIT_EXCEEDED", "reached");
+  const [first, ...others] = await begin(range(40, 80));
+  expect(first?.status).toBe("rejected");
+  // They asked by themselves, and each has its own answer.
+  expect(new Set(others.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+  const rpcs = state.rpcs;
+  await begin(range(80, 120));
+  // One message for all of them.
+  expect(state.rpcs - rpcs).toBe(1);
+  state.failure = undefined;
+  await credit.close();
 });
 
 test("calls under a limit of parallel calls run in the slots of a permit, and every slot is returned once its call has ended", async () => {

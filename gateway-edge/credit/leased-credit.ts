@@ -88,9 +88,10 @@ export class LeasedCredit implements Credit {
       throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
     }
     if (!input.isLimited) return this.#reserveLeased(input, undefined);
-    const permitted = input.isUncounted ? undefined : this.#permits.take(input);
+    if (input.isUncounted) return this.#reserveAlone(input);
+    const permitted = this.#permits.take(input);
     if (permitted) return this.#reservePermitted(input, permitted);
-    return this.#byCall.reserve(input).then((reservation) => this.#begin(input, reservation));
+    return this.#permits.coming(input)?.then(() => this.#reserveLater(input)) ?? this.#reserveAlone(input);
   }
 
   async grow(input: ReserveInput, more: bigint): Promise<bigint> {
@@ -156,6 +157,16 @@ export class LeasedCredit implements Credit {
     await Promise.all([this.#shipper.idle(), this.#byCall.close()]);
     this.#shipper.stop();
     await this.#deps.journal.close();
+  }
+
+  /** The permit that the call waited for is here, or was refused. */
+  #reserveLater(input: ReserveInput): Reservation | Promise<Reservation> {
+    const permitted = this.#permits.take(input, { hasWaited: true });
+    return permitted ? this.#reservePermitted(input, permitted) : this.#reserveAlone(input);
+  }
+
+  async #reserveAlone(input: ReserveInput): Promise<Reservation> {
+    return this.#begin(input, await this.#byCall.reserve(input));
   }
 
   #reservePermitted(input: ReserveInput, permitted: Permitted): Reservation | Promise<Reservation> {

@@ -25,8 +25,10 @@ export interface Permitted {
 
 interface PermitEntry {
   permit: Permit | undefined;
-  /** One request at a time brings a permit. */
-  isRequesting: boolean;
+  /** One request at a time brings a permit; resolves when it has. */
+  requested: PromiseWithResolvers<void> | undefined;
+  /** The last request brought a permit. */
+  isGranted: boolean;
   second: number;
   now: Demand;
   before: Demand;
@@ -50,23 +52,31 @@ export class RatePermits {
     this.#monotonicMs = monotonicMs;
   }
 
-  /** Room for one call; undefined: the call has to be reserved at the control plane. */
-  take(input: ReserveInput): Permitted | undefined {
+  /** Room for one call; undefined: it waits for what is `coming`, or has to be reserved at the control plane. */
+  take(input: ReserveInput, { hasWaited = false } = {}): Permitted | undefined {
     const entry = this.#entryOf(input);
-    entry.now.requests++;
-    entry.now.tokens += input.tokens;
+    if (!hasWaited) {
+      entry.now.requests++;
+      entry.now.tokens += input.tokens;
+    }
     const permit = this.#usable(entry);
     if (!permit?.hasRoom(input.tokens)) return undefined;
     permit.take(input.tokens, entry.now);
     return { permit, rate: permit.rate() };
   }
 
+  /** Resolves when a permit is here that another call requested: a reservation of its own would take as long, and the control plane's time. */
+  coming(input: ReserveInput): Promise<void> | undefined {
+    const { requested, isGranted } = this.#entryOf(input);
+    return isGranted ? requested?.promise : undefined;
+  }
+
   /** As much as the last second used. `asked` follows when this is more than zero. */
   ahead(input: ReserveInput): Ahead {
     const entry = this.#entryOf(input);
     const requests = Math.max(entry.now.requests, entry.before.requests);
-    if (entry.isRequesting || requests < BUSY_CALLS) return NONE;
-    entry.isRequesting = true;
+    if (entry.requested || requests < BUSY_CALLS) return NONE;
+    entry.requested = Promise.withResolvers();
     // Twice as much: only the parallel calls of permits are counted here, and those that found no room are not among them.
     const parallel = Math.max(BUSY_CALLS, 2 * Math.max(entry.now.parallel, entry.before.parallel));
     return { requests, tokens: Math.max(entry.now.tokens, entry.before.tokens), parallel };
@@ -75,7 +85,9 @@ export class RatePermits {
   /** The permit that a request with `ahead` brought; undefined: it brought none. */
   asked(input: ReserveInput, answer: { permit: RatePermit | undefined; rate: RateState | undefined; askedAtMs: number } | undefined): void {
     const entry = this.#entryOf(input);
-    entry.isRequesting = false;
+    entry.requested?.resolve();
+    entry.requested = undefined;
+    entry.isGranted = answer?.permit !== undefined;
     if (!answer?.permit || !answer.rate) return;
     this.#drop(entry);
     const { callId, organizationId } = input.intent;
@@ -89,7 +101,7 @@ export class RatePermits {
     const second = this.#second();
     for (const [name, entry] of this.#entries) {
       this.#usable(entry);
-      if (!entry.permit && !entry.isRequesting && entry.second < second - 1) this.#entries.delete(name);
+      if (!entry.permit && !entry.requested && entry.second < second - 1) this.#entries.delete(name);
     }
     return this.#returns();
   }
@@ -128,13 +140,18 @@ export class RatePermits {
   #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {
     const name = `${apiKeyId} ${model}`;
     const second = this.#second();
-    const known = this.#entries.get(name) ?? { permit: undefined, isRequesting: false, second, now: nothing(), before: nothing() };
-    this.#entries.set(name, known);
+    const known = this.#entries.get(name) ?? this.#newEntry(name, second);
     if (known.second === second) return known;
     known.before = known.second === second - 1 ? known.now : nothing();
     known.now = nothing();
     known.second = second;
     return known;
+  }
+
+  #newEntry(name: string, second: number): PermitEntry {
+    const entry = { permit: undefined, requested: undefined, isGranted: false, second, now: nothing(), before: nothing() };
+    this.#entries.set(name, entry);
+    return entry;
   }
 
   #second(): number {
