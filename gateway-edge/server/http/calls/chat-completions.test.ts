@@ -305,7 +305,7 @@ test("a client that leaves a provider that never pauses is settled too, and the 
   expect(log?.cost).toBe(priced(1, Number(log?.usage?.output)));
 });
 
-test("before the first byte an error is a status and a log row without cost; after it, a frame and [DONE]", async () => {
+test("before the first content an error is a status and a log row without cost; after it, a frame and [DONE]", async () => {
   let script: () => AsyncGenerator<Uint8Array>;
   let status = 200;
   const fake = new FakeControl();
@@ -331,6 +331,13 @@ test("before the first byte an error is a status and a log row without cost; aft
     expect(last()).toMatchObject({ status: "error", cost: 0n, httpStatus: seen });
   }
   status = 200;
+  // The role alone is no content yet.
+  script = async function* () {
+    yield frame({ role: "assistant", content: "" });
+    throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
+  };
+  const silent = await edge.post(PATH, chat("x", { stream: true }), auth);
+  expect([silent.status, last()?.cost]).toEqual([503, 0n]);
   script = async function* () {
     yield frame({ content: "one" });
     yield frame({ content: " two" });
@@ -343,7 +350,7 @@ test("before the first byte an error is a status and a log row without cost; aft
     error: { message: expect.any(String), type: "api_connection_error", param: null, code: "upstream_unavailable" },
   });
   expect(last()).toMatchObject({ status: "error", cost: priced(1, 2), errorCode: "UPSTREAM_UNAVAILABLE" });
-  expect(control.settled.size).toBe(5);
+  expect(control.settled.size).toBe(6);
 });
 
 test("an Idempotency-Key gives the stored bytes again, one upstream call, billed once; another body is a conflict", async () => {
