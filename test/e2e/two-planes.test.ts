@@ -7,10 +7,15 @@ import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { limitName, slotOf } from "../../common/slots.ts";
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../helpers/mongod.ts";
+import { type KeyedOrganization, makeOrganizations } from "../helpers/organizations.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
 import { ADMIN_PASSWORD, MASTER_KEY } from "../helpers/system.ts";
 
 // Two control planes over one MongoDB, and two edges that know both: what one plane counts in memory is as exact as with one plane.
+
+const DATABASE = "planes";
+const SECRET_KEY = "a secret of both planes, with 32 characters";
+const SLOTS = 256;
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-planes-"));
 const planes: ServiceProcess[] = [];
@@ -24,10 +29,10 @@ beforeAll(async () => {
   set = await startReplicaSet({ folder: join(folder, "mongo") });
   client = new MongoClient(set.uri);
   const ports = [await freePort(), await freePort()];
-  const shared = { SECRET_KEY: "a secret of both planes, with 32 characters", ADMIN_PASSWORD, MASTER_KEY, BUILT_IN_MODELS: "false" };
+  const shared = { SECRET_KEY, ADMIN_PASSWORD, MASTER_KEY, BUILT_IN_MODELS: "false" };
   startPlane = async (index) => {
     const own = { DATA_DIR: join(folder, `plane-${index}`), CONTROL_PORT: String(ports[index]), CREDIT_POLICY: "strict" };
-    const env = { ...shared, ...own, MONGODB_URI: set?.uri ?? "", MONGODB_DATABASE: "planes" };
+    const env = { ...shared, ...own, MONGODB_URI: set?.uri ?? "", MONGODB_DATABASE: DATABASE };
     const child = startProcess({ entry: "control-plane/main.ts", name: `plane ${index}`, env, nodeFlags: SERVICE_NODE_FLAGS });
     planes[index] = child;
     await child.ready;
@@ -36,7 +41,7 @@ beforeAll(async () => {
   const startEdge = async (index: number) => {
     const port = await freePort();
     const addresses = ports.map((place) => `127.0.0.1:${place}`);
-    const control = { CONTROL_ADDRESS: (index === 0 ? addresses : addresses.toReversed()).join(), SECRET_KEY: shared.SECRET_KEY };
+    const control = { CONTROL_ADDRESS: (index === 0 ? addresses : addresses.toReversed()).join(), SECRET_KEY };
     const env = { ...control, PORT: String(port), DATA_DIR: join(folder, `edge-${index}`), EDGE_INDEX: String(index) };
     const child = startProcess({ entry: "gateway-edge/main.ts", name: `edge ${index}`, env, nodeFlags: SERVICE_NODE_FLAGS });
     edges[index] = { url: `http://127.0.0.1:${port}`, process: child };
@@ -53,13 +58,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Waits until every slot has an owner and so many planes own some. */
+/** Waits until every slot has an owner and so many planes own about as many each: a plane that has just started owns few. */
 async function ownersAre(count: number): Promise<void> {
-  const order = client?.db("planes").collection<{ _id: string; owner?: string | null }>("transactionOrder");
+  const order = client?.db(DATABASE).collection<{ _id: string; owner?: string | null }>("transactionOrder");
   for (;;) {
     const rows = (await order?.find({ _id: /^slot:/ }).toArray()) ?? [];
-    const owners = new Set(rows.map(({ owner }) => owner ?? ""));
-    if (rows.length === 256 && !owners.has("") && owners.size === count) return;
+    const owners = Map.groupBy(rows, ({ owner }) => owner ?? "");
+    const level = [...owners.values()].every((owned) => owned.length > SLOTS / count / 2);
+    if (rows.length === SLOTS && !owners.has("") && owners.size === count && level) return;
     await systemClock.sleep(100);
   }
 }
@@ -109,8 +115,8 @@ test("60 requests a minute are 60, over both planes and both edges", async () =>
 
 /** The owner of the slot of a name, as the store has it. */
 async function ownerOf(name: string): Promise<string> {
-  const order = client?.db("planes").collection<{ _id: string; owner?: string | null }>("transactionOrder");
-  return (await order?.findOne({ _id: `slot:${slotOf(name, 256)}` }))?.owner ?? "";
+  const order = client?.db(DATABASE).collection<{ _id: string; owner?: string | null }>("transactionOrder");
+  return (await order?.findOne({ _id: `slot:${slotOf(name, SLOTS)}` }))?.owner ?? "";
 }
 
 /** The first name with each owner. */
@@ -120,24 +126,23 @@ async function byOwner<Named>(named: readonly Named[], nameOf: (one: Named) => s
   return found;
 }
 
-/** New tenants, until each plane owns one: a plane that has just started owns few slots for some seconds. */
-async function callersOfBothPlanes(): Promise<Map<string, Tenant>> {
-  const made: Tenant[] = [];
-  for (;;) {
-    made.push(...(await tenants(1_000_000_000)));
-    const callers = await byOwner(made, ({ organizationId }) => organizationId);
-    if (callers.size === 2) return callers;
-  }
+/** An organization of each plane. Those that sign up at one edge may all be owned by the plane that it calls first. */
+async function callersOfBothPlanes(uri: string): Promise<KeyedOrganization[]> {
+  const store = { uri, database: DATABASE, secretKey: SECRET_KEY };
+  const made = await makeOrganizations(store, { count: 32, creditNano: 1_000_000_000n });
+  const callers = await byOwner(made, ({ organization }) => organization.id);
+  expect(callers.size).toBe(2);
+  return [...callers.values()];
 }
 
 test("40 requests a minute of a model are 40 for organizations of both planes together, whichever plane counts them", async () => {
   if (!set) return;
-  const callers = await callersOfBothPlanes();
+  const callers = await callersOfBothPlanes(set.uri);
   const names = Array.from({ length: 40 }, (_, index) => `scarce-${index}`);
   const models = await byOwner(names, (id) => limitName({ kind: "model", id }));
   expect(models.size).toBe(2);
   const token = await adminToken(at(0));
-  const keys = [...callers.values()].map(({ key }) => key);
+  const keys = callers.map(({ secret }) => secret);
   for (const name of models.values()) {
     const pricing = { unit: "token", input: 1_000_000, output: 1_000_000 };
     const body = { name, provider: "echo", inferenceModelId: "echo", rpm: 40, pricing };
