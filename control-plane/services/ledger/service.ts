@@ -2,10 +2,9 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { GrantCreditsResponse, type LedgerServiceService, type Quota } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { emptyAccount, organizationAccount } from "../../domain/ledger.ts";
-import type { LedgerEntry } from "../../domain/records.ts";
 import { teamState } from "../../domain/team-state.ts";
 import { requireOwner } from "../../slots/require-owner.ts";
-import { readPage } from "../../stores/page.ts";
+import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { grant } from "../../writes/accounts.ts";
 import { anchorHeads } from "../../writes/anchors.ts";
@@ -14,6 +13,7 @@ import { requireActor, requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
+import { EntryCounts } from "./entry-counts.ts";
 import { entryMessage } from "./messages.ts";
 import { purchaseHandlers } from "./purchases.ts";
 import { checkLedger } from "./verify.ts";
@@ -54,21 +54,23 @@ const getQuota =
     return { quota: await quotaOf(deps, actor.organizationId) };
   };
 
-const listEntries =
-  (deps: ControlDeps): Handlers["listEntries"] =>
-  async (request, context) => {
-    const actor = await requireActor(deps, context);
-    requireOwner(deps, actor.organizationId);
-    await deps.edges.caughtUp(actor.organizationId);
-    const page = pageOf(request.page);
-    const range = { index: "byOrganization", equals: [actor.organizationId], reverse: true } as const;
-    const { records, total } = await readPage(deps.store, "ledger", {
-      ...page,
-      range,
-      ...(request.type === undefined ? {} : { where: (entry: LedgerEntry) => entry.type === request.type }),
-    });
-    return { entries: records.map(entryMessage), meta: metaOf(page, total) };
+function listEntries(deps: ControlDeps): Handlers["listEntries"] {
+  const counts = new EntryCounts(deps.store);
+  return async ({ page: asked, type }, context) => {
+    const { organizationId } = await requireActor(deps, context);
+    requireOwner(deps, organizationId);
+    await deps.edges.caughtUp(organizationId);
+    const page = pageOf(asked);
+    const range = { index: "byOrganization", equals: [organizationId], reverse: true } as const;
+    if (type !== undefined) {
+      const { records, total } = await readPage(deps.store, "ledger", { ...page, range, where: (entry) => entry.type === type });
+      return { entries: records.map(entryMessage), meta: metaOf(page, total) };
+    }
+    const skip = (page.page - 1) * page.pageSize;
+    const entries = await collect(deps.store.scan("ledger", { ...range, skip, limit: page.pageSize }));
+    return { entries: entries.map(entryMessage), meta: metaOf(page, await counts.of(organizationId)) };
   };
+}
 
 const grantCredits =
   (deps: ControlDeps): Handlers["grantCredits"] =>

@@ -36,7 +36,8 @@ test("only the owner can read the embedded store's files", async () => {
 
 test("a long reading of the embedded store gives others their turn", async () => {
   const { store, close } = openTestStore();
-  const rows = Array.from({ length: 12_000 }, (_, index) => reportedCall(`call_${index}`, 0n, { createdAt: DAY + index * 10 }));
+  // A second apart, so that each is a key of its own: rows of one second are counted at once.
+  const rows = Array.from({ length: 12_000 }, (_, index) => reportedCall(`call_${index}`, 0n, { createdAt: DAY + index * 1000 }));
   await store.transaction("every", async (tx) => tx.insertNew("usage", rows));
   const range = { index: "byOrganization", equals: ["org_1"] } as const;
   const readings: Record<string, () => Promise<number>> = {
