@@ -5,10 +5,16 @@
 export const HARDENING_FLAGS: readonly string[] = ["--disable-proto=delete", "--disable-sigusr1"];
 
 /**
- * Node flags of edges and control planes. There is one process per core, so parallel threads for young-generation garbage collection
+ * Node flags of control planes and edges. There is one process per core, so parallel threads for young-generation garbage collection
  * would take CPU time from other processes, and their synchronization costs more than they save. Concurrent marking stays on.
  */
 export const SERVICE_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--no-parallel-scavenge"];
+
+/**
+ * Node flags of edges. After eight seconds without calls V8 collects garbage; by default it then drops compiled code, too, to save some memory, and the next
+ * ten thousand calls cost up to twice as much.
+ */
+export const EDGE_NODE_FLAGS: readonly string[] = [...SERVICE_NODE_FLAGS, "--no-memory-reducer-favors-memory"];
 
 /**
  * Environment of the coordinator. Updates pass through it in chunks, so a small young generation collects them early. Fewer malloc arenas

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gwWith } from "../../cli/io-fixture.ts";
-import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { EDGE_NODE_FLAGS, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { type ReplicaSet, startReplicaSet } from "./mongod.ts";
 import type { PlaneNetworks } from "./plane-networks.ts";
 import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
@@ -185,11 +185,13 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
   ];
 }
 
+const NODE_FLAGS: Readonly<Record<string, readonly string[]>> = { "control plane": SERVICE_NODE_FLAGS, edge: EDGE_NODE_FLAGS };
+
 function memberOf(
   { role, index, address, entry, folder, env }: Planned,
   { root: firstRoot, networks }: Pick<ClusterOptions, "root" | "networks">,
 ): Member {
-  const nodeFlags = role === "control plane" || role === "edge" ? SERVICE_NODE_FLAGS : HARDENING_FLAGS;
+  const nodeFlags = NODE_FLAGS[role] ?? HARDENING_FLAGS;
   const launcher = role === "control plane" ? networks?.launcherOf(index) : undefined;
   const launch = (root: string | undefined) => startProcess({ entry, name: `${role} ${index}`, env, nodeFlags, launcher, root });
   return {
