@@ -65,6 +65,7 @@ export const GUIDES: readonly Section[] = [
       page("Flower", "/coming-from/flower"),
       page("FLock", "/coming-from/flock"),
       page("How it compares", "/comparison"),
+      page("Benchmarks", "/benchmarks"),
     ],
   },
   {
