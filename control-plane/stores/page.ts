@@ -17,13 +17,18 @@ export interface Page<Record> {
 export async function readPage<Name extends CollectionName>(
   reader: Reader,
   collection: Name,
-  query: PageNumber & { range?: Range<Name>; where?: (record: Records[Name]) => boolean },
+  query: PageNumber & {
+    range?: Range<Name>;
+    where?: (record: Records[Name]) => boolean;
+    /** The number of all records of the range, for callers that know it; absent: they are counted. */
+    count?: () => Promise<number>;
+  },
 ): Promise<Page<Records[Name]>> {
-  const { page, pageSize, range = {}, where } = query;
+  const { page, pageSize, range = {}, where, count = () => reader.count(collection, range) } = query;
   const skip = (page - 1) * pageSize;
   if (!where) {
     const records = await collect(reader.scan(collection, { ...range, skip, limit: pageSize }));
-    return { records, total: await reader.count(collection, range) };
+    return { records, total: await count() };
   }
   const records: Records[Name][] = [];
   let total = 0;

@@ -2,9 +2,10 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { GrantCreditsResponse, type LedgerServiceService, type Quota } from "../../../proto/gen/tributary/ledger/v1/ledger.ts";
 import { emptyAccount, organizationAccount } from "../../domain/ledger.ts";
+import type { LedgerEntry } from "../../domain/records.ts";
 import { teamState } from "../../domain/team-state.ts";
 import { requireOwner } from "../../slots/require-owner.ts";
-import { collect, readPage } from "../../stores/page.ts";
+import { readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { grant } from "../../writes/accounts.ts";
 import { anchorHeads } from "../../writes/anchors.ts";
@@ -62,13 +63,9 @@ function listEntries(deps: ControlDeps): Handlers["listEntries"] {
     await deps.edges.caughtUp(organizationId);
     const page = pageOf(asked);
     const range = { index: "byOrganization", equals: [organizationId], reverse: true } as const;
-    if (type !== undefined) {
-      const { records, total } = await readPage(deps.store, "ledger", { ...page, range, where: (entry) => entry.type === type });
-      return { entries: records.map(entryMessage), meta: metaOf(page, total) };
-    }
-    const skip = (page.page - 1) * page.pageSize;
-    const entries = await collect(deps.store.scan("ledger", { ...range, skip, limit: page.pageSize }));
-    return { entries: entries.map(entryMessage), meta: metaOf(page, await counts.of(organizationId)) };
+    const select = type === undefined ? { count: () => counts.of(organizationId) } : { where: (entry: LedgerEntry) => entry.type === type };
+    const { records, total } = await readPage(deps.store, "ledger", { ...page, range, ...select });
+    return { entries: records.map(entryMessage), meta: metaOf(page, total) };
   };
 }
 
