@@ -7,8 +7,12 @@ export const HARDENING_FLAGS: readonly string[] = ["--disable-proto=delete", "--
 /**
  * Node flags of control planes and edges. There is one process per core, so parallel threads for young-generation garbage collection
  * would take CPU time from other processes, and their synchronization costs more than they save. Concurrent marking stays on.
+ *
+ * V8 may decide to allocate the objects of a line of code in the old generation, because the first hundreds of them lived long. If that line is Node's table of
+ * listeners, which sockets and requests have in common, each request stays in memory until the next full collection: 7.5 KB instead of 0.6 KB of a call are
+ * promoted, and young collections take 25 to 37 microseconds of each call instead of 5. One process in four was like that, for its whole life.
  */
-export const SERVICE_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--no-parallel-scavenge"];
+export const SERVICE_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--no-parallel-scavenge", "--no-allocation-site-pretenuring"];
 
 /**
  * Node flags of edges. After eight seconds without calls V8 collects garbage; by default it then drops compiled code, too, to save some memory, and the next
