@@ -1,29 +1,24 @@
+import { type Linked, LinkedList } from "./linked-list.ts";
+
 /** Handle of one entry, for `delete`. */
 export interface Deadline {
   /** Cleared on removal, so that a handle does not keep a removed entry alive. */
   entry: unknown;
 }
 
-interface Link<Entry> extends Deadline {
+interface Link<Entry> extends Deadline, Linked<Link<Entry>> {
   entry: Entry | undefined;
   readonly startedMs: number;
-  before: Link<Entry> | undefined;
-  after: Link<Entry> | undefined;
 }
 
 /**
  * Ends entries after a time limit. All entries have the same limit, so the oldest is always the next one due, and one timer serves all of
  * them: a timer per call would cost every call, although hardly any timer ever fires.
- *
- * This is a linked list instead of a `Map`: a `Map` with constant insertions and deletions allocates new tables again and again, each old
- * table references the next and its former content, and once one of them is in the old generation, the garbage collector treats all that
- * follow as live. Because of it, a fifth of what calls allocate was copied at each collection.
  */
 export class Deadlines<Entry> {
   readonly #milliseconds: number;
   readonly #end: (entry: Entry) => void;
-  #oldest: Link<Entry> | undefined;
-  #newest: Link<Entry> | undefined;
+  readonly #links = new LinkedList<Link<Entry>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(milliseconds: number, end: (entry: Entry) => void) {
@@ -32,13 +27,10 @@ export class Deadlines<Entry> {
   }
 
   add(entry: Entry): Deadline {
-    const before = this.#newest;
-    const link: Link<Entry> = { entry, startedMs: performance.now(), before, after: undefined };
-    this.#newest = link;
-    if (before) before.after = link;
-    else this.#oldest = link;
+    const link: Link<Entry> = { entry, startedMs: performance.now(), before: undefined, after: undefined };
+    this.#links.add(link);
     if (!this.#timer) this.#arm(this.#milliseconds);
-    else if (!before) this.#timer.ref();
+    else if (!link.before) this.#timer.ref();
     return link;
   }
 
@@ -48,23 +40,17 @@ export class Deadlines<Entry> {
     if (link.entry === undefined) return;
     this.#remove(link);
     // The timer keeps running for later entries, but it does not keep the process alive.
-    if (!this.#oldest) this.#timer?.unref();
+    if (!this.#links.oldest) this.#timer?.unref();
   }
 
   /** The entries that have neither ended nor been deleted, the oldest first. */
   *entries(): Generator<Entry> {
-    for (let link = this.#oldest; link; link = link.after) if (link.entry !== undefined) yield link.entry;
+    for (const { entry } of this.#links) if (entry !== undefined) yield entry;
   }
 
   #remove(link: Link<Entry>): void {
-    const { before, after } = link;
-    if (before) before.after = after;
-    else this.#oldest = after;
-    if (after) after.before = before;
-    else this.#newest = before;
+    this.#links.remove(link);
     link.entry = undefined;
-    link.before = undefined;
-    link.after = undefined;
   }
 
   #arm(milliseconds: number): void {
@@ -74,7 +60,7 @@ export class Deadlines<Entry> {
   #endDue(): void {
     const nowMs = performance.now();
     // Entries added meanwhile are at the end of the list and are reached by this loop.
-    for (let link = this.#oldest; link; link = this.#oldest) {
+    for (let link = this.#links.oldest; link; link = this.#links.oldest) {
       const leftMs = link.startedMs + this.#milliseconds - nowMs;
       if (leftMs > 0) {
         this.#arm(leftMs);

@@ -18,6 +18,8 @@ test("cut ends exactly the calls that are open, whatever the order in which call
       calls.cut();
       expect(open.every(({ signal }) => signal.reason instanceof ShutdownError)).toBe(true);
       expect(closed.some(({ signal }) => signal.aborted)).toBe(false);
+      // A closed call that referred to another would keep it in memory.
+      expect(closed.flatMap((call) => Object.values(call)).filter(Boolean)).toEqual([]);
     }),
   );
 });

@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { type Linked, LinkedList } from "../../common/linked-list.ts";
 
 /** A call whose client waits for an answer. */
 export interface OpenCall {
@@ -10,13 +11,10 @@ export interface OpenCall {
   close(): void;
 }
 
-/**
- * The calls that an edge answers right now. A stopping edge waits for them, and cuts those that take too long. The calls are a linked list,
- * because tables that every call enters and leaves are expensive for the garbage collector.
- */
+/** The calls that an edge answers right now. A stopping edge waits for them, and cuts those that take too long. */
 export class OpenCalls {
   readonly #stopping = new AbortController();
-  readonly #ends = new ListEnds();
+  readonly #open = new LinkedList<ListedCall>();
 
   /** Aborted when the edge begins to stop. Streams that have no end of their own end then. */
   get stopping(): AbortSignal {
@@ -24,7 +22,7 @@ export class OpenCalls {
   }
 
   open(): OpenCall {
-    return new ListedCall(this.#ends);
+    return new ListedCall(this.#open);
   }
 
   /** The edge begins to stop; open calls continue. */
@@ -34,26 +32,21 @@ export class OpenCalls {
 
   /** Ends all open calls with an error that their clients see. Each is billed for what it delivered. */
   cut(): void {
-    for (let call = this.#ends.first; call; call = call.next) call.cut();
+    // A copy, because a call that is cut may close at once.
+    for (const call of [...this.#open]) call.cut();
   }
 }
 
-class ListEnds {
-  first: ListedCall | undefined;
-}
-
-class ListedCall implements OpenCall {
+class ListedCall implements OpenCall, Linked<ListedCall> {
   readonly #abort = new AbortController();
-  readonly #ends: ListEnds;
+  readonly #list: LinkedList<ListedCall>;
   #isOpen = true;
-  next: ListedCall | undefined;
-  previous: ListedCall | undefined;
+  before: ListedCall | undefined;
+  after: ListedCall | undefined;
 
-  constructor(ends: ListEnds) {
-    this.#ends = ends;
-    this.next = ends.first;
-    if (ends.first) ends.first.previous = this;
-    ends.first = this;
+  constructor(list: LinkedList<ListedCall>) {
+    this.#list = list;
+    list.add(this);
   }
 
   get signal(): AbortSignal {
@@ -71,9 +64,7 @@ class ListedCall implements OpenCall {
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    if (this.previous) this.previous.next = this.next;
-    else this.#ends.first = this.next;
-    if (this.next) this.next.previous = this.previous;
+    this.#list.remove(this);
   }
 }
 

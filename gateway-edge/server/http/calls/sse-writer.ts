@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../../common/clock.ts";
+import { type Linked, LinkedList } from "../../../../common/linked-list.ts";
 import type { HeaderList } from "../../../calls/header-list.ts";
 
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
@@ -15,15 +16,17 @@ export interface SseOptions {
   readonly stallMs: number;
 }
 
-const writers = new Set<SseWriter>();
+const writers = new LinkedList<SseWriter>();
 
 /** Bytes of each open stream that wait for its client to read. */
 export function queuedBytes(): number[] {
-  return [...writers].map((writer) => writer.queuedBytes);
+  return Array.from(writers, (writer) => writer.queuedBytes);
 }
 
 /** Writes server-sent events to a client. Waits for slow clients, and closes the connection of clients that do not read. */
-export class SseWriter {
+export class SseWriter implements Linked<SseWriter> {
+  before: SseWriter | undefined;
+  after: SseWriter | undefined;
   readonly #response: ServerResponse;
   readonly #clock: Clock;
   readonly #keepAlive: string;
@@ -44,7 +47,7 @@ export class SseWriter {
     this.#stallMs = stallMs;
     writers.add(this);
     response.once("close", () => {
-      writers.delete(this);
+      writers.remove(this);
       this.#cancelKeepAlive();
     });
   }
