@@ -17,6 +17,8 @@ export interface SystemOptions {
   edges?: number;
   /** Additional Node flags of the control plane, such as a module to preload. */
   controlPlaneFlags?: readonly string[];
+  /** Additional Node flags of the edges. */
+  edgeFlags?: readonly string[];
   /** Further settings of the edges alone. */
   edgeEnv?: Readonly<Record<string, string>>;
   /** Prefix of an edge's command; see startProcess. */
@@ -116,7 +118,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {
       more: { ...options.edgeEnv, EDGE_INDEX: String(index) },
-      nodeFlags: EDGE_NODE_FLAGS,
+      nodeFlags: [...EDGE_NODE_FLAGS, ...(options.edgeFlags ?? [])],
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
