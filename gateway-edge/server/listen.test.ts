@@ -29,3 +29,41 @@ test("a client that still sends its refused head can read the refusal: the conne
   }
   socket.destroy();
 });
+
+test("connections that come together are accepted in a few turns of the event loop, not one in a turn", async () => {
+  const count = 160;
+  const app = express();
+  app.get("/", (_request, response) => void response.end("here"));
+  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const clients = Array.from({ length: count }, () => connect({ port: own.port, host: "127.0.0.1" }));
+  let answered = 0;
+  for (const client of clients) {
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    client.once("data", () => answered++);
+  }
+  let turns = 0;
+  while (answered < count) {
+    await new Promise((resolve) => setImmediate(resolve));
+    // A turn that takes long, so that all connections wait from the first one on.
+    const untilMs = performance.now() + 20;
+    while (performance.now() < untilMs);
+    turns++;
+  }
+  expect(turns).toBeLessThan(count / 2);
+  for (const client of clients) client.destroy();
+  await own.stop();
+});
+
+test("a port on which another server listens is refused, also one that would share it", async () => {
+  const place = { host: "127.0.0.1", port: listener.port, reusePort: false, observe: () => {}, exact: () => false };
+  await expect(listen(express(), place)).rejects.toMatchObject({ code: "EADDRINUSE" });
+});
+
+test("a stop closes every connection, whichever socket accepted it", async () => {
+  const own = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const clients = Array.from({ length: 100 }, () => connect({ port: own.port, host: "127.0.0.1" }).on("error", () => {}));
+  await Promise.all(clients.map((client) => once(client, "connect")));
+  const ended = Promise.all(clients.map((client) => new Promise((resolve) => client.resume().once("close", resolve))));
+  await own.stop();
+  await ended;
+});

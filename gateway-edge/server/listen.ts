@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Express } from "express";
 import { systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
@@ -7,6 +7,7 @@ import { type StoppableServer, stoppable } from "../../common/stoppable-server.t
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import type { Upgrades } from "./http/realtime/realtime-upgrade.ts";
+import { listenWithMany, type Place } from "./listeners.ts";
 import { ownObjects } from "./own-objects.ts";
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -17,14 +18,9 @@ const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
 /** For a client that still sends what is refused, to read the refusal. */
 const LINGER_MS = 1000;
-/** Connections that wait to be accepted. With 511, as Node has it, thousands that come at once wait for seconds until they are sent again. */
-const BACKLOG = 8192;
 
 /** Where to listen, and what sees the requests. */
-export interface ListenOptions {
-  host: string;
-  port: number;
-  reusePort: boolean;
+export interface ListenOptions extends Place {
   /** Sees every request before the app does. */
   observe(request: IncomingMessage, response: ServerResponse): void;
   /** Routes that are matched before the app. */
@@ -67,15 +63,12 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     if (isStopping) socket.destroy();
     else options.upgrades?.handle(request, socket, head);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host: options.host, port: options.port, reusePort: options.reusePort, backlog: BACKLOG }, resolve);
-  });
-  const stop: Listener["stop"] = (drain) => {
+  const listeners = await listenWithMany(server, options);
+  const stop: Listener["stop"] = async (drain) => {
     isStopping = true;
-    return stopping.stop(drain);
+    await Promise.all([stopping.stop(drain), listeners.close()]);
   };
-  return { port: (server.address() as AddressInfo).port, announceStop: stopping.announceStop, stop };
+  return { port: listeners.port, announceStop: stopping.announceStop, stop };
 }
 
 function refuse(response: ServerResponse, message: string): void {
