@@ -7,12 +7,13 @@ export interface OverloadRow {
   readonly name: string;
   /** Whether its callers call again at once after a refusal. */
   readonly isHasty: boolean;
-  readonly report: Pick<CallerReport, "answered" | "refused" | "broken" | "refusedMs">;
+  readonly report: Pick<CallerReport, "answered" | "refused" | "broken" | "refusedMs" | "connectingMs">;
   readonly samples: readonly EdgeSample[];
 }
 
 const GOODPUT_LOST_MOST = 10;
 const REFUSAL_MS_MOST = 20;
+const CONNECTING_MS_MOST = 2000;
 const UNSETTLED_MOST = 20_000;
 const RSS_GROWTH_MOST = 1.15;
 const FIRST_TOKEN_MS_MOST = 20;
@@ -30,6 +31,7 @@ export function overloadGoals([peak, ...rows]: readonly OverloadRow[], seconds: 
     }
     return [
       ...goals,
+      { what: `${row.name}: first call of a connection, p99`, value: row.report.connectingMs.p99, unit: "ms", most: CONNECTING_MS_MOST },
       { what: `${row.name}: calls without an answer`, value: row.report.broken, unit: "", most: 0 },
       {
         what: `${row.name}: unsettled calls, most`,
