@@ -6,16 +6,18 @@ import { createMirror, type MirrorLimits } from "./mirror.ts";
 const HASH = Buffer.alloc(32, 1);
 const caller = Caller.fromPartial({ keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7n, status: "active" });
 
+type Answer = Omit<ResolveKeyResponse, "more">;
+
 function open(limits: Partial<MirrorLimits> = {}) {
   const clock = fakeClock();
-  const answers: (() => Promise<ResolveKeyResponse>)[] = [];
-  const state = { calls: 0, deadlines: [] as number[], answer: { caller, revision: 1n } as ResolveKeyResponse };
+  const answers: (() => Promise<Answer>)[] = [];
+  const state = { calls: 0, deadlines: [] as number[], answer: { caller, revision: 1n } as Answer };
   const access = {
     resolveKey: async (_request: unknown, { deadlineMs }: { deadlineMs: number }) => {
       state.calls++;
       state.deadlines.push(deadlineMs);
       const scripted = answers.shift();
-      return scripted ? await scripted() : state.answer;
+      return { ...(scripted ? await scripted() : state.answer), more: [] };
     },
   };
   const mirror = createMirror({ access, clock, ageMsMax: 5000, limits });
@@ -96,11 +98,14 @@ test("one retry when the control plane cannot be reached, none when it says no",
 
 test("a look-up of a busy control plane gets three seconds before it is repeated, and the repetition no more than the rest of eight", async () => {
   const { mirror, clock, answers, state } = open();
+  const first = Promise.withResolvers<void>();
   answers.push(async () => {
     await clock.advance(2_999);
+    first.resolve();
     throw new AppError("DB_TIMEOUT", "late");
   });
   const found = mirror.findCaller(HASH);
+  await first.promise;
   await settleWork();
   await clock.advance(100);
   expect(await found).toEqual(caller);
@@ -123,7 +128,7 @@ test("an unknown key is remembered for a second at most, and not past the next c
 
 test("a change that overtakes an answer wins", async () => {
   const { mirror, state, answers } = open();
-  let release: (answer: ResolveKeyResponse) => void = () => {};
+  let release: (answer: Answer) => void = () => {};
   answers.push(() => new Promise((resolve) => (release = resolve)));
   const found = mirror.findCaller(HASH);
   await settleWork();
@@ -138,7 +143,7 @@ test("a change that overtakes an answer wins", async () => {
 
 test("an answer newer than the change it crossed is cached", async () => {
   const { mirror, state, answers } = open();
-  let release: (answer: ResolveKeyResponse) => void = () => {};
+  let release: (answer: Answer) => void = () => {};
   answers.push(() => new Promise((resolve) => (release = resolve)));
   const found = mirror.findCaller(HASH);
   await settleWork();

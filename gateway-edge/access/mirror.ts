@@ -3,6 +3,7 @@ import { AppError, asAppError } from "../../common/errors.ts";
 import type { Caller, Change, ResolveKeyResponse } from "../../proto/gen/tributary/access/v1/access.ts";
 import { CallerCache, subjectsOf } from "./caller-cache.ts";
 import type { ControlPlane } from "./clients/control-plane.ts";
+import { gatherKeys, type ResolveKey } from "./gather-keys.ts";
 import { placeOf } from "./place.ts";
 import { createRecentChanges, type RecentChanges, subjectOf } from "./recent-changes.ts";
 
@@ -69,6 +70,7 @@ export function createMirror(deps: MirrorDeps): Mirror {
 class KeyMirror implements Mirror {
   readonly #deps: MirrorDeps;
   readonly #limits: MirrorLimits;
+  readonly #resolveKey: ResolveKey;
   readonly #callers: CallerCache;
   readonly #recent: RecentChanges;
   readonly #unknownUntilMs = new Map<string, number>();
@@ -82,6 +84,7 @@ class KeyMirror implements Mirror {
   constructor(deps: MirrorDeps) {
     this.#deps = deps;
     this.#limits = { ...LIMITS, ...deps.limits };
+    this.#resolveKey = gatherKeys(deps);
     this.#callers = new CallerCache(this.#limits.callersMax);
     this.#recent = createRecentChanges(this.#limits.recentChangesMax);
   }
@@ -158,17 +161,17 @@ class KeyMirror implements Mirror {
   }
 
   async #resolveWithRetry(sha256: Buffer): Promise<ResolveKeyResponse> {
-    const { access, clock } = this.#deps;
+    const { clock } = this.#deps;
     const { resolveMs, retryDelayMs, budgetMs } = this.#limits;
     const startedMs = clock.monotonicMs();
     try {
-      return await access.resolveKey({ secretSha256: sha256 }, { deadlineMs: resolveMs });
+      return await this.#resolveKey(sha256, { deadlineMs: resolveMs });
     } catch (thrown) {
       const spentMs = clock.monotonicMs() - startedMs + retryDelayMs;
       if (!isTransient(asAppError(thrown)) || spentMs >= budgetMs) throw cannotTell(thrown);
       await clock.sleep(retryDelayMs);
       const deadlineMs = Math.min(resolveMs, budgetMs - spentMs);
-      return await access.resolveKey({ secretSha256: sha256 }, { deadlineMs }).catch((again: unknown) => {
+      return await this.#resolveKey(sha256, { deadlineMs }).catch((again: unknown) => {
         throw cannotTell(again);
       });
     }

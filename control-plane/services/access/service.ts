@@ -3,7 +3,12 @@ import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { FeedPlace } from "../../../common/feed-place.ts";
 import type { ServerStream, ServiceHandlers } from "../../../common/grpc/server.ts";
-import type { AccessServiceService, WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type {
+  AccessServiceService,
+  ResolveKeyResponse,
+  WatchRequest,
+  WatchResponse,
+} from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FeedMessage } from "../../feed/hub.ts";
 import { ownersForStream } from "../../slots/owners-message.ts";
 import { placeOfOrganization } from "../../stores/feed-lanes.ts";
@@ -16,6 +21,7 @@ import { idempotentCallHandlers } from "./idempotency.ts";
 
 const WATCH_QUEUE_MAX = 1000;
 const BEAT_MS = 1000;
+const MORE_KEYS_MAX = 1000;
 
 /** The stored hash of the master key and, if the operator chose the key, its SHA-256, by which edges recognize a key without a checksum. */
 export interface MasterKey {
@@ -26,14 +32,10 @@ export interface MasterKey {
 /** Handlers for edges: keys, snapshots, the feed and credit. */
 export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHandlers<typeof AccessServiceService> {
   return {
-    async resolveKey(request) {
-      // The place is read first, so that the answer is at least as new as it claims.
-      const { place } = deps.feed;
-      const hash = deps.secrets.keyHash(request.secretSha256);
-      const isMaster = master.hash !== undefined && timingSafeEqual(Buffer.from(hash), Buffer.from(master.hash));
-      const caller = isMaster ? await masterCaller(deps) : await callerOfHash(deps, hash);
-      const known = placeOfOrganization(place, caller?.organizationId, deps.store.slots);
-      return { caller, revision: BigInt(place.total), place: { revisions: known.map(BigInt) } };
+    async resolveKey({ secretSha256, more }) {
+      if (more.length > MORE_KEYS_MAX) throw new AppError("VALIDATION_ERROR", `At most ${MORE_KEYS_MAX} more keys are looked up at once.`);
+      const [first, ...others] = await Promise.all([secretSha256, ...more].map((sha256) => resolveKey(deps, master, sha256)));
+      return { ...(first as ResolvedKey), more: others.map((answer) => ({ ...answer, more: [] })) };
     },
 
     async getSnapshot() {
@@ -63,6 +65,18 @@ export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHan
     ...creditHandlers(deps),
     ...idempotentCallHandlers(deps),
   };
+}
+
+type ResolvedKey = Omit<ResolveKeyResponse, "more">;
+
+async function resolveKey(deps: ControlDeps, master: MasterKey, sha256: Buffer): Promise<ResolvedKey> {
+  // The place is read first, so that the answer is at least as new as it claims.
+  const { place } = deps.feed;
+  const hash = deps.secrets.keyHash(sha256);
+  const isMaster = master.hash !== undefined && timingSafeEqual(Buffer.from(hash), Buffer.from(master.hash));
+  const caller = isMaster ? await masterCaller(deps) : await callerOfHash(deps, hash);
+  const known = placeOfOrganization(place, caller?.organizationId, deps.store.slots);
+  return { caller, revision: BigInt(place.total), place: { revisions: known.map(BigInt) } };
 }
 
 /** Sends changes as they come. The stream of an edge that reads too slowly is ended; the gap then makes the edge resync. */

@@ -1,10 +1,12 @@
 import { systemClock } from "../../../common/clock.ts";
 import type { ServerStream } from "../../../common/grpc/server.ts";
+import { secretSha256 } from "../../../common/key-shape.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import type { WatchRequest, WatchResponse } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { FeedHub } from "../../feed/hub.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import { appendChange } from "../../writes/feed.ts";
+import { keysHandlers } from "../keys/service.ts";
 import { openPlatform, type Platform } from "../platform-fixture.ts";
 import { accessHandlers } from "./service.ts";
 
@@ -67,14 +69,27 @@ test("an edge that knows one number resyncs when it connects and with every chan
 });
 
 test("the answer to a key names the lanes that can have changes of its caller, and is not newer than what was read", async () => {
-  const before = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7) }, platform.as("anonymous"));
+  const before = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7), more: [] }, platform.as("anonymous"));
   await platform.deps.store.transaction("identity", (tx) => appendChange(tx, { kind: "key", subject: "key_1" }, 1));
   await until(() => feed.place.total > Number(before.revision));
-  const after = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7) }, platform.as("anonymous"));
+  const after = await handlers.resolveKey({ secretSha256: Buffer.alloc(32, 7), more: [] }, platform.as("anonymous"));
   expect(after.revision).toBe(before.revision + 1n);
   const moved = after.place?.revisions.filter((revision) => !before.place?.revisions.includes(revision));
   expect(moved?.map(Number)).toEqual(feed.place.revisions.filter((revision) => moved?.includes(BigInt(revision))));
   expect(moved).toHaveLength(1);
+});
+
+test("each of several keys has its own answer, in the order of the request, and no more than a thousand are asked for at once", async () => {
+  const keys = keysHandlers(platform.deps);
+  const create = (name: string) => keys.createKey({ name, teamId: platform.team.id, limits: undefined }, platform.as("member"));
+  const made = [await create("first"), await create("second")];
+  const [first, second] = made.map(({ key }) => secretSha256(key)) as [Buffer, Buffer];
+  const unknown = Buffer.alloc(32, 9);
+  const { more, ...own } = await handlers.resolveKey({ secretSha256: second, more: [unknown, first] }, platform.as("anonymous"));
+  expect([own, ...more].map(({ caller }) => caller?.keyId)).toEqual([made[1]?.apiKey?.id, undefined, made[0]?.apiKey?.id]);
+  expect(more.every(({ place, revision }) => place !== undefined && revision === own.revision)).toBe(true);
+  const tooMany = { secretSha256: first, more: Array.from({ length: 1001 }, () => unknown) };
+  await expect(handlers.resolveKey(tooMany, platform.as("anonymous"))).rejects.toMatchObject({ code: "VALIDATION_ERROR" });
 });
 
 test("watches end when the control plane stops, with or without changes, also one that opens then", async () => {

@@ -186,7 +186,7 @@ export class FakeControl {
     const access = {
       resolveKey: async ({ secretSha256: hash }: { secretSha256: Buffer }) => {
         this.resolveCalls++;
-        return { caller: this.callers.get(hex(hash)), revision: this.revision };
+        return { caller: this.callers.get(hex(hash)), revision: this.revision, more: [] };
       },
       getSnapshot: async () => ({
         deployments: this.deployments,
