@@ -143,8 +143,12 @@ async function leaveWhenSilent(
   leave: () => void,
   { clock, signal, receivedAtMs }: { clock: Clock; signal: AbortSignal; receivedAtMs: () => number },
 ): Promise<void> {
+  const leftMs = () => receivedAtMs() + SILENCE_MS_MAX - LOOK_MS - clock.monotonicMs();
   while (!signal.aborted) {
+    await pause(clock, Math.max(leftMs(), 0), signal);
+    if (leftMs() > 0) continue;
+    // Looked at twice: this process itself may have been busy, and has read nothing meanwhile.
     await pause(clock, LOOK_MS, signal);
-    if (!signal.aborted && clock.monotonicMs() - receivedAtMs() >= SILENCE_MS_MAX) return leave();
+    if (!signal.aborted && leftMs() <= 0) return leave();
   }
 }

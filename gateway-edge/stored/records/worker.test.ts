@@ -192,6 +192,29 @@ test("a control plane that cannot be asked is asked again", async () => {
   expect(seen).toHaveLength(1);
 });
 
+test("while nothing is due, one request asks for all kinds; due work of each is found, as far as there is room for it", async () => {
+  const { clock, records, start, add } = open();
+  const asked: (readonly string[])[] = [];
+  const watched = {
+    ...boundRecords(records),
+    claim: (...given: Parameters<RecordStore["claim"]>) => {
+      asked.push(given[0]);
+      return records.claim(...given);
+    },
+  };
+  const seen: { id: string; work: WorkLease }[] = [];
+  const run = waiting(seen);
+  start(run, { records: watched, handlers: { run, batch: run }, concurrency: { run: 3, batch: 1 } });
+  await clock.advance(6000);
+  expect(new Set(asked.map((kinds) => kinds.join()))).toEqual(new Set(["run,batch"]));
+  for (const id of ["run_1", "run_2", "run_3", "run_4"]) await add(id);
+  for (const id of ["batch_1", "batch_2"]) {
+    await records.commit(OWNER, [{ type: "create", kind: "batch", id, body: {}, createdAtMs: 0, dueAtMs: clock.now() }]);
+  }
+  await clock.advance(4000);
+  expect(seen.map(({ id }) => id).toSorted()).toEqual(["batch_1", "run_1", "run_2", "run_3"]);
+});
+
 test("a kind with long records is renewed less often, and is held all the same", async () => {
   const { clock, records, start, add } = open();
   let renewed = 0;

@@ -115,20 +115,30 @@ class PollingWorker implements Worker {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       this.#isAwake = false;
-      for (const kind of Object.keys(this.#deps.handlers) as WorkKind[]) await this.#claimDue(kind);
+      await this.#claimAll();
       if (!this.#isAwake && !signal.aborted) await this.#rest();
     }
   }
 
-  async #claimDue(kind: WorkKind): Promise<void> {
+  /** One request for all kinds at first, because usually nothing is due. */
+  async #claimAll(): Promise<void> {
+    const kinds = (Object.keys(this.#deps.handlers) as WorkKind[]).filter((kind) => this.#room(kind) > 0);
+    if ((await this.#claimDue(kinds)) === 0) return;
+    for (const kind of kinds) await this.#claimDue([kind]);
+  }
+
+  /** Claims as many as there is room for in each of the kinds, and returns their number. */
+  async #claimDue(kinds: readonly WorkKind[]): Promise<number> {
     const { records, leaseMs, logger } = this.#deps;
-    const limit = this.#room(kind);
-    if (limit <= 0) return;
+    const limit = Math.min(...kinds.map((kind) => this.#room(kind)));
+    if (kinds.length === 0 || limit <= 0) return 0;
     try {
-      const claimed = await records.claim([kind], { claim: newId("claim", this.#deps), leaseMs, limit });
+      const claimed = await records.claim(kinds, { claim: newId("claim", this.#deps), leaseMs, limit });
       for (const piece of claimed) this.#start(piece);
+      return claimed.length;
     } catch (error) {
-      logger.debug({ kind, error: String(error) }, "due work could not be claimed");
+      logger.debug({ kinds, error: String(error) }, "due work could not be claimed");
+      return 0;
     }
   }
 
