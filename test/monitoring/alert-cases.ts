@@ -106,7 +106,7 @@ export const ALERT_CASES: readonly AlertCase[] = [
     interval: "15s",
     series: { [`tributary_mirror_age_seconds{${A}}`]: "1 16 31 46" },
     quietAt: "15s",
-    firing: { at: "30s", labels: { instance }, summary: "The edge a:1 has heard nothing of a control plane for 31s." },
+    firing: { at: "30s", labels: { instance }, summary: "The edge a:1 has received nothing from a control plane for 31s." },
   },
   {
     alert: "TributaryJournalLag",
