@@ -3,7 +3,7 @@ import type { Settings } from "./config.ts";
 import { exposureSettings, isExposed } from "./exposed.ts";
 
 const GIB = 1024 ** 3;
-/** Anybody may sign up at an exposed deployment, so an organization gets less there. */
+/** Each visitor may sign up at an exposed deployment, so an organization gets less there. */
 const FILES = { usual: 10 * GIB, exposed: GIB };
 const RECORDS = { usual: 10 * GIB, exposed: GIB };
 const BLOBS = { usual: 100 * GIB, exposed: 10 * GIB };

@@ -19,7 +19,7 @@ export const metricsSettings = {
   METRICS_HOST: z
     .string()
     .default("127.0.0.1")
-    .describe("Address of `METRICS_PORT`. Whoever reaches it can read the metrics, without TLS: keep it in a private network."),
+    .describe("Address of `METRICS_PORT`. Each client that reaches it can read the metrics, without TLS: keep it in a private network."),
 };
 
 /** What a process says about itself: only a ready one is to get calls. One that is unavailable lacks another process. */

@@ -14,7 +14,7 @@ export const PEER_NAME = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/;
 /** The alternative name (URI) by which a certificate says who its owner is. */
 export const peerUri = ({ role, name }: Peer): string => `tributary://${role}/${name}`;
 
-/** The peer in a certificate's alternative names, as Node prints them. A certificate with none, or with several, is nobody's. */
+/** The peer in a certificate's alternative names, as Node prints them. A certificate with none, or with several, belongs to no peer. */
 export function peerOf(subjectAltName: string | undefined): Peer | undefined {
   // Node quotes a name that contains a separator: such a text cannot be split, and ours need no quotes.
   if (subjectAltName === undefined || subjectAltName.includes('"')) return undefined;

@@ -13,7 +13,7 @@ export interface SampledSettings {
 /**
  * The probability with which a participant is sampled for a round, if the sampling is part of the federation's privacy: noise on a sum, of which
  * each participant is a part or not, independently of the others. With `overSelect` the first answers count, so it would depend on them. In
- * an open federation anybody sees who comes and goes, and how many there are changes, so that its sampling counts for nothing.
+ * an open federation each observer sees which participants come and go, and how many there are changes, so that its sampling counts for nothing.
  * A `selection` depends on the participants, or on how many were drawn.
  */
 export function countedShare(asked: SampledSettings): number | undefined {

@@ -5,7 +5,7 @@ export const PARTICIPANTS_MAX = 10_000;
 
 const count = z.int().min(1, "must be at least 1").max(PARTICIPANTS_MAX, `must be at most ${PARTICIPANTS_MAX}`);
 
-/** Who may take part: the listed participants, or whoever has the join link, too. */
+/** Who may take part: the listed participants, or those with the join link, too. */
 export const enrollmentFields = {
   enrollment: z.enum(["listed", "open"], "must be listed or open").optional(),
   /** Of an open federation: a round begins with at least so many participants; 1 where absent. */
@@ -30,7 +30,7 @@ interface Problem {
   readonly message: string;
 }
 
-/** Whether whoever has the join link may take part. */
+/** Whether participants with the join link may take part. */
 export const isOpen = ({ enrollment }: Pick<Enrollment, "enrollment">): boolean => enrollment === "open";
 
 /** The most participants that a federation can have. */

@@ -18,7 +18,7 @@ export interface RoundRecord {
   readonly previous: string;
   /** SHA-256 of the base parameters; null if every participant started with its own. */
   readonly base: string | null;
-  /** Where the base of round 1 came from, if it is untrained parameters that nobody named. */
+  /** Where the base of round 1 came from, if it is untrained parameters that no request named. */
   readonly start?: UntrainedStart;
   /** State that the strategy carried over from the previous round, or null. */
   readonly state: string | null;

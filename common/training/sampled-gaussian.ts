@@ -7,7 +7,7 @@ export interface ClientSampling {
 }
 
 /**
- * The epsilon of so many rounds of the Gaussian mechanism over sampled participants (Mironov, Talwar and Zhang 2019): whoever sees the results
+ * The epsilon of so many rounds of the Gaussian mechanism over sampled participants (Mironov, Talwar and Zhang 2019): an observer of the results
  * and not the sample cannot be sure that a participant was in it. Every order gives an epsilon that holds, so orders that are not tried only
  * make it larger.
  */

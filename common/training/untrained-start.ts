@@ -2,7 +2,7 @@ import type { FederationSettings } from "./federation-settings.ts";
 
 /**
  * Where the untrained parameters came from that round 1 of a federation starts from: made by the coordinator of a built-in task, its seed and
- * the shape of a named dataset, so that anybody can make them again, or given by a participant, which says itself that they hold nothing of its
+ * the shape of a named dataset, so that each party can make them again, or given by a participant, which says itself that they hold nothing of its
  * data.
  */
 export type UntrainedStart =

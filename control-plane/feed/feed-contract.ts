@@ -39,7 +39,7 @@ export function feedContract(name: string, open: () => Promise<{ left: Store; ri
       await change(left, "a");
       const [row] = await collect(left.scan("feed"));
       await change(left, "b");
-      // A change that this control plane reads only while somebody begins to watch may be sent twice.
+      // A change that this control plane reads only while a watch begins may be sent twice.
       await until(() => hub.place.total === 2);
       const received: FeedMessage[] = [];
       const subjects = () => received.flatMap(({ changes }) => changes.map(({ subject }) => subject));

@@ -38,7 +38,7 @@ export interface OidcIssuer {
 /**
  * Why a sign-in opens no session; the sign-in page has a text for each.
  * denied: canceled at the issuer; expired: another browser, too late or used before; unavailable: the issuer did not answer; invalid: its
- * answer is not valid; unverified: it does not confirm the address; unlinked: an account with this address exists that nobody verified;
+ * answer is not valid; unverified: it does not confirm the address; unlinked: an account with this address exists that is not verified;
  * limited: too many from this client address; disabled: by a platform admin.
  */
 export type SignInRefusal = "denied" | "expired" | "unavailable" | "invalid" | "unverified" | "unlinked" | "limited" | "disabled";

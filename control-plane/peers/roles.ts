@@ -27,7 +27,7 @@ const EDGE: Roles = ["edge"];
 const COORDINATOR: Roles = ["coordinator"];
 /** Operations of people, who prove themselves with a token inside the call. */
 const PEOPLE: Roles = ["edge", "operator"];
-const EVERYBODY: Roles = ["control-plane", "edge", "coordinator", "trainer", "operator"];
+const ALL_ROLES: Roles = ["control-plane", "edge", "coordinator", "trainer", "operator"];
 
 /** Who may call each service. */
 const SERVICES: readonly (readonly [Methods, Roles])[] = [
@@ -95,7 +95,7 @@ const rolesByPath: ReadonlyMap<string, Roles> = new Map([
 
 /** The roles that may call a method; none for a method that the table does not have. */
 export function rolesOf(path: string): Roles {
-  if (path.startsWith(HEALTH)) return EVERYBODY;
+  if (path.startsWith(HEALTH)) return ALL_ROLES;
   if (path.startsWith(REFLECTION)) return ["operator"];
   return rolesByPath.get(path) ?? [];
 }
@@ -115,7 +115,7 @@ const edgeIdsByPath: ReadonlyMap<string, EdgeIds> = new Map([
   edgeIds(AccessServiceService.reserve, ({ edgeId }) => [edgeId]),
   edgeIds(AccessServiceService.reserveMany, ({ reservations }) => reservations.map(({ edgeId }) => edgeId)),
   edgeIds(AccessServiceService.lease, ({ edgeId }) => [edgeId]),
-  // Ids without an owner are from before the installation had certificates; whoever has their journal ends them.
+  // Ids without an owner are from before the installation had certificates; the edge with their journal ends them.
   edgeIds(AccessServiceService.settle, ({ edgeId, endedEdges }) => [edgeId, ...endedEdges.filter((id) => ownerOf(id) !== undefined)]),
   edgeIds(AccessServiceService.flushed, ({ edgeId }) => [edgeId]),
   edgeIds(SystemServiceService.reportEdge, ({ id }) => [id]),

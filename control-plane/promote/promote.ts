@@ -147,7 +147,7 @@ async function takeCopy({ source, copies, progress, signal }: PromoteOptions, ro
 }
 
 /**
- * Marks the folder, waits until nobody uses it, and fences it: nothing is written after the last transaction that is returned. The wait lets
+ * Marks the folder, waits until no process uses it, and fences it: nothing is written after the last transaction that is returned. The wait lets
  * control planes settle what is queued; a process that the list of users lacks for a moment cannot commit anything later.
  */
 async function fence(options: PromoteOptions, { id }: Position): Promise<number> {

@@ -25,7 +25,7 @@ export function isInFlight(deps: ControlDeps, context: CallContext, session: Ses
   return context.metadata["x-session-cookie"] === "true" && isJustReplaced(session, ofToken, deps.clock.now());
 }
 
-/** Ends a session whose replaced token was used: somebody has a copy of it, and nobody knows which of the two is the user. */
+/** Ends a session whose replaced token was used: it has been copied, and which of the two holders is the user is unknown. */
 export async function endReusedSession(deps: ControlDeps, context: CallContext, { id }: Session): Promise<never> {
   await deps.store.transaction(["identity", "audit"], async (tx) => {
     const now = deps.clock.now();

@@ -8,7 +8,7 @@ export function rowsContract(name: string, open: () => Promise<OwnershipRows>): 
       rows = await open();
     });
 
-    test("every slot has a row from the beginning, and nobody owns it", async () => {
+    test("every slot has a row from the beginning, and no owner", async () => {
       expect(await rows.slots()).toEqual([0, 1, 2, 3].map((slot) => ({ slot, epoch: 0, owner: undefined })));
     });
 
@@ -46,7 +46,7 @@ export function rowsContract(name: string, open: () => Promise<OwnershipRows>): 
       expect(await rows.take(first ? [first] : [], "b")).toEqual([{ slot: 0, epoch: 2, owner: "b" }]);
     });
 
-    test("what is given up has no owner and another epoch, unless somebody took it before", async () => {
+    test("what is given up has no owner and another epoch, unless another control plane took it before", async () => {
       const taken = await rows.take(await rows.slots(), "a");
       await rows.take(taken.slice(3), "b");
       await rows.giveUp(taken);

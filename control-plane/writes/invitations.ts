@@ -32,7 +32,7 @@ export async function putInvitation(
   const id = known?.id ?? newId("inv", source);
   // The token starts with the id, which finds the invitation without an index over hashes.
   const token = `${id}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
-  // The inviter sees the token, so only the longer one of the mail proves that somebody reads mail to the address.
+  // The inviter sees the token, so only the longer one of the mail proves that mail to the address is read.
   const mailedToken = `${token}.${source.random.bytes(SECRET_BYTES).toString("base64url")}`;
   const invitation: Invitation = {
     id,

@@ -29,7 +29,7 @@ export async function payOut(tx: Transaction, payout: Payout, now: number): Prom
 
 /**
  * Two entries of the paying organization: back from the debited account, out to transit. Every entry has an organization on one side, so that
- * its statement explains all of them; its balance is the same after both, so nobody is blocked or notified.
+ * its statement explains all of them; its balance is the same after both, so no team is blocked or notified.
  */
 async function sendOut(tx: Transaction, { type, fromOrganizationId, from, amount, reference }: Payout, now: number): Promise<void> {
   const slot = slotOf(fromOrganizationId, tx.slots);

@@ -62,7 +62,7 @@ async function removeExpiring(tx: Transaction, teamId: string, limit: number): P
   }
 }
 
-/** Throws while background work of a key in its team is not finished: nobody could continue it once the key is in another team. */
+/** Throws while background work of a key in its team is not finished: no edge could continue it once the key is in another team. */
 export async function refuseOpenWork(reader: Reader, { id: keyId, teamId }: Pick<ApiKey, "id" | "teamId">): Promise<void> {
   for (const kind of WORK_KINDS) {
     for await (const record of reader.scan("records", { index: "byDue", equals: [kind], from: 0 })) {

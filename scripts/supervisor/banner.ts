@@ -33,7 +33,7 @@ export function startBanner({ settings, firstRun, masterKeySet, tookMs }: Banner
 const WIDTH = 25;
 const LOCAL = "processes of this machine";
 
-/** One line for everything that is not for everybody: who can use it, and the variable that changes that. */
+/** One line for everything that is not open to all: who can use it, and the variable that changes that. */
 function accessLines(settings: RunSettings): string[] {
   const { openings, exposed, host, port, production } = settings;
   const accounts = (isOpen: boolean, variable: string) =>

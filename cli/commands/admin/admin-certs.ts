@@ -63,7 +63,7 @@ async function certs(context: Context, _words: readonly string[], options: Optio
     made.push({ folder, ...peer, expiresAt: new Date(nowMs + days * 86_400_000).toISOString() });
   }
   context.print.answer({ data: made }, view);
-  context.print.note(`Keep ${join(out, "ca", "key.pem")} secret: whoever has it can join this installation.`);
+  context.print.note(`Keep ${join(out, "ca", "key.pem")} secret: a process that has it can join this installation.`);
 }
 
 function readOptions(options: Options) {

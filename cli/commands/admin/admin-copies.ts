@@ -70,7 +70,7 @@ export function registerAdminCopies(admin: Command, io: Io): void {
   const backup = admin
     .command("backup")
     .description(
-      "Back up the embedded store while the platform runs, into one file of mode 0600. Whoever has the file has every secret in it",
+      "Back up the embedded store while the platform runs, into one file of mode 0600. The file contains every secret of the platform",
     )
     .requiredOption("--out <file>", "file to write")
     .addHelpText("after", `\nPOST ${BACKUP_PATH}`);

@@ -17,7 +17,7 @@ export const createFields: readonly Field[] = [
     kind: "list",
   }),
   option("--join <n>", "number of participants that connect with a join token", "join", { kind: "integer" }),
-  option("--open", "open enrollment: whoever has the join link takes part", "open", { kind: "true" }),
+  option("--open", "open enrollment: each participant with the join link takes part", "open", { kind: "true" }),
   option("--min-participants <n>", "with --open: participants that a round needs to begin", "minParticipants", { kind: "integer" }),
   option("--max-participants <n>", "with --open: most participants at the same time", "maxParticipants", { kind: "integer" }),
   option("--task <name>", "task: linear, logistic, softmax, mlp, cnn, text_classifier, ...", "task.name"),

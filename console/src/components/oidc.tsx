@@ -27,7 +27,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   invalid: "The sign-in provider's answer is not valid. Try again; if it happens again, tell your administrator.",
   unverified: "The sign-in provider does not confirm your email. Verify it there, then try again.",
   unlinked:
-    "An account with your email exists, but nobody has verified that email here. Log in with its password (or reset it) and verify the email, then try again.",
+    "An account with your email exists, but that email is not verified here. Log in with its password (or reset it) and verify the email, then try again.",
   disabled: "This account is disabled. Ask a platform administrator to enable it.",
   limited: "Too many sign-ins from your network. Try again in an hour, or log in with your password.",
 };

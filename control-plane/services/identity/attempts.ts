@@ -19,7 +19,7 @@ export function countLogin<T>(deps: ControlDeps, context: CallContext, email: st
 
 /**
  * Runs a check of a two-factor code within the allowed codes of an account, beside the attempts of `countLogin`. A wrong code is in the
- * audit log: at a log-in it means that somebody else knows the password.
+ * audit log: at a log-in it means that another person knows the password.
  */
 export async function countCode<T>(deps: ControlDeps, context: CallContext, user: User, check: () => Promise<T>): Promise<T> {
   const attempt = deps.loginAttempts.beginCode({ account: user.id, passwordHash: user.passwordHash }, deps.clock.monotonicMs());

@@ -46,7 +46,7 @@ export async function sendVerificationMail(deps: ControlDeps, { email, token }: 
 }
 
 /**
- * Only the signed-in user of the account can verify its address. Otherwise a stranger could sign up with the address of somebody who then
+ * Only the signed-in user of the account can verify its address. Otherwise a stranger could sign up with the address of a person who then
  * opens the link by mistake, and the stranger would have an account with a verified address of another person.
  */
 const verifyEmail =

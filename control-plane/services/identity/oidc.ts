@@ -102,7 +102,7 @@ async function signIn(
   { flow, claims }: { flow: Flow; claims: Claims },
 ): Promise<FinishOidcResponse> {
   const id = identityId(claims);
-  // A new account gets a password that nobody knows; its user can set one with a reset link. Hashed before the transaction: it takes long.
+  // A new account gets a random password; its user can set one with a reset link. Hashed before the transaction: it takes long.
   const isKnown = (await deps.store.get("identities", id)) !== undefined;
   const passwordHash = isKnown ? "" : await deps.passwords.hash(deps.random.bytes(SECRET_BYTES).toString("base64url"));
   const newOrganization = newOrganizationId(deps.store, deps);

@@ -33,7 +33,7 @@ export class ScopeQueues {
     await Promise.all(this.#unfinished);
   }
 
-  /** Scopes that somebody waits for or writes in. */
+  /** Scopes with a transaction that waits or writes. */
   get size(): number {
     return this.#tails.size;
   }

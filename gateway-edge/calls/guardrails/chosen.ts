@@ -5,7 +5,7 @@ import type { Guardrail } from "./guardrail.ts";
 
 /**
  * The guardrails of a call: the default ones, the team's, the key's, and those in the request. A request can add guardrails, never remove
- * them. An unknown name refuses the call: it may be the one meant to protect somebody.
+ * them. An unknown name refuses the call: it may be the one meant to protect a user.
  */
 export function chosenGuardrails(
   known: ReadonlyMap<string, Guardrail>,

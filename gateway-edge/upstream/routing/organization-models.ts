@@ -10,7 +10,7 @@ export function mayAsk({ deployment }: Target, principal: Principal | undefined)
 }
 
 /**
- * For each organization the groups that are not for everybody. Two organizations may give the same name to their models and share them with
+ * For each organization the groups that are not for all organizations. Two organizations may give the same name to their models and share them with
  * a third: a name then stands for the principal's own model, otherwise for the older one.
  */
 export function ownGroups(targets: readonly Target[]): ReadonlyMap<string, Groups> {

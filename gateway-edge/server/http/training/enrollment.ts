@@ -22,7 +22,7 @@ export function joinTokenOf(request: Request): string {
   return token;
 }
 
-/** Routes by which whoever has the join link of an open federation gets a place in it, and gives it up. */
+/** Routes by which a participant with the join link of an open federation gets a place in it, and gives it up. */
 export function enrollment({ control }: Pick<EdgeDeps, "control">): Router {
   const optionsOf = (request: Request, response: Response) => ({ deadlineMs: CALL_MS, metadata: callMetadata(request, response) });
   const router = Router({ caseSensitive: true });
