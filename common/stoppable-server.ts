@@ -44,7 +44,8 @@ export function stoppable(server: Server | TlsServer): StoppableServer {
     announceStop,
     stop: async (drain) => {
       announceStop();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      // A server counts its own connections only, not those that another listener gave it.
+      const closed = Promise.all([new Promise<void>((resolve) => server.close(() => resolve())), ...[...sockets].map(closeOf)]);
       // The server does not know connections that became WebSockets.
       const closeAll = () => {
         server.closeAllConnections();
@@ -59,7 +60,7 @@ export function stoppable(server: Server | TlsServer): StoppableServer {
 
 async function closeDrained(
   server: Server | TlsServer,
-  { drainMs, cut = () => {}, closed, closeAll }: Drain & { closed: Promise<void>; closeAll: () => void },
+  { drainMs, cut = () => {}, closed, closeAll }: Drain & { closed: Promise<unknown>; closeAll: () => void },
 ): Promise<void> {
   server.closeIdleConnections();
   // A connection whose response began before the announcement becomes idle when it ends.
@@ -70,6 +71,12 @@ async function closeDrained(
   clearInterval(sweep);
   clearTimeout(cutting);
   clearTimeout(closing);
+}
+
+function closeOf(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once("close", () => resolve());
+  });
 }
 
 function closeAfter(response: ServerResponse | undefined): void {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import express from "express";
+import express, { type Response } from "express";
 import { type Listener, listen } from "./listen.ts";
 
 let listener: Listener;
@@ -66,4 +66,20 @@ test("a stop closes every connection, whichever socket accepted it", async () =>
   const ended = Promise.all(clients.map((client) => new Promise((resolve) => client.resume().once("close", resolve))));
   await own.stop();
   await ended;
+});
+
+test("a stop waits for the responses of every connection, whichever socket accepted it, and cuts those that take too long", async () => {
+  // Few, so that the server's own socket has none of them.
+  const count = 2;
+  const running: Response[] = [];
+  const app = express();
+  app.get("/", (_request, response) => void running.push(response));
+  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const cut = () => {
+    for (const response of running) response.end("cut");
+  };
+  const answers = Array.from({ length: count }, () => fetch(`http://127.0.0.1:${own.port}/`).then((answer) => answer.text()));
+  while (running.length < count) await sleep(5);
+  await own.stop({ drainMs: 50, cut });
+  expect(await Promise.all(answers)).toEqual(Array.from({ length: count }, () => "cut"));
 });
