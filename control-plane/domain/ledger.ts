@@ -60,8 +60,7 @@ export function postTransfer(ledger: LedgerState, transfer: Transfer, now: numbe
   if (transfer.amount <= 0n) throw new Error(`the amount of a transfer must be above zero, not ${transfer.amount}`);
   if (transfer.from === transfer.to) throw new Error("a transfer needs two accounts");
   const slot = slotOf(transfer.organizationId, ledger.slots);
-  const head = ledger.heads.get(slot);
-  if (!head) throw new Error(`the ledger state has no head of slot ${slot}`);
+  const head = requireHead(ledger, slot);
   const seq = head.seq + ledger.slots;
   const organization = applyTransfer(ledger.accounts, transfer, { seq, now });
   const entry: Omit<LedgerEntry, "hash"> = {
@@ -126,7 +125,13 @@ function move(accounts: Map<string, Account>, id: string, amount: bigint, at: { 
   accounts.set(id, { ...account, balance: account.balance + amount, seq: at.seq, updatedAt: at.now });
 }
 
-function requireAccount(accounts: ReadonlyMap<string, Account>, id: string): Account {
+export function requireHead({ heads }: LedgerState, slot: number): LedgerHead {
+  const head = heads.get(slot);
+  if (!head) throw new Error(`the ledger state has no head of slot ${slot}`);
+  return head;
+}
+
+export function requireAccount(accounts: ReadonlyMap<string, Account>, id: string): Account {
   const account = accounts.get(id);
   if (!account) throw new Error(`the ledger state has no account ${id}`);
   return account;

@@ -1,5 +1,6 @@
 import { slotOf } from "../../common/slots.ts";
-import { accountInSlot, type LedgerState, organizationAccount, postTransfer } from "../domain/ledger.ts";
+import { postCharges } from "../domain/charges.ts";
+import { accountInSlot, type LedgerState, organizationAccount } from "../domain/ledger.ts";
 import type { PaidWork } from "../domain/paid-work.ts";
 import type { KeyUse, LedgerEntry, Rollup, UsageRow } from "../domain/records.ts";
 import { addCall, addRollups, isSameRollup, rollupKey, rollupOf } from "../domain/settlement.ts";
@@ -134,23 +135,13 @@ function revenueOf(slot: number, slots: number): string {
 }
 
 function postUsage(ledger: LedgerState, rows: readonly UsageRow[], now: number): { entries: LedgerEntry[]; settledRows: UsageRow[] } {
-  const entries: LedgerEntry[] = [];
+  const charged = rows.filter(({ cost }) => cost > 0n);
+  const charges = charged.map(({ organizationId, cost: amount, id: reference }) => ({ organizationId, amount, reference }));
+  const entries = postCharges(ledger, charges, now);
+  let next = 0;
   const settledRows = rows.map((row) => {
-    if (row.cost === 0n) return row;
-    const entry = postTransfer(
-      ledger,
-      {
-        type: "usage",
-        organizationId: row.organizationId,
-        from: organizationAccount(row.organizationId),
-        to: revenueOf(slotOf(row.organizationId, ledger.slots), ledger.slots),
-        amount: row.cost,
-        reference: row.id,
-      },
-      now,
-    );
-    entries.push(entry);
-    return { ...row, ledgerSeq: entry.id };
+    const entry = row.cost > 0n ? entries[next++] : undefined;
+    return entry ? { ...row, ledgerSeq: entry.id } : row;
   });
   return { entries, settledRows };
 }

@@ -31,7 +31,8 @@ export function usageRow(log: UsageLog): UsageRow {
   const status = log.status;
   if (!isStatus(status)) throw refuse(log, `status ${status}`);
   if (!isCostOf(status, log.cost)) throw refuse(log, `cost ${log.cost}`);
-  const content: Omit<UsageRow, "cost" | "contentHash"> = {
+  // Assigned one after the other and not spread, in the order that the hash covers: a row per call is made here.
+  const row = {
     id: log.callId,
     createdAt: log.createdAt?.getTime() ?? 0,
     completedAt: log.completedAt?.getTime() ?? 0,
@@ -41,47 +42,52 @@ export function usageRow(log: UsageLog): UsageRow {
     apiKeyId: log.apiKeyId,
     apiKeyName: log.apiKeyName,
     maskedKey: log.maskedKey,
-    ...(log.userId === undefined ? {} : { userId: Number(log.userId) }),
-    ...(log.endUser === undefined ? {} : { endUser: log.endUser }),
-    endpoint: log.endpoint,
-    model: log.model,
-    deploymentId: log.deploymentId,
-    provider: log.provider,
-    type: log.type,
-    stream: log.stream,
-    status,
-    httpStatus: log.httpStatus,
-    ...(log.errorCode === undefined ? {} : { errorCode: log.errorCode }),
-    usage,
-    priceVersion: log.priceVersion,
-    cacheHit: log.cacheHit,
-    attempts: log.attempts,
-    ...(log.fallbackFrom === undefined ? {} : { fallbackFrom: log.fallbackFrom }),
-    latencyMs: log.latencyMs,
-    ...(log.firstTokenMs === undefined ? {} : { firstTokenMs: log.firstTokenMs }),
-    overheadUs: log.overheadUs,
-    tags: log.tags,
-    ...(log.onceFor === undefined ? {} : { onceFor: log.onceFor }),
-    ...(log.providerModel === undefined ? {} : { providerModel: log.providerModel }),
-    ...attemptFields(log),
-    ...refusalFields(log),
-  };
+  } as ReportedRow;
+  if (log.userId !== undefined) row.userId = Number(log.userId);
+  if (log.endUser !== undefined) row.endUser = log.endUser;
+  row.endpoint = log.endpoint;
+  row.model = log.model;
+  row.deploymentId = log.deploymentId;
+  row.provider = log.provider;
+  row.type = log.type;
+  row.stream = log.stream;
+  row.status = status;
+  row.httpStatus = log.httpStatus;
+  if (log.errorCode !== undefined) row.errorCode = log.errorCode;
+  row.usage = usage;
+  row.priceVersion = log.priceVersion;
+  row.cacheHit = log.cacheHit;
+  row.attempts = log.attempts;
+  if (log.fallbackFrom !== undefined) row.fallbackFrom = log.fallbackFrom;
+  row.latencyMs = log.latencyMs;
+  if (log.firstTokenMs !== undefined) row.firstTokenMs = log.firstTokenMs;
+  row.overheadUs = log.overheadUs;
+  row.tags = log.tags;
+  addLateFields(row, log);
+  requireWhole(row, log);
+  const contentHash = reportedHash(log.cost, row);
+  return Object.assign(row, { cost: log.cost, contentHash });
+}
+
+/** A row that still lacks what its hash does not cover as a field. */
+type ReportedRow = Omit<UsageRow, "cost" | "contentHash" | "ledgerSeq" | "reportedCost">;
+
+/** Fields that rows have had since later releases: the last ones. */
+function addLateFields(row: ReportedRow, log: UsageLog): void {
+  const { onceFor, providerModel, attemptsDetail, reserved, reason, refused } = log;
+  if (onceFor !== undefined) row.onceFor = onceFor;
+  if (providerModel !== undefined) row.providerModel = providerModel;
+  if (attemptsDetail.length > 0) row.attemptsDetail = attemptsDetail.map(attemptRow);
+  if (reserved !== undefined) row.reserved = Number(reserved);
+  if (row.status !== "refused") return;
+  if (reason !== undefined) row.reason = reason;
+  if (refused !== undefined) row.refused = countOf("refused", refused);
+}
+
+function requireWhole({ id, organizationId, createdAt, usage }: ReportedRow, log: UsageLog): void {
   const sum = usage.input + usage.cachedInput + usage.cacheWrite + usage.output + usage.reasoning + usage.audio;
   if (sum !== usage.total) throw refuse(log, `the usage classes add up to ${sum}, not ${usage.total}`);
-  if (!content.id || !content.organizationId || !content.createdAt) throw refuse(log, "an id or a time is missing");
-  return { ...content, cost: log.cost, contentHash: reportedHash(log.cost, content) };
-}
-
-function attemptFields({ attemptsDetail, reserved }: UsageLog) {
-  return {
-    ...(attemptsDetail.length === 0 ? {} : { attemptsDetail: attemptsDetail.map(attemptRow) }),
-    ...(reserved === undefined ? {} : { reserved: Number(reserved) }),
-  };
-}
-
-function refusalFields({ status, reason, refused }: UsageLog) {
-  if (status !== "refused") return {};
-  return { ...(reason === undefined ? {} : { reason }), ...(refused === undefined ? {} : { refused: countOf("refused", refused) }) };
+  if (!id || !organizationId || !createdAt) throw refuse(log, "an id or a time is missing");
 }
 
 const isStatus = (status: string): status is UsageRow["status"] => (USAGE_STATUSES as readonly string[]).includes(status);
