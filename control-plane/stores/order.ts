@@ -23,9 +23,16 @@ export function compareTuples(left: readonly IndexValue[], right: readonly Index
   return 0;
 }
 
+/** From here on, the order of code units is not that of bytes: the two halves of a character beyond U+FFFF sort before some characters below it. */
+const NOT_AS_BYTES = /[\ud800-\uffff]/;
+
 /** Numbers before strings, and strings by their bytes, as both stores sort. */
 export function compareValues(left: IndexValue, right: IndexValue): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
   if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1;
-  return Buffer.compare(Buffer.from(left as string), Buffer.from(right as string));
+  if (left === right) return 0;
+  if (NOT_AS_BYTES.test(left as string) || NOT_AS_BYTES.test(right as string)) {
+    return Buffer.compare(Buffer.from(left as string), Buffer.from(right as string));
+  }
+  return left < right ? -1 : 1;
 }
