@@ -13,6 +13,7 @@ import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
 import { openMongoStore } from "../control-plane/stores/mongo/store.ts";
 import type { Store } from "../control-plane/stores/store.ts";
 import { requireMongod, startReplicaSet } from "../test/helpers/mongod.ts";
+import { callIdAt } from "./bench/call-ids.ts";
 import { differences, recordsOf } from "./bench/equal-stores.ts";
 import { type PromotionRun, runPromotion } from "./bench/promotion-runs.ts";
 
@@ -57,7 +58,7 @@ async function fill(storeFolder: string): Promise<number> {
   const store = openEmbeddedStore(storeFolder);
   try {
     await store.transaction("settings", async (tx) => {
-      await tx.put("settings", { id: "schema", value: "2" });
+      await tx.put("settings", { id: "schema", value: "3" });
       await tx.put("settings", { id: "secret-key-fingerprint", value: "bench" });
     });
     for (let start = 0; start < ROWS; start += BATCH) await fillBatch(store, start);
@@ -72,7 +73,7 @@ async function fillBatch(store: Store, start: number): Promise<void> {
   const createdAt = DAY + Math.floor((start / ROWS) * DAYS * 96) * QUARTER;
   await purchase(store, { organizationId, amount: BigInt(BATCH) * 1_000n, reference: `pur_${start}` });
   const calls = Array.from({ length: Math.min(BATCH, ROWS - start) }, (_, place) =>
-    reportedCall(`call_${String(start + place).padStart(33, "0")}`, BigInt(1 + (place % 900)), {
+    reportedCall(callIdAt(createdAt + place, start + place), BigInt(1 + (place % 900)), {
       organizationId,
       createdAt: createdAt + place,
       completedAt: createdAt + place + 500,

@@ -25,7 +25,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "tributary-promote-"));
   [source, target] = [openEmbeddedStore(join(folder, "source")), openEmbeddedStore(join(folder, "target"))];
   await source.transaction("settings", async (tx) => {
-    await tx.put("settings", { id: "schema", value: "2" });
+    await tx.put("settings", { id: "schema", value: "3" });
     await tx.put("settings", { id: "secret-key-fingerprint", value: "finger" });
   });
   await fillLedger(source);

@@ -8,6 +8,7 @@ import type { UsageRow } from "../../control-plane/domain/records.ts";
 import { usageContentHash } from "../../control-plane/domain/settlement.ts";
 import { collect } from "../../control-plane/stores/page.ts";
 import type { Store } from "../../control-plane/stores/store.ts";
+import { callIdAt } from "./call-ids.ts";
 
 const TEAMS = 20;
 const KEYS = 200;
@@ -16,10 +17,11 @@ const BATCHES_AT_ONCE = 4;
 
 /** A call as an edge reports it: spread over teams, keys and time. */
 function benchRow(index: number, organizationId: string): UsageRow {
+  const createdAt = 1_760_000_000_000 + index * 97;
   const content: Omit<UsageRow, "contentHash"> = {
-    id: `call_${String(index).padStart(33, "0")}`,
-    createdAt: 1_760_000_000_000 + index * 97,
-    completedAt: 1_760_000_000_500 + index * 97,
+    id: callIdAt(createdAt, index),
+    createdAt,
+    completedAt: createdAt + 500,
     organizationId,
     teamId: `team_${String(index % TEAMS).padStart(33, "0")}`,
     teamName: `team ${index % TEAMS}`,

@@ -41,7 +41,7 @@ afterAll(async () => {
 
 async function fill(store: FileStore): Promise<void> {
   await store.transaction("every", async (tx) => {
-    await tx.put("settings", { id: "schema", value: "2" });
+    await tx.put("settings", { id: "schema", value: "3" });
     await tx.put("settings", { id: "secret-key-fingerprint", value: "finger" });
     await tx.put("counters", { id: "notices/0", value: 40 });
     await tx.put("contents", { id: "team_1/file_1", bytes: 5 });

@@ -14,10 +14,13 @@ interface Row {
   id: string;
   team: string;
   at: number;
+  word: string;
 }
 
 const SPAN = 10;
 const DEFINITION: IndexDefinition = { fields: ["team", "at"], span: SPAN };
+/** Shorter than a span, as long, longer, and such that are a span of their own. */
+const WORDS = ["a", "ab", "ab1", "ab2", "ab ", "b", "b1", "b1x", "b1y", "ü", "abü", "ab\u{1F4A7}", "ab\ufffd"];
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-packed-"));
 const root = open({ path: join(folder, "index.lmdb"), noSubdir: true, maxDbs: 400, encoding: "binary" });
@@ -35,27 +38,39 @@ const row = fc.record({
   id: fc.integer({ min: 0, max: 30 }).map((id) => `call_${id}`),
   team: fc.constantFrom("a", "a b", "b"),
   at: fc.integer({ min: 0, max: 45 }),
+  word: fc.constantFrom(...WORDS),
 });
 /** What a transaction does to some ids: they come, move, stay or go. */
 const change = fc.oneof({ arbitrary: row, weight: 4 }, { arbitrary: row.map(({ id }) => ({ id })), weight: 1 });
 const history = fc.array(fc.uniqueArray(change, { selector: ({ id }) => id, maxLength: 20 }), { maxLength: 6 });
-const at = fc.option(fc.integer({ min: -1, max: 50 }), { nil: undefined });
-const range = fc.record({
-  equals: fc.constantFrom<IndexValue[]>([], ["a"], ["a b"], ["b"], ["a", 7], ["c"]),
-  from: at,
-  before: at,
-  after: fc.option(row, { nil: undefined }),
-  reverse: fc.boolean(),
-  skip: fc.option(fc.nat(4), { nil: undefined }),
-  limit: fc.option(fc.nat(6), { nil: undefined }),
-});
+const bound = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
+const rangesBy = ({ fields }: IndexDefinition) => {
+  const last = fields.at(-1) === "at" ? fc.integer({ min: -1, max: 50 }) : fc.constantFrom(...WORDS);
+  return fc.record({
+    equals:
+      fields.length === 1
+        ? fc.constantFrom<IndexValue[]>([], ["ab1"])
+        : fc.constantFrom<IndexValue[]>([], ["a"], ["a b"], ["b"], ["a", 7], ["c"]),
+    from: bound<IndexValue>(last),
+    before: bound<IndexValue>(last),
+    after: bound(row),
+    reverse: fc.boolean(),
+    skip: bound(fc.nat(4)),
+    limit: bound(fc.nat(6)),
+  });
+};
+type AnyRange = ReturnType<typeof rangesBy> extends fc.Arbitrary<infer Value> ? Value : never;
 
-test("whatever came, moved and went, in batches of any size, every range is read as sorting in memory would", () => {
+test.each<IndexDefinition & { span: number }>([
+  { fields: ["team", "at"], span: SPAN },
+  { fields: ["team", "word"], span: 2 },
+  { fields: ["word"], span: 2 },
+])("whatever came, moved and went, in batches of any size, every range by $fields is read as sorting in memory would", (definition) => {
   fc.assert(
-    fc.property(history, fc.nat(6), fc.array(range, { minLength: 1, maxLength: 8 }), (transactions, plainUntil, ranges) => {
+    fc.property(history, fc.nat(6), fc.array(rangesBy(definition), { minLength: 1, maxLength: 8 }), (transactions, plainUntil, ranges) => {
       const database = openDatabase();
       // The first of them were written before there were blocks.
-      const [plain, packed] = [new PlainIndex(database, DEFINITION), new PackedIndex(database, DEFINITION, SPAN)];
+      const [plain, packed] = [new PlainIndex(database, definition), new PackedIndex(database, definition, { span: definition.span })];
       const rows = new Map<string, Row>();
       for (const [number, changes] of transactions.entries()) {
         const writes = changes.map((next) => ({
@@ -70,9 +85,10 @@ test("whatever came, moved and went, in batches of any size, every range is read
           else rows.delete(id);
         }
       }
-      for (const bounds of ranges.map(asBounds)) {
-        expect([...packed.ids(bounds)]).toEqual(expected([...rows.values()], bounds));
-        expect(sumOf(packed.counts(bounds))).toBe(expected([...rows.values()], bounds).length);
+      for (const bounds of ranges.map((range) => asBounds(range, definition))) {
+        const wanted = expected([...rows.values()], bounds, definition);
+        expect([...packed.ids(bounds)]).toEqual(wanted);
+        expect(sumOf(packed.counts(bounds))).toBe(wanted.length);
       }
       database.dropSync();
     }),
@@ -82,9 +98,9 @@ test("whatever came, moved and went, in batches of any size, every range is read
 
 test("a batch of one team and one moment is one key", () => {
   const database = openDatabase();
-  const packed = new PackedIndex(database, DEFINITION, SPAN);
+  const packed = new PackedIndex(database, DEFINITION, { span: SPAN });
   const writes = Array.from({ length: 200 }, (_, number) => {
-    const after: Row = { id: `call_${number}`, team: "a", at: 40 + (number % SPAN) };
+    const after: Row = { id: `call_${number}`, team: "a", at: 40 + (number % SPAN), word: "" };
     return { collection: "usage" as const, id: after.id, before: undefined, after };
   });
   root.transactionSync(() => packed.apply(writes));
@@ -93,9 +109,9 @@ test("a batch of one team and one moment is one key", () => {
 });
 
 test.each([2, 7, 8, 9, 40_000])("a block of %d entries is counted without being unpacked", (length) => {
-  const packed = new PackedIndex(openDatabase(), DEFINITION, SPAN);
+  const packed = new PackedIndex(openDatabase(), DEFINITION, { span: SPAN });
   const writes = Array.from({ length }, (_, number) => {
-    const after: Row = { id: `call_${number}`, team: "a", at: 40 };
+    const after: Row = { id: `call_${number}`, team: "a", at: 40, word: "" };
     return { collection: "usage" as const, id: after.id, before: undefined, after };
   });
   root.transactionSync(() => packed.apply(writes));
@@ -110,15 +126,24 @@ function isNew(writes: readonly { before: Row | undefined }[]): boolean {
   return writes.every(({ before }) => before === undefined);
 }
 
-function asBounds({ after, ...rest }: typeof range extends fc.Arbitrary<infer Value> ? Value : never): Bounds {
-  const given = Object.entries({ ...rest, after: after && [after.team, after.at, after.id] }).filter(([, value]) => value !== undefined);
-  // Bounds of the field after `equals`: here the second, a number.
-  return Object.fromEntries(given.filter(([name]) => (name !== "from" && name !== "before") || rest.equals.length === 1)) as Bounds;
+function positionOf(row: Row, { fields }: IndexDefinition): IndexValue[] {
+  return [...fields.map((field) => row[field as keyof Row]), row.id];
 }
 
-function expected(rows: readonly Row[], { skip = 0, limit = Number.POSITIVE_INFINITY, ...window }: Bounds): string[] {
+function asBounds({ after, ...rest }: AnyRange, definition: IndexDefinition): Bounds {
+  const given = Object.entries({ ...rest, after: after && positionOf(after, definition) }).filter(([, value]) => value !== undefined);
+  // Bounds are those of the field after `equals`: here the last.
+  const isLast = rest.equals.length === definition.fields.length - 1;
+  return Object.fromEntries(given.filter(([name]) => (name !== "from" && name !== "before") || isLast)) as Bounds;
+}
+
+function expected(
+  rows: readonly Row[],
+  { skip = 0, limit = Number.POSITIVE_INFINITY, ...window }: Bounds,
+  definition: IndexDefinition,
+): string[] {
   return rows
-    .map(({ id, team, at }) => ({ id, position: [team, at, id] }))
+    .map((row) => ({ id: row.id, position: positionOf(row, definition) }))
     .filter(({ position }) => inRange(position, window))
     .sort((left, right) => compareTuples(left.position, right.position) * (window.reverse ? -1 : 1))
     .slice(skip, skip + limit)

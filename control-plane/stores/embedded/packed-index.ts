@@ -1,22 +1,23 @@
 import type { RangeOptions } from "lmdb";
 import { Packr } from "msgpackr";
 import { type IndexDefinition, type IndexValue, indexValues } from "../collections.ts";
-import { compareValues, inRange } from "../order.ts";
+import { compareTuples, compareValues, inRange } from "../order.ts";
 import type { Write } from "../overlay.ts";
 import type { Bounds } from "../store.ts";
 import { AFTER_ALL, keyBounds } from "./bounds.ts";
 import { type IndexDatabase, type IndexTable, movedValues, NOTHING } from "./index-table.ts";
+import { Spans } from "./spans.ts";
 
 /** A record in the index: the value of its last field, and its id. */
 interface IndexEntry {
-  readonly value: number;
+  readonly value: IndexValue;
   readonly id: IndexValue;
 }
 
 /** Entries with the same leading fields, in the span that begins at `start`. */
 interface Block {
   readonly prefix: readonly IndexValue[];
-  readonly start: number;
+  readonly start: IndexValue;
   readonly entries: IndexEntry[];
   /** Another block with the same leading fields. */
   readonly earlier?: Block | undefined;
@@ -37,21 +38,24 @@ const [FIX_ARRAY_LENGTH, ARRAY_16, ARRAY_32] = [0x0f, 0xdc, 0xdd];
 export class PackedIndex implements IndexTable {
   readonly #database: IndexDatabase;
   readonly #definition: IndexDefinition;
-  readonly #span: number;
+  readonly #spans: Spans;
+  /** Whether it writes blocks, besides reading them. */
+  readonly #packs: boolean;
   /** Position in a key of the field that is divided into spans. */
   readonly #last: number;
 
-  constructor(database: IndexDatabase, definition: IndexDefinition, span: number) {
+  constructor(database: IndexDatabase, definition: IndexDefinition, { span, packs = true }: { span: number; packs?: boolean }) {
     this.#database = database;
     this.#definition = definition;
-    this.#span = span;
+    this.#spans = new Spans(span);
+    this.#packs = packs;
     this.#last = definition.fields.length - 1;
   }
 
   *ids(range: Bounds): Iterable<IndexValue> {
     const { skip = 0, limit = Number.POSITIVE_INFINITY, ...window } = range;
     let place = 0;
-    for (const { prefix, entries } of this.#spans(window)) {
+    for (const { prefix, entries } of this.#blocks(window)) {
       for (const { value, id } of window.reverse ? entries.reverse() : entries) {
         if (!inRange([...prefix, value, id], window)) continue;
         if (place >= skip + limit) return;
@@ -62,21 +66,22 @@ export class PackedIndex implements IndexTable {
 
   *counts(range: Bounds): Iterable<number> {
     const { skip = 0, limit, ...window } = range;
-    if (skip > 0 || limit !== undefined || window.after) return yield [...this.ids(range)].length;
+    if (skip > 0 || limit !== undefined || window.after || this.#isExact(range)) return yield [...this.ids(range)].length;
     // Bounds are of the divided field only if all fields before it are given.
     const isBounded = window.from !== undefined || window.before !== undefined;
     const isDivided = window.equals?.length === this.#last;
     for (const { key, value } of this.#database.getRange(this.#bounds(window))) {
-      const start = this.#startOf(key[this.#last] as number);
-      const isWhole = (window.equals?.length ?? 0) <= this.#last && (!isBounded || (isDivided && this.#isWithin(start, window)));
+      const start = this.#spans.startOf(key[this.#last] as IndexValue);
+      const isWhole = !isBounded || (isDivided && this.#isWithin(start, window));
       if (isWhole) yield value.length === 0 ? 1 : entriesIn(value);
       else yield this.#entries(key, value).filter((entry) => inRange([...key.slice(0, this.#last), entry.value, entry.id], window)).length;
     }
   }
 
   /** Whether all of a span is in the range. */
-  #isWithin(start: number, { from, before }: Bounds): boolean {
-    return (from === undefined || (from as number) <= start) && (before === undefined || (before as number) >= start + this.#span);
+  #isWithin(start: IndexValue, { from, before }: Bounds): boolean {
+    if (from !== undefined && compareValues(from, start) > 0) return false;
+    return before === undefined || compareValues(before, this.#spans.endOf(start)) >= 0;
   }
 
   apply(writes: readonly Write[]): void {
@@ -88,27 +93,27 @@ export class PackedIndex implements IndexTable {
       if (old) this.#addTo(gone, old, id);
       if (fresh) this.#addTo(added, fresh, id);
     }
-    for (const run of gone.adjacent(this.#span)) this.#remove(run);
+    for (const run of gone.adjacent(this.#spans)) this.#remove(run);
     for (const block of added.all) this.#put(block);
   }
 
   #addTo(blocks: Blocks, values: IndexValue[], id: IndexValue): void {
-    const value = values.pop() as number;
-    blocks.of(values, this.#startOf(value)).entries.push({ value, id });
+    const value = values.pop() as IndexValue;
+    blocks.of(values, this.#spans.startOf(value)).entries.push({ value, id });
   }
 
   #put({ prefix, start, entries }: Block): void {
     const [first] = entries;
     if (!first) return;
-    if (entries.length === 1) this.#database.putSync([...prefix, first.value, first.id], NOTHING);
-    else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [value - start, id])));
+    if (entries.length === 1 || !this.#packs) for (const { value, id } of entries) this.#database.putSync([...prefix, value, id], NOTHING);
+    else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [placeIn(start, value), id])));
   }
 
   /** Removes entries of adjacent spans, whose keys are read at once: to open a range costs as much as to read many keys. */
   #remove([first, ...others]: readonly [Block, ...Block[]]): void {
     const { prefix } = first;
     const ids = new Set([first, ...others].flatMap(({ entries }) => entries.map(({ id }) => id)));
-    const range = { start: [...prefix, first.start], end: [...prefix, (others.at(-1) ?? first).start + this.#span] };
+    const range = { start: [...prefix, first.start], end: [...prefix, this.#spans.endOf((others.at(-1) ?? first).start)] };
     const changed: { key: IndexValue[]; left: IndexEntry[] }[] = [];
     for (const { key, value } of this.#database.getRange(range)) {
       const entries = this.#entries(key, value);
@@ -116,15 +121,20 @@ export class PackedIndex implements IndexTable {
       if (left.length < entries.length) changed.push({ key, left });
     }
     for (const { key } of changed) this.#database.removeSync(key);
-    for (const { key, left } of changed) this.#put({ prefix, start: this.#startOf(key[this.#last] as number), entries: left });
+    for (const { key, left } of changed) this.#put({ prefix, start: this.#spans.startOf(key[this.#last] as IndexValue), entries: left });
+  }
+
+  /** Whether the range is of one value of the divided field. */
+  #isExact({ equals = [] }: Bounds): boolean {
+    return equals.length > this.#last;
   }
 
   /** Spans that may contain entries of the range, in scan direction; the entries of each span ascend. */
-  *#spans(range: Bounds): Iterable<Block> {
+  *#blocks(range: Bounds): Iterable<Block> {
     let open: Block | undefined;
-    for (const { key, value } of this.#database.getRange(this.#bounds(range))) {
+    for (const { key, value } of this.#isExact(range) ? this.#exactly(range.equals ?? []) : this.#database.getRange(this.#bounds(range))) {
       const prefix = key.slice(0, this.#last);
-      const start = this.#startOf(key[this.#last] as number);
+      const start = this.#spans.startOf(key[this.#last] as IndexValue);
       if (open && !isOf(open, prefix, start)) {
         yield inOrder(open);
         open = undefined;
@@ -135,34 +145,48 @@ export class PackedIndex implements IndexTable {
     if (open) yield inOrder(open);
   }
 
+  /** The keys that may have entries of one value: those of the value alone, and the blocks of its span, but not the span's other single entries. */
+  *#exactly(equals: readonly IndexValue[]) {
+    const start = this.#widen(equals, "startOf");
+    const alone = equals.slice(0, this.#last + 1);
+    for (const position of compareTuples(start, alone) === 0 ? [start] : [start, alone]) {
+      yield* this.#database.getRange({ start: position, end: [...position, AFTER_ALL] });
+    }
+  }
+
   /** From the start of the span of the lower bound to the end of the span of the upper bound. */
   #bounds({ equals = [], from, before, after, reverse = false }: Bounds): RangeOptions {
     const low = !reverse && after ? after : from === undefined ? equals : [...equals, from];
     const high = reverse && after ? after : before === undefined ? equals : [...equals, before];
-    const window = { low: this.#widen(low), high: [...this.#widen(high, this.#span), AFTER_ALL], after: undefined };
+    const window = { low: this.#widen(low, "startOf"), high: [...this.#widen(high, "endOf"), AFTER_ALL], after: undefined };
     return keyBounds({ ...window, range: { reverse } });
   }
 
-  #widen(values: readonly IndexValue[], by = 0): IndexValue[] {
+  #widen(values: readonly IndexValue[], to: "startOf" | "endOf"): IndexValue[] {
     const position = values.slice(0, this.#last + 1);
     const value = position[this.#last];
-    if (value !== undefined) position[this.#last] = this.#startOf(value as number) + by;
+    if (value !== undefined) position[this.#last] = this.#spans[to](this.#spans.startOf(value));
     return position;
   }
 
   #entries(key: readonly IndexValue[], value: Buffer): IndexEntry[] {
-    const [first, id] = key.slice(this.#last) as [number, IndexValue];
+    const [first, id] = key.slice(this.#last) as [IndexValue, IndexValue];
     if (value.length === 0) return [{ value: first, id }];
     const flat = packr.unpack(value) as IndexValue[];
     return Array.from({ length: flat.length / 2 }, (_, place) => ({
-      value: first + (flat[2 * place] as number),
+      value: valueAt(first, flat[2 * place] as IndexValue),
       id: flat[2 * place + 1] as IndexValue,
     }));
   }
+}
 
-  #startOf(value: number): number {
-    return Math.floor(value / this.#span) * this.#span;
-  }
+/** A value as it is stored in a block: what it has beyond the start of the span. */
+function placeIn(start: IndexValue, value: IndexValue): IndexValue {
+  return typeof value === "number" ? value - (start as number) : value.slice((start as string).length);
+}
+
+function valueAt(start: IndexValue, place: IndexValue): IndexValue {
+  return typeof start === "number" ? start + (place as number) : start + place;
 }
 
 /** The number of entries in a block, by the length that its MessagePack array begins with: to unpack it would take longer than all the rest. */
@@ -178,9 +202,9 @@ class Blocks {
   /** The newest block per leading fields; a batch has few spans of each. */
   readonly #newest = new Map<IndexValue, Block>();
 
-  of(prefix: readonly IndexValue[], start: number): Block {
+  of(prefix: readonly IndexValue[], start: IndexValue): Block {
     const [only] = prefix;
-    const name = only !== undefined && prefix.length === 1 ? only : JSON.stringify(prefix);
+    const name = prefix.length <= 1 ? (only ?? "") : JSON.stringify(prefix);
     const newest = this.#newest.get(name);
     let block = newest;
     while (block && block.start !== start) block = block.earlier;
@@ -192,12 +216,13 @@ class Blocks {
   }
 
   /** The blocks in runs with the same leading fields, whose spans follow each other. */
-  *adjacent(span: number): Iterable<[Block, ...Block[]]> {
+  *adjacent(spans: Spans): Iterable<[Block, ...Block[]]> {
     for (const newest of this.#newest.values()) {
-      const blocks = [...withEarlier(newest)].sort((left, right) => left.start - right.start);
+      const blocks = [...withEarlier(newest)].sort((left, right) => compareValues(left.start, right.start));
       let run: [Block, ...Block[]] | undefined;
       for (const block of blocks) {
-        if (run && run.at(-1)?.start === block.start - span) run.push(block);
+        const last = run?.at(-1);
+        if (run && last && spans.endOf(last.start) === block.start) run.push(block);
         else {
           if (run) yield run;
           run = [block];
@@ -212,11 +237,11 @@ function* withEarlier(newest: Block): Iterable<Block> {
   for (let block: Block | undefined = newest; block; block = block.earlier) yield block;
 }
 
-function isOf(block: Block, prefix: readonly IndexValue[], start: number): boolean {
+function isOf(block: Block, prefix: readonly IndexValue[], start: IndexValue): boolean {
   return block.start === start && block.prefix.every((part, place) => part === prefix[place]);
 }
 
 function inOrder(block: Block): Block {
-  block.entries.sort((left, right) => left.value - right.value || compareValues(left.id, right.id));
+  block.entries.sort((left, right) => compareValues(left.value, right.value) || compareValues(left.id, right.id));
   return block;
 }

@@ -1,20 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Database, RangeOptions } from "lmdb";
 import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
 import { collect } from "../page.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
-import { keyBounds } from "./bounds.ts";
 import type { IndexTable } from "./index-table.ts";
 import { decode } from "./record-format.ts";
+import type { RecordTable } from "./record-table.ts";
 
 /** Reads run on the event loop. After this many records, a few milliseconds, a scan yields. */
 const RECORDS_A_TURN = 200;
+/** How many records the first page of a scan by an index has; each has twice as many as the one before, since most readers stop early. */
+const FIRST_PAGE = 16;
 /** Counting and skipping are cheaper. */
 const KEYS_A_TURN = 5_000;
 
-/** The databases of a collection: one for its records and one per index. */
+/** The tables of a collection: one for its records and one per index. */
 export interface Tables {
-  records(collection: CollectionName): Database<Buffer, IndexValue>;
+  records(collection: CollectionName): RecordTable;
   index(collection: CollectionName, index: string): IndexTable;
 }
 
@@ -26,16 +27,11 @@ export class EmbeddedReader implements Reader {
   }
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
-    const bytes = this.tables.records(collection).get(id);
-    return bytes && decode(collection, bytes);
+    return this.tables.records(collection).get(id) as Records[Name] | undefined;
   }
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
-    const table = this.tables.records(collection);
-    return ids.map((id) => {
-      const bytes = table.get(id);
-      return bytes && decode(collection, bytes);
-    });
+    return this.tables.records(collection).getMany(ids) as (Records[Name] | undefined)[];
   }
 
   async find<Name extends CollectionName>(
@@ -63,16 +59,16 @@ export class EmbeddedReader implements Reader {
       return;
     }
     let read = 0;
-    for (const { value } of this.tables.records(collection).getRange(primaryBounds(range))) {
-      yield decode(collection, value);
+    for (const record of this.tables.records(collection).range(range)) {
+      yield record as Records[Name];
       if (++read % RECORDS_A_TURN === 0) await nextTurn();
     }
   }
 
   async count<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): Promise<number> {
-    if (!range.index) return this.tables.records(collection).getKeysCount(primaryBounds(range));
+    const table = range.index ? this.tables.index(collection, range.index) : this.tables.records(collection);
     let [total, parts] = [0, 0];
-    for (const part of this.tables.index(collection, range.index).counts(range)) {
+    for (const part of table.counts(range)) {
       total += part;
       if (++parts % KEYS_A_TURN === 0) await nextTurn();
     }
@@ -80,7 +76,7 @@ export class EmbeddedReader implements Reader {
   }
 
   encoded(collection: CollectionName, id: IndexValue): Buffer | undefined {
-    return this.tables.records(collection).get(id);
+    return this.tables.records(collection).encoded(id);
   }
 
   async *differing<Name extends CollectionName>(
@@ -89,8 +85,8 @@ export class EmbeddedReader implements Reader {
     range: Pick<Bounds, "after"> = {},
   ): AsyncGenerator<Records[Name]> {
     let read = 0;
-    for (const { key, value } of this.tables.records(collection).getRange(primaryBounds(range))) {
-      if (!other?.encoded(collection, key)?.equals(value)) yield decode(collection, value);
+    for (const { id, bytes } of this.tables.records(collection).encodedRange(range)) {
+      if (!other?.encoded(collection, id)?.equals(bytes)) yield decode(collection, bytes);
       if (++read % KEYS_A_TURN === 0) await nextTurn();
     }
   }
@@ -99,18 +95,24 @@ export class EmbeddedReader implements Reader {
     const records = this.tables.records(collection);
     const { skip = 0, limit, ...window } = range;
     const wanted = limit === undefined ? window : { ...window, limit: skip + limit };
-    let place = 0;
+    let [skipped, size] = [0, FIRST_PAGE];
+    let page: IndexValue[] = [];
     for (const id of this.tables.index(collection, index).ids(wanted)) {
-      // Skipped keys are counted here, because the index cannot yield.
-      const isSkipped = place++ < skip;
-      const bytes = isSkipped ? undefined : records.get(id);
-      if (bytes) yield decode(collection, bytes);
-      if (place % (isSkipped ? KEYS_A_TURN : RECORDS_A_TURN) === 0) await nextTurn();
+      if (skipped < skip) {
+        // Skipped keys are counted here, because the index cannot yield.
+        if (++skipped % KEYS_A_TURN === 0) await nextTurn();
+        continue;
+      }
+      page.push(id);
+      if (page.length < size) continue;
+      yield* existing(records.getMany(page)) as Iterable<Records[Name]>;
+      [page, size] = [[], Math.min(2 * size, RECORDS_A_TURN)];
+      await nextTurn();
     }
+    yield* existing(records.getMany(page)) as Iterable<Records[Name]>;
   }
 }
 
-function primaryBounds(range: Bounds): RangeOptions {
-  const after = range.after?.at(-1);
-  return keyBounds({ low: range.from, high: range.before, after, range });
+function existing<T>(records: readonly (T | undefined)[]): T[] {
+  return records.filter((record) => record !== undefined);
 }

@@ -20,6 +20,11 @@ type Unlisted = { [Name in Positional]: Exclude<keyof Records[Name], (typeof POS
 /** Does not compile if a field has no position, because the field would be lost. */
 const positions: Readonly<Partial<Record<CollectionName, [Unlisted] extends [never] ? readonly string[] : never>>> = POSITIONS;
 
+/** The fields of a collection whose rows are positional, in their order. */
+export function fieldsOf(collection: CollectionName): readonly string[] {
+  return positions[collection] ?? [];
+}
+
 export function encode(collection: CollectionName, record: object): Buffer {
   const names = positions[collection];
   return packr.pack(names ? names.map((name) => (record as Record<string, unknown>)[name] ?? null) : record);

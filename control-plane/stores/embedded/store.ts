@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Database, open, type RootDatabase } from "lmdb";
+import { open, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
-import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf } from "../collections.ts";
+import type { Setting } from "../../domain/records.ts";
+import { COLLECTION_NAMES, type CollectionName, type IndexDefinition, type IndexValue, indexesOf, PACKED_ROWS } from "../collections.ts";
 import { FENCED, type FileStore } from "../file-store.ts";
 import { Overlay, type Write } from "../overlay.ts";
 import { listOf, type Scopes } from "../scopes.ts";
@@ -12,17 +13,21 @@ import { type FolderBlobs, folderBlobs } from "./blobs.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
 import { lockHolders } from "./lock-holders.ts";
 import { PackedIndex } from "./packed-index.ts";
+import { PackedTable } from "./packed-table.ts";
 import { PlainIndex } from "./plain-index.ts";
+import { PlainTable } from "./plain-table.ts";
 import { EmbeddedReader, type Tables } from "./reader.ts";
-import { encode } from "./record-format.ts";
+import { fieldsOf } from "./record-format.ts";
+import type { RecordDatabase, RecordTable } from "./record-table.ts";
 
-const ONLY_NEW = { noOverwrite: true };
+/** Blocks are read; the release after this one writes them, so that it can be taken back. */
+const BLOCK_ROWS = 1;
 const FILE = "store.lmdb";
 const BLOB_FOLDER = "blobs";
 const OPTIONS = { maxDbs: 128, encoding: "binary", noSubdir: true } as const;
 
 interface CollectionTables {
-  readonly records: Database<Buffer, IndexValue>;
+  readonly records: RecordTable;
   readonly indexes: readonly IndexTable[];
 }
 
@@ -105,15 +110,21 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   }
 
   async fence(): Promise<void> {
-    await this.#setFence((settings) => putNew(settings, FENCED, encode("settings", { id: FENCED, value: "true" })));
+    await this.#setFence({ id: FENCED, value: "true" });
   }
 
   async unfence(): Promise<void> {
-    await this.#setFence((settings) => settings.removeSync(FENCED));
+    await this.#setFence(undefined);
   }
 
-  async #setFence(change: (settings: CollectionTables["records"]) => void): Promise<void> {
-    await this.#queue.run(async () => this.#root.transactionSync(() => change(this.#collectionTables("settings").records)));
+  async #setFence(after: Setting | undefined): Promise<void> {
+    const settings = this.#collectionTables("settings").records;
+    await this.#queue.run(async () =>
+      this.#root.transactionSync(() => {
+        const before = settings.get(FENCED);
+        if (before ?? after) settings.apply([{ collection: "settings", id: FENCED, before, after }]);
+      }),
+    );
     await this.#root.flushed;
   }
 
@@ -133,13 +144,13 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
 
   #apply(writes: readonly Write[]): void {
     // Under the lock of LMDB that all processes share.
-    if (this.#collectionTables("settings").records.doesExist(FENCED)) {
+    if (this.#collectionTables("settings").records.get(FENCED)) {
       throw new AppError("UNAVAILABLE", "The platform moves to another store.", { internal: "the embedded store is fenced" });
     }
     // Grouped by collection and index, because keys of one tree are close in memory.
     for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
       const { records, indexes } = this.#collectionTables(collection);
-      for (const write of group) applyRecord(records, write);
+      records.apply(group);
       for (const index of indexes) index.apply(group);
     }
   }
@@ -170,25 +181,11 @@ class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
   }
 }
 
-function applyRecord(records: CollectionTables["records"], { collection, id, before, after }: Write): void {
-  if (!after) records.removeSync(id);
-  else if (before) records.putSync(id, encode(collection, after));
-  // insertNew without a read found an existing record: throwing rolls back the whole transaction.
-  else if (!putNew(records, id, encode(collection, after))) {
-    throw new AppError("ALREADY_EXISTS", "A record with these values exists already.", { internal: `${collection}.id is taken` });
-  }
-}
-
-/** Returns whether the record was new. The library's types lack this return value. */
-function putNew(records: CollectionTables["records"], id: IndexValue, bytes: Buffer): boolean {
-  return records.putSync(id, bytes, ONLY_NEW) as unknown as boolean;
-}
-
 function openTables(root: RootDatabase): Tables {
-  const records = new Map<CollectionName, Database<Buffer, IndexValue>>();
+  const records = new Map<CollectionName, RecordTable>();
   const indexes = new Map<string, IndexTable>();
   for (const collection of COLLECTION_NAMES) {
-    records.set(collection, root.openDB<Buffer, IndexValue>(collection, { encoding: "binary" }));
+    records.set(collection, openRecords(root.openDB<Buffer, IndexValue | IndexValue[]>(collection, { encoding: "binary" }), collection));
     for (const [name, definition] of Object.entries(indexesOf(collection))) {
       const key = `${collection}.${name}`;
       indexes.set(key, openIndex(root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }), definition));
@@ -200,8 +197,17 @@ function openTables(root: RootDatabase): Tables {
   };
 }
 
+function openRecords(database: RecordDatabase, collection: CollectionName): RecordTable {
+  const span = PACKED_ROWS[collection];
+  if (span === undefined) return new PlainTable(database, collection);
+  // The id is the first field of a row.
+  return new PackedTable(database, { collection, span, blockRows: BLOCK_ROWS, names: fieldsOf(collection).slice(1) });
+}
+
 function openIndex(database: IndexDatabase, definition: IndexDefinition): IndexTable {
-  return definition.span === undefined ? new PlainIndex(database, definition) : new PackedIndex(database, definition, definition.span);
+  if (definition.span === undefined) return new PlainIndex(database, definition);
+  // Blocks of a unique index are read; the release after this one writes them.
+  return new PackedIndex(database, definition, { span: definition.span, packs: definition.unique !== true });
 }
 
 function known<T>(table: T | undefined, name: string): T {

@@ -59,3 +59,16 @@ test("a new store says who can open it, as an old one that was migrated does", a
   expect(await migrate(store, [step(2)])).toEqual({ from: 3, to: 3 });
   await close();
 });
+
+test("a step that is of a store of one process alone closes the way back to that store and to no other", async () => {
+  const { store, close } = openTestStore();
+  const steps = [step(2), { ...step(3), readableByShared: 2 }];
+  await migrate(store, steps);
+  await expect(migrate(store, [step(2)])).rejects.toThrow("schema version 3");
+  await close();
+  const shared = openTestStore();
+  Object.defineProperty(shared.store, "ownership", { value: {} });
+  await migrate(shared.store, steps);
+  expect(await migrate(shared.store, [step(2)])).toEqual({ from: 3, to: 3 });
+  await shared.close();
+});

@@ -9,6 +9,8 @@ export interface Migration {
    * planes of two releases can run at once and the newer one can be taken back; a step that removes what that release needs names its own.
    */
   readableBy: number;
+  /** The same of a store of several processes, if the step changes only how a store of one process keeps its records. */
+  readableByShared?: number;
   name: string;
   up(tx: Transaction): Promise<void>;
 }
