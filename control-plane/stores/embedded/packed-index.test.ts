@@ -70,7 +70,7 @@ test.each<IndexDefinition & { span: number }>([
     fc.property(history, fc.nat(6), fc.array(rangesBy(definition), { minLength: 1, maxLength: 8 }), (transactions, plainUntil, ranges) => {
       const database = openDatabase();
       // The first of them were written before there were blocks.
-      const [plain, packed] = [new PlainIndex(database, definition), new PackedIndex(database, definition, { span: definition.span })];
+      const [plain, packed] = [new PlainIndex(database, definition), new PackedIndex(database, definition, definition.span)];
       const rows = new Map<string, Row>();
       for (const [number, changes] of transactions.entries()) {
         const writes = changes.map((next) => ({
@@ -98,7 +98,7 @@ test.each<IndexDefinition & { span: number }>([
 
 test("a batch of one team and one moment is one key", () => {
   const database = openDatabase();
-  const packed = new PackedIndex(database, DEFINITION, { span: SPAN });
+  const packed = new PackedIndex(database, DEFINITION, SPAN);
   const writes = Array.from({ length: 200 }, (_, number) => {
     const after: Row = { id: `call_${number}`, team: "a", at: 40 + (number % SPAN), word: "" };
     return { collection: "usage" as const, id: after.id, before: undefined, after };
@@ -109,7 +109,7 @@ test("a batch of one team and one moment is one key", () => {
 });
 
 test.each([2, 7, 8, 9, 40_000])("a block of %d entries is counted without being unpacked", (length) => {
-  const packed = new PackedIndex(openDatabase(), DEFINITION, { span: SPAN });
+  const packed = new PackedIndex(openDatabase(), DEFINITION, SPAN);
   const writes = Array.from({ length }, (_, number) => {
     const after: Row = { id: `call_${number}`, team: "a", at: 40, word: "" };
     return { collection: "usage" as const, id: after.id, before: undefined, after };

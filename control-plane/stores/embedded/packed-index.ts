@@ -39,16 +39,13 @@ export class PackedIndex implements IndexTable {
   readonly #database: IndexDatabase;
   readonly #definition: IndexDefinition;
   readonly #spans: Spans;
-  /** Whether it writes blocks, besides reading them. */
-  readonly #packs: boolean;
   /** Position in a key of the field that is divided into spans. */
   readonly #last: number;
 
-  constructor(database: IndexDatabase, definition: IndexDefinition, { span, packs = true }: { span: number; packs?: boolean }) {
+  constructor(database: IndexDatabase, definition: IndexDefinition, span: number) {
     this.#database = database;
     this.#definition = definition;
     this.#spans = new Spans(span);
-    this.#packs = packs;
     this.#last = definition.fields.length - 1;
   }
 
@@ -105,7 +102,7 @@ export class PackedIndex implements IndexTable {
   #put({ prefix, start, entries }: Block): void {
     const [first] = entries;
     if (!first) return;
-    if (entries.length === 1 || !this.#packs) for (const { value, id } of entries) this.#database.putSync([...prefix, value, id], NOTHING);
+    if (entries.length === 1) this.#database.putSync([...prefix, first.value, first.id], NOTHING);
     else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [placeIn(start, value), id])));
   }
 

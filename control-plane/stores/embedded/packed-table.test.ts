@@ -30,7 +30,7 @@ function openTables(span: number): { database: RecordDatabase; plain: RecordTabl
   return {
     database,
     plain: new PlainTable(database, "ledger"),
-    packed: new PackedTable(database, { collection: "ledger", span, blockRows: 128, names }),
+    packed: new PackedTable(database, { collection: "ledger", span, names }),
   };
 }
 

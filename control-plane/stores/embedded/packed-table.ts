@@ -12,6 +12,8 @@ import { Spans } from "./spans.ts";
 /** Key of a block: the start of its span, its first id, its last, and how many it has. */
 type BlockKey = [span: IndexValue, first: IndexValue, last: IndexValue, rows: number];
 
+/** The most rows of a block. Larger ones are hardly smaller on disk, and the whole block is read for one row. */
+const BLOCK_ROWS = 128;
 /** Blocks that stay unpacked, because a page of rows in the order of an index asks for several blocks in turns. */
 const UNPACKED_MAX = 32;
 /** How a collection is packed. */
@@ -19,8 +21,6 @@ export interface Packing {
   readonly collection: CollectionName;
   /** Rows whose ids are in one span may be in one block. */
   readonly span: number;
-  /** The most rows of a block. Larger ones are hardly smaller on disk, and the whole block is read for one row. */
-  readonly blockRows: number;
   /** All fields but the id, in their order. */
   readonly names: readonly string[];
 }
@@ -115,9 +115,9 @@ export class PackedTable implements RecordTable {
   }
 
   #put(span: IndexValue, rows: readonly StoredRecord[]): void {
-    const { collection, names, blockRows } = this.#packing;
-    for (let start = 0; start < rows.length; start += blockRows) {
-      const block = rows.slice(start, start + blockRows);
+    const { collection, names } = this.#packing;
+    for (let start = 0; start < rows.length; start += BLOCK_ROWS) {
+      const block = rows.slice(start, start + BLOCK_ROWS);
       const [first, last] = [block[0] as StoredRecord, block.at(-1) as StoredRecord];
       if (first === last) this.#database.putSync(first.id, encode(collection, first));
       else this.#database.putSync([span, first.id, last.id, block.length] satisfies BlockKey, packRows(block, names));

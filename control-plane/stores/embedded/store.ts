@@ -20,8 +20,6 @@ import { EmbeddedReader, type Tables } from "./reader.ts";
 import { fieldsOf } from "./record-format.ts";
 import type { RecordDatabase, RecordTable } from "./record-table.ts";
 
-/** Blocks are read; the release after this one writes them, so that it can be taken back. */
-const BLOCK_ROWS = 1;
 const FILE = "store.lmdb";
 const BLOB_FOLDER = "blobs";
 const OPTIONS = { maxDbs: 128, encoding: "binary", noSubdir: true } as const;
@@ -201,13 +199,11 @@ function openRecords(database: RecordDatabase, collection: CollectionName): Reco
   const span = PACKED_ROWS[collection];
   if (span === undefined) return new PlainTable(database, collection);
   // The id is the first field of a row.
-  return new PackedTable(database, { collection, span, blockRows: BLOCK_ROWS, names: fieldsOf(collection).slice(1) });
+  return new PackedTable(database, { collection, span, names: fieldsOf(collection).slice(1) });
 }
 
 function openIndex(database: IndexDatabase, definition: IndexDefinition): IndexTable {
-  if (definition.span === undefined) return new PlainIndex(database, definition);
-  // Blocks of a unique index are read; the release after this one writes them.
-  return new PackedIndex(database, definition, { span: definition.span, packs: definition.unique !== true });
+  return definition.span === undefined ? new PlainIndex(database, definition) : new PackedIndex(database, definition, definition.span);
 }
 
 function known<T>(table: T | undefined, name: string): T {
