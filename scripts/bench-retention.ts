@@ -20,6 +20,7 @@ import { checkLedger } from "../control-plane/services/ledger/verify.ts";
 import { openEmbeddedStore } from "../control-plane/stores/embedded/store.ts";
 import { collect } from "../control-plane/stores/page.ts";
 import { anchorHeads } from "../control-plane/writes/anchors.ts";
+import { callIdAt } from "./bench/call-ids.ts";
 
 const ROWS = Number(process.env["ROWS"] ?? 200_000);
 const [FOLDER, UNTIL] = [process.env["FOLDER"], process.env["UNTIL"]];
@@ -57,9 +58,7 @@ async function fill(): Promise<void> {
   if (filled === 0) await fillOrganizations();
   if (filled >= ROWS) return;
   const rows = { count: ROWS, first: filled, from: AUGUST, days: 30 };
-  await timed(`${ROWS - filled} rows of August settled`, () =>
-    fillRows("august", rows, (count) => writeFileSync(filledFile, String(count))),
-  );
+  await timed(`${ROWS - filled} rows of August settled`, () => fillRows(rows, (count) => writeFileSync(filledFile, String(count))));
 }
 
 async function archive(): Promise<void> {
@@ -85,10 +84,10 @@ async function verify(): Promise<void> {
   await copy?.close();
   console.log(`disk of a backup's copy of the store: ${megabytes(copyDir)} MB`);
   await timed("first checkpoint, with the check of all entries", () => checkpoint(NOVEMBER));
-  await timed(`${MORE_ROWS} more rows settled`, () => fillRows("november", { count: MORE_ROWS, from: NOVEMBER, days: 1 }));
+  await timed(`${MORE_ROWS} more rows settled`, () => fillRows({ count: MORE_ROWS, from: NOVEMBER, days: 1 }));
   printDisk(`with ${MORE_ROWS} new rows`);
   await timed(`next checkpoint, with the check of ${MORE_ROWS} entries`, () => checkpoint(NOVEMBER + 2 * DAY_MS));
-  await fillRows("newest", { count: NEWEST_ROWS, from: NOVEMBER + 2 * DAY_MS, days: 1 });
+  await fillRows({ count: NEWEST_ROWS, from: NOVEMBER + 2 * DAY_MS, days: 1 });
   const fast = await timed(`verification from the checkpoint, ${NEWEST_ROWS} rows later`, () =>
     checkLedger(store, never, { isFast: true }),
   );
@@ -133,11 +132,11 @@ interface Rows {
 }
 
 /** Rows of a time, spread over days, for one organization after the other. */
-async function fillRows(name: string, rows: Rows, onFilled: (count: number) => void = () => undefined): Promise<void> {
+async function fillRows(rows: Rows, onFilled: (count: number) => void = () => undefined): Promise<void> {
   const { count, first = 0, from } = rows;
   const settling: Promise<unknown>[] = [];
   for (let start = first; start < count; start += BATCH) {
-    settling.push(settle(store, batchOf(name, start, rows), from));
+    settling.push(settle(store, batchOf(start, rows), from));
     if (settling.length < BATCHES_AT_ONCE) continue;
     await settling.shift();
     onFilled(start - (BATCHES_AT_ONCE - 2) * BATCH);
@@ -146,14 +145,12 @@ async function fillRows(name: string, rows: Rows, onFilled: (count: number) => v
   onFilled(count);
 }
 
-function batchOf(name: string, start: number, { count, from, days }: Rows): UsageRow[] {
+function batchOf(start: number, { count, from, days }: Rows): UsageRow[] {
   const organizationId = `org_${(start / BATCH) % ORGANIZATIONS}`;
-  return Array.from({ length: Math.min(BATCH, count - start) }, (_, place) =>
-    reportedCall(`call_${name}_${start + place}`, 1n, {
-      organizationId,
-      createdAt: from + Math.floor(((start + place) / count) * days * DAY_MS),
-    }),
-  );
+  return Array.from({ length: Math.min(BATCH, count - start) }, (_, place) => {
+    const createdAt = from + Math.floor(((start + place) / count) * days * DAY_MS);
+    return reportedCall(callIdAt(createdAt, start + place), 1n, { organizationId, createdAt });
+  });
 }
 
 async function checkpoint(at: number): Promise<void> {
