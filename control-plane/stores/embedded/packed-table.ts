@@ -16,6 +16,7 @@ type BlockKey = [span: IndexValue, first: IndexValue, last: IndexValue, rows: nu
 const BLOCK_ROWS = 128;
 /** Blocks that stay unpacked, because a page of rows in the order of an index asks for several blocks in turns. */
 const UNPACKED_MAX = 32;
+
 /** How a collection is packed. */
 export interface Packing {
   readonly collection: CollectionName;
@@ -126,7 +127,8 @@ export class PackedTable implements RecordTable {
 
   #remove(span: IndexValue, ids: ReadonlySet<IndexValue>): void {
     const [first, last] = ends([...ids]);
-    for (const id of this.#alone(first, last)) if (ids.has(id)) this.#database.removeSync(id);
+    // All keys are read before the first is removed.
+    for (const id of [...this.#alone(first, last)]) if (ids.has(id)) this.#database.removeSync(id);
     for (const key of this.#keys(span, first, last)) {
       const block = this.#open(key);
       if (!block?.ids.some((id) => ids.has(id))) continue;
