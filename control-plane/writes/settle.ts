@@ -75,23 +75,37 @@ async function sortOut(tx: Transaction, rows: readonly UsageRow[], now: number) 
     "usage",
     rows.map((row) => row.id),
   );
+  const archived = await archivedCharges(
+    tx,
+    rows.filter((row, index) => !known[index] && row.cost > 0n && row.createdAt < now - ARCHIVED_MS),
+  );
   for (const [index, row] of rows.entries()) {
     const earlier = known[index] ?? byId.get(row.id);
     if (earlier?.contentHash === row.contentHash) repeated++;
     else if (earlier) refused.push(row.id);
-    else if (row.createdAt < now - ARCHIVED_MS && (await isArchivedCharge(tx, row))) repeated++;
+    else if (archived.has(row.id)) repeated++;
     else byId.set(row.id, row);
   }
   return { fresh: [...byId.values()], repeated, refused };
 }
 
 /**
- * Whether a call whose row may be archived was charged: its ledger entry stays. A call without cost has none; if it is reported again after so long, it is
- * in the log again.
+ * Which calls, whose rows may be archived, were charged: ledger entries stay. A call without cost has none; if it is reported again after so long, it
+ * is in the log again.
  */
-async function isArchivedCharge(tx: Transaction, { id, organizationId, cost }: UsageRow): Promise<boolean> {
-  const entry = cost > 0n ? await tx.find("ledger", "byReference", [id]) : undefined;
-  return entry?.type === "usage" && entry.organizationId === organizationId;
+async function archivedCharges(tx: Transaction, rows: readonly UsageRow[]): Promise<ReadonlySet<string>> {
+  if (rows.length === 0) return new Set();
+  const entries = await tx.listMany(
+    "ledger",
+    "byReference",
+    rows.map(({ id }) => id),
+  );
+  const isCharge = (row: UsageRow, index: number) => entries[index]?.some((entry) => isChargeOf(entry, row)) ?? false;
+  return new Set(rows.filter(isCharge).map(({ id }) => id));
+}
+
+function isChargeOf({ type, organizationId }: LedgerEntry, row: UsageRow): boolean {
+  return type === "usage" && organizationId === row.organizationId;
 }
 
 /**

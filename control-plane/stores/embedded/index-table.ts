@@ -9,6 +9,8 @@ export type IndexDatabase = Database<Buffer, IndexValue[]>;
 /** One index of a collection: record ids in the order of the indexed fields. */
 export interface IndexTable {
   ids(range: Bounds): Iterable<IndexValue>;
+  /** For each value of the first field its ids, in the order of the index. */
+  idsOfEach(values: readonly IndexValue[]): IndexValue[][];
   /** Counts in parts that sum to the total; the reader may yield to the event loop between two parts. */
   counts(range: Bounds): Iterable<number>;
   /** Must run inside a transaction of the database. */

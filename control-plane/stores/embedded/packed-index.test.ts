@@ -90,6 +90,9 @@ test.each<IndexDefinition & { span: number }>([
         expect([...packed.ids(bounds)]).toEqual(wanted);
         expect(sumOf(packed.counts(bounds))).toBe(wanted.length);
       }
+      const firsts = [...rows.values()].map((row) => positionOf(row, definition)[0] as IndexValue);
+      const asked = ["none", ...firsts, ...firsts.slice(0, 2)];
+      expect(packed.idsOfEach(asked)).toEqual(asked.map((value) => expected([...rows.values()], { equals: [value] }, definition)));
       database.dropSync();
     }),
     { numRuns: 300 },

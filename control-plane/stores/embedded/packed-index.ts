@@ -61,6 +61,20 @@ export class PackedIndex implements IndexTable {
     }
   }
 
+  idsOfEach(values: readonly IndexValue[]): IndexValue[][] {
+    if (this.#last > 0) return values.map((value) => [...this.ids({ equals: [value] })]);
+    const found = new Map<IndexValue, IndexValue[]>(values.map((value) => [value, []]));
+    // The blocks of a span are read once for all values in it.
+    for (const [start, wanted] of Map.groupBy(found.keys(), (value) => this.#spans.startOf(value))) {
+      for (const position of new Set([start, ...wanted])) {
+        for (const { key, value } of this.#database.getRange({ start: [position], end: [position, AFTER_ALL] })) {
+          for (const entry of this.#entries(key, value)) found.get(entry.value)?.push(entry.id);
+        }
+      }
+    }
+    return values.map((value) => (found.get(value) ?? []).sort(compareValues));
+  }
+
   *counts(range: Bounds): Iterable<number> {
     const { skip = 0, limit, ...window } = range;
     if (skip > 0 || limit !== undefined || window.after || this.#isExact(range)) return yield [...this.ids(range)].length;

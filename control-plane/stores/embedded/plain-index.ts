@@ -19,6 +19,10 @@ export class PlainIndex implements IndexTable {
     for (const key of this.#database.getKeys(bounds(range))) yield key.at(-1) as IndexValue;
   }
 
+  idsOfEach(values: readonly IndexValue[]): IndexValue[][] {
+    return values.map((value) => [...this.ids({ equals: [value] })]);
+  }
+
   counts(range: Bounds): Iterable<number> {
     return [this.#database.getKeysCount(bounds(range))];
   }

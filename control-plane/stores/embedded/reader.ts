@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CollectionName, IndexName, IndexValue, Records } from "../collections.ts";
-import { collect } from "../page.ts";
 import type { Bounds, Range, Reader } from "../store.ts";
 import type { IndexTable } from "./index-table.ts";
 import { decode } from "./record-format.ts";
@@ -48,9 +47,14 @@ export class EmbeddedReader implements Reader {
     index: IndexName<Name>,
     values: readonly IndexValue[],
   ): Promise<Records[Name][][]> {
-    const lists: Records[Name][][] = [];
-    for (const value of values) lists.push(await collect(this.scan(collection, { index, equals: [value] })));
-    return lists;
+    const ids = this.tables.index(collection, index).idsOfEach(values);
+    const found = new Map<IndexValue, Records[Name]>();
+    for (const page of pagesOf(ids.flat())) {
+      for (const record of existing(this.tables.records(collection).getMany(page)))
+        found.set(record.id, record as unknown as Records[Name]);
+      await nextTurn();
+    }
+    return ids.map((list) => existing(list.map((id) => found.get(id))));
   }
 
   async *scan<Name extends CollectionName>(collection: Name, range: Range<Name> = {}): AsyncIterable<Records[Name]> {
@@ -111,6 +115,10 @@ export class EmbeddedReader implements Reader {
     }
     yield* existing(records.getMany(page)) as Iterable<Records[Name]>;
   }
+}
+
+function* pagesOf(ids: readonly IndexValue[]): Iterable<IndexValue[]> {
+  for (let start = 0; start < ids.length; start += RECORDS_A_TURN) yield ids.slice(start, start + RECORDS_A_TURN);
 }
 
 function existing<T>(records: readonly (T | undefined)[]): T[] {
