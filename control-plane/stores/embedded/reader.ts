@@ -50,9 +50,9 @@ export class EmbeddedReader implements Reader {
     const ids = this.tables.index(collection, index).idsOfEach(values);
     const found = new Map<IndexValue, Records[Name]>();
     for (const page of pagesOf(ids.flat())) {
+      if (found.size > 0) await nextTurn();
       for (const record of existing(this.tables.records(collection).getMany(page)))
         found.set(record.id, record as unknown as Records[Name]);
-      await nextTurn();
     }
     return ids.map((list) => existing(list.map((id) => found.get(id))));
   }
@@ -99,7 +99,7 @@ export class EmbeddedReader implements Reader {
     const records = this.tables.records(collection);
     const { skip = 0, limit, ...window } = range;
     const wanted = limit === undefined ? window : { ...window, limit: skip + limit };
-    let [skipped, size] = [0, FIRST_PAGE];
+    let [skipped, read, size] = [0, 0, FIRST_PAGE];
     let page: IndexValue[] = [];
     for (const id of this.tables.index(collection, index).ids(wanted)) {
       if (skipped < skip) {
@@ -110,8 +110,12 @@ export class EmbeddedReader implements Reader {
       page.push(id);
       if (page.length < size) continue;
       yield* existing(records.getMany(page)) as Iterable<Records[Name]>;
+      read += page.length;
+      if (read >= RECORDS_A_TURN) {
+        await nextTurn();
+        read = 0;
+      }
       [page, size] = [[], Math.min(2 * size, RECORDS_A_TURN)];
-      await nextTurn();
     }
     yield* existing(records.getMany(page)) as Iterable<Records[Name]>;
   }
