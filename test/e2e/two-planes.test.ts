@@ -58,14 +58,28 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Waits until every slot has an owner and so many planes own about as many each: a plane that has just started owns few. */
+/** Longer than the time between two hand-overs of slots to a plane that has just started. */
+const AT_REST_MS = 3000;
+
+/**
+ * Waits until every slot has an owner, so many planes own about as many each, and no slot moves any more: a plane that has just started owns few, and the counts
+ * of a slot that moves begin anew.
+ */
 async function ownersAre(count: number): Promise<void> {
   const order = client?.db(DATABASE).collection<{ _id: string; owner?: string | null }>("transactionOrder");
+  let [seen, sinceMs] = ["", 0];
   for (;;) {
-    const rows = (await order?.find({ _id: /^slot:/ }).toArray()) ?? [];
+    const rows =
+      (await order
+        ?.find({ _id: /^slot:/ })
+        .sort({ _id: 1 })
+        .toArray()) ?? [];
     const owners = Map.groupBy(rows, ({ owner }) => owner ?? "");
     const level = [...owners.values()].every((owned) => owned.length > SLOTS / count / 2);
-    if (rows.length === SLOTS && !owners.has("") && owners.size === count && level) return;
+    const state = rows.map(({ owner }) => owner ?? "").join();
+    if (state !== seen) [seen, sinceMs] = [state, systemClock.monotonicMs()];
+    const rests = systemClock.monotonicMs() - sinceMs >= AT_REST_MS;
+    if (rows.length === SLOTS && !owners.has("") && owners.size === count && level && rests) return;
     await systemClock.sleep(100);
   }
 }
