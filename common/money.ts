@@ -25,13 +25,17 @@ export function toUsdString(amount: bigint): string {
   return decimalUsd(amount, NANO_PLACES);
 }
 
+const ZERO = 48;
+
 /** An amount that is counted in another unit than nano-USD, by its decimal places. */
 export function decimalUsd(amount: bigint, places: number): string {
   const sign = amount < 0n ? "-" : "";
   // By its digits, because a division of bigints costs more than all of this.
   const digits = (amount < 0n ? -amount : amount).toString().padStart(places + 1, "0");
-  const fraction = digits.slice(-places).replace(/0+$/, "").padEnd(2, "0");
-  return `${sign}${digits.slice(0, -places)}.${fraction}`;
+  const point = digits.length - places;
+  let end = digits.length;
+  while (end > point + 2 && digits.charCodeAt(end - 1) === ZERO) end--;
+  return `${sign}${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
 /** Parses a decimal USD string or number with at most nine decimals; undefined otherwise. */

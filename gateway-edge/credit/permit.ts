@@ -80,9 +80,11 @@ export class Permit {
 
   /** As the control plane would report it: its last state minus what this edge has used since. */
   rate(): RateState {
-    const { remainingRequests, remainingTokens, ...rest } = this.#rate;
+    const { limitRequests, limitTokens, remainingRequests, remainingTokens, resetSeconds } = this.#rate;
     return {
-      ...rest,
+      limitRequests,
+      limitTokens,
+      resetSeconds,
       remainingRequests: remainingRequests === undefined ? undefined : Math.max(0, remainingRequests - this.#takenRequests),
       remainingTokens: remainingTokens === undefined ? undefined : Math.max(0, remainingTokens - this.#takenTokens),
     };

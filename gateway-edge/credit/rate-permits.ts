@@ -44,7 +44,8 @@ const NONE: Ahead = { requests: 0, tokens: 0, parallel: 0 };
  */
 export class RatePermits {
   readonly #monotonicMs: () => number;
-  readonly #entries = new Map<string, PermitEntry>();
+  /** By key and then by model: a name made of both would have to be made, and hashed, for each call. */
+  readonly #entries = new Map<string, Map<string, PermitEntry>>();
   /** Not used any more, with something that the control plane does not know yet or calls that still run. */
   readonly #over = new Set<Permit>();
 
@@ -99,16 +100,19 @@ export class RatePermits {
   /** What expired permits return. Also deletes the entries of keys that make no more calls. */
   unused(): UnusedPermit[] {
     const second = this.#second();
-    for (const [name, entry] of this.#entries) {
-      this.#usable(entry);
-      if (!entry.permit && !entry.requested && entry.second < second - 1) this.#entries.delete(name);
+    for (const [apiKeyId, ofKey] of this.#entries) {
+      for (const [model, entry] of ofKey) {
+        this.#usable(entry);
+        if (!entry.permit && !entry.requested && entry.second < second - 1) ofKey.delete(model);
+      }
+      if (ofKey.size === 0) this.#entries.delete(apiKeyId);
     }
     return this.#returns();
   }
 
   /** No call follows: what all permits return. */
   close(): UnusedPermit[] {
-    for (const entry of this.#entries.values()) this.#drop(entry);
+    for (const ofKey of this.#entries.values()) for (const entry of ofKey.values()) this.#drop(entry);
     return this.#returns();
   }
 
@@ -138,9 +142,8 @@ export class RatePermits {
   }
 
   #entryOf({ intent: { apiKeyId }, model }: ReserveInput): PermitEntry {
-    const name = `${apiKeyId} ${model}`;
     const second = this.#second();
-    const known = this.#entries.get(name) ?? this.#newEntry(name, second);
+    const known = this.#entries.get(apiKeyId)?.get(model) ?? this.#newEntry(apiKeyId, model, second);
     if (known.second === second) return known;
     known.before = known.second === second - 1 ? known.now : nothing();
     known.now = nothing();
@@ -148,9 +151,10 @@ export class RatePermits {
     return known;
   }
 
-  #newEntry(name: string, second: number): PermitEntry {
+  #newEntry(apiKeyId: string, model: string, second: number): PermitEntry {
     const entry = { permit: undefined, requested: undefined, isGranted: false, second, now: nothing(), before: nothing() };
-    this.#entries.set(name, entry);
+    const ofKey = this.#entries.get(apiKeyId) ?? new Map<string, PermitEntry>();
+    this.#entries.set(apiKeyId, ofKey.set(model, entry));
     return entry;
   }
 

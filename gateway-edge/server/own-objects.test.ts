@@ -25,11 +25,12 @@ test.each(Object.keys(ANSWERS))("an answer whose headers come %s has each early 
     // A value that is the name of another header.
     setEarly(response, "x-request-id", "x-gw-call-id");
     setEarly(response, "x-gw-call-id", "call_1");
-    expect([response.getHeader("x-gw-call-id"), response.hasHeader("x-gw-call-id"), response.hasHeader("x-own")]).toEqual([
-      "call_1",
-      true,
-      false,
-    ]);
+    expect([
+      response.getHeader("x-gw-call-id"),
+      response.hasHeader("x-gw-call-id"),
+      response.getHeader("x-own"),
+      response.hasHeader("x-own"),
+    ]).toEqual(["call_1", true, undefined, false]);
     ANSWERS[name]?.(response);
     response.end();
   });

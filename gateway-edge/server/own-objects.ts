@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Express, Request, Response } from "express";
-import { type HeaderList, nameAt } from "../calls/header-list.ts";
+import { type HeaderList, nameAt, valueIn } from "../calls/header-list.ts";
 
 /** Request and response classes for `createServer`. */
 export interface OwnObjects {
@@ -23,7 +23,7 @@ export function ownObjects(app: Express): OwnObjects {
     }
 
     override getHeader(name: string): ReturnType<ServerResponse["getHeader"]> {
-      return super.getHeader(name) ?? this.earlyHeaders[nameAt(this.earlyHeaders, name) + 1];
+      return super.getHeader(name) ?? valueIn(this.earlyHeaders, name);
     }
 
     override writeHead(status: number, given?: unknown, headers?: unknown): this {

@@ -30,13 +30,25 @@ export function paramsOf({ kind, operations, params }: ProviderKind, operation: 
   if (!operations.includes(operation)) throw new Error(`the provider kind ${kind} does not offer ${operation}`);
   if (operation === "completions") return () => COMPLETION_PARAMS;
   const found = operation === "chat" ? params.chat : (params.embeddings ?? (() => EMBEDDING_PARAMS));
-  return typeof found === "function" ? found : (model) => familyOf(found, model)?.params ?? [];
+  return typeof found === "function" ? found : (model) => familyOf(found, model)?.params ?? NO_PARAMS;
 }
+
+const NO_PARAMS: readonly string[] = [];
 
 export function limitFieldOf({ params: { chat } }: ProviderKind, model: string): LimitField | undefined {
   return typeof chat === "function" ? undefined : familyOf(chat, model)?.limitField;
 }
 
+const MODELS_MAX = 1000;
+const familiesOf = new WeakMap<readonly ModelFamily[], Map<string, ModelFamily | undefined>>();
+
+/** Matched once for each model, because every call asks. */
 function familyOf(families: readonly ModelFamily[], model: string): ModelFamily | undefined {
-  return families.find(({ models }) => models.test(model));
+  const known = familiesOf.get(families) ?? new Map<string, ModelFamily | undefined>();
+  const before = known.get(model);
+  if (before !== undefined) return before;
+  const found = families.find(({ models }) => models.test(model));
+  if (known.size >= MODELS_MAX) known.clear();
+  familiesOf.set(families, known.set(model, found));
+  return found;
 }

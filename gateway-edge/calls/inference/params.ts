@@ -39,26 +39,27 @@ const ALWAYS = new Set(["max_tokens", "max_completion_tokens"]);
 
 /** A body with only the parameters that the model supports; the others are refused by name, or dropped where that is allowed. */
 export function keepSupported<Body extends Fields>(body: Body, supported: readonly string[], dropParams: boolean): Body {
-  const understood = setOf(supported);
-  const lacking = Object.keys(body).filter((name) => KNOWN.has(name) && !ALWAYS.has(name) && !understood.has(name));
+  const unsupported = unsupportedBeside(supported);
+  const names = Object.keys(body);
+  if (!names.some((name) => unsupported.has(name))) return body;
+  const lacking = names.filter((name) => unsupported.has(name));
   const refused = lacking.filter((name) => !isNeutral(name, body[name]));
   if (refused.length > 0 && !dropParams) {
     throw new AppError("UNSUPPORTED_PARAMETER", `The model does not support ${refused.join(", ")}. Leave it out, or set drop_params.`, {
       param: refused[0],
     });
   }
-  if (lacking.length === 0) return body;
   return Object.fromEntries(Object.entries(body).filter(([name]) => !lacking.includes(name))) as Body;
 }
 
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Adapters have one list for each model family. */
-function setOf(names: readonly string[]): ReadonlySet<string> {
-  const known = sets.get(names);
+/** Known parameters that are not in the list. Adapters have one list for each model family. */
+function unsupportedBeside(supported: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(supported);
   if (known) return known;
-  const made = new Set(names);
-  sets.set(names, made);
+  const made = new Set([...KNOWN].filter((name) => !ALWAYS.has(name) && !supported.includes(name)));
+  sets.set(supported, made);
   return made;
 }
 

@@ -81,19 +81,13 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
   const requestTokens = job.countInput(deps.providers.get(first.providerKind)?.counter ?? roughCounter);
   const plansOf = (group: AbleGroup) => {
     const reads = mostReads(deps, job, group);
-    return group.kinds.flatMap((candidate) => {
-      const prices = pricesOf(candidate, job);
-      return prices
-        ? [
-            planAt(candidate, {
-              job,
-              requestTokens,
-              reads,
-              prices: dearestPrices(prices, { inputTokens: requestTokens, image: job.image }),
-            }),
-          ]
-        : [];
-    });
+    const plans: ReturnType<typeof planAt>[] = [];
+    for (const candidate of group.kinds) {
+      const known = pricesOf(candidate, job);
+      const prices = known && dearestPrices(known, { inputTokens: requestTokens, image: job.image });
+      if (prices) plans.push(planAt(candidate, { job, requestTokens, reads, prices }));
+    }
+    return plans;
   };
   const own = plansOf(able);
   if (own.length === 0) throw new AppError("INVALID_REQUEST", unpricedText(job.model), { param: "model" });

@@ -4,7 +4,7 @@ import { readEvents } from "../../../upstream/transports/framing.ts";
 import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
-import { defaultsOf, logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
+import { logTagsOf, providerFields, tagsOf, withDefaults } from "./gateway-fields.ts";
 import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 import { billedParts, billedUsage, chatFeesOf } from "./tool-fees.ts";
 
@@ -29,8 +29,8 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     isOfferedBy: (provider) => provider.chat !== undefined,
     request: ({ provider, target, maxOutputTokens, dropParams }: JobAttempt) => {
       const adapter = chatOf(provider);
-      const withDefaults = { ...defaultsOf(target.params), ...body };
-      const supported = keepSupported(withDefaults, adapter.supportedParams(target.inferenceModelId), dropParams);
+      const complete = withDefaults(target.params, body);
+      const supported = keepSupported(complete, adapter.supportedParams(target.inferenceModelId), dropParams);
       return adapter.buildRequest(callOf(maxOutputTokens, supported), target);
     },
     pieces: (provider, target) => {

@@ -40,13 +40,18 @@ const DEFAULTABLE = [
   "response_format",
 ];
 
-const defaults = new WeakMap<Fields, Fields>();
+const defaults = new WeakMap<Fields, Fields | "none">();
 
-export function defaultsOf(params: Fields): Fields {
-  const known = defaults.get(params);
-  if (known) return known;
+/** A request with the deployment's defaults for what it does not set. */
+export function withDefaults<Body extends Fields>(params: Fields, body: Body): Body {
+  const found = defaults.get(params) ?? defaultsOf(params);
+  return found === "none" ? body : { ...found, ...body };
+}
+
+function defaultsOf(params: Fields): Fields | "none" {
   const isSet = (name: string) => params[name] !== undefined && params[name] !== null;
-  const found = Object.fromEntries(DEFAULTABLE.filter(isSet).map((name) => [name, params[name]]));
+  const names = DEFAULTABLE.filter(isSet);
+  const found = names.length === 0 ? "none" : Object.fromEntries(names.map((name) => [name, params[name]]));
   defaults.set(params, found);
   return found;
 }

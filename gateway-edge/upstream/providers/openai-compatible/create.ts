@@ -189,12 +189,11 @@ interface JsonCall {
 
 function jsonRequest(spec: OpenAiSpec, { target, operation, fields }: JsonCall): UpstreamRequest {
   const { url, headers } = locatedJson(spec, target, operation);
-  const extra = asFields(target.params["extra_body"]);
-  return {
-    url,
-    headers,
-    body: JSON.stringify({ ...fields, ...extra, model: target.inferenceModelId }),
-  };
+  const { extra_body: extra } = target.params;
+  const model = target.inferenceModelId;
+  // Most are complete already, and a copy of a request costs as much as a part of its text.
+  const sent = extra === undefined && fields["model"] === model ? fields : { ...fields, ...asFields(extra), model };
+  return { url, headers, body: JSON.stringify(sent) };
 }
 
 type Located = ReturnType<Locate>;
