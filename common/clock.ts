@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { abortSignalOf, type CancelSignal } from "./cancel.ts";
 import { Deadlines } from "./deadlines.ts";
 
 /** The port for time. Services take a Clock instead of reading the time themselves, so that tests and the simulation control it. */
@@ -7,13 +8,13 @@ export interface Clock {
   now(): number;
   /** Monotonic milliseconds, for durations, deadlines and ages. */
   monotonicMs(): number;
-  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+  sleep(milliseconds: number, signal?: CancelSignal): Promise<void>;
   /** Calls back once after the delay, unless the returned function is called first. It is cheaper than a sleep that is nearly always aborted. */
   after(milliseconds: number, wake: () => void): () => void;
 }
 
 /** Sleeps until the time is over or the signal aborts, whichever comes first. */
-export function pause(clock: Pick<Clock, "sleep">, milliseconds: number, signal?: AbortSignal): Promise<void> {
+export function pause(clock: Pick<Clock, "sleep">, milliseconds: number, signal?: CancelSignal): Promise<void> {
   return clock.sleep(milliseconds, signal).catch((error: unknown) => {
     if (!signal?.aborted) throw error;
   });
@@ -23,7 +24,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   sleep: async (milliseconds, signal) => {
-    await delay(milliseconds, undefined, signal ? { signal } : {});
+    await delay(milliseconds, undefined, signal ? { signal: abortSignalOf(signal) } : {});
   },
   after: (milliseconds, wake) => {
     const shared = sharedFor(milliseconds);

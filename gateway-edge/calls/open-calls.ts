@@ -1,10 +1,11 @@
+import { Cancel, type CancelSignal } from "../../common/cancel.ts";
 import { AppError } from "../../common/errors.ts";
 import { type Linked, LinkedList } from "../../common/linked-list.ts";
 
 /** A call whose client waits for an answer. */
 export interface OpenCall {
   /** Aborted when the client disconnects or the call is cut; the reason is an AppError. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** The client has disconnected. */
   left(): void;
   /** The call is over. */
@@ -38,7 +39,7 @@ export class OpenCalls {
 }
 
 class ListedCall implements OpenCall, Linked<ListedCall> {
-  readonly #abort = new AbortController();
+  readonly #abort = new Cancel();
   readonly #list: LinkedList<ListedCall>;
   #isOpen = true;
   before: ListedCall | undefined;
@@ -49,8 +50,8 @@ class ListedCall implements OpenCall, Linked<ListedCall> {
     list.add(this);
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  get signal(): CancelSignal {
+    return this.#abort;
   }
 
   left(): void {
@@ -78,7 +79,7 @@ export class ShutdownError extends AppError {
 }
 
 /** The error of a call that its client or the stopping edge has ended. */
-export function endedBy({ reason }: AbortSignal, thrown: unknown): AppError {
+export function endedBy({ reason }: CancelSignal, thrown: unknown): AppError {
   if (reason instanceof AppError) return reason;
   if (thrown instanceof AppError) return thrown;
   return new AppError("UPSTREAM_UNAVAILABLE", "The client disconnected.", { cause: thrown });

@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Vault } from "./vault.ts";
 
@@ -35,7 +36,7 @@ export interface GuardrailContext {
   readonly stage: Stage;
   readonly callId: string;
   readonly caller: Caller;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Values that were masked in this call, so that they can be restored. */
   readonly vault: Vault;
 }

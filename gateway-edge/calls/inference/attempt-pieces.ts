@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { BytesPart, ConnectionWait, Send, StreamPart, UpstreamResponse } from "../../upstream/providers/provider.ts";
 import { toTarget } from "../../upstream/target.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
@@ -7,7 +8,7 @@ import type { Job, JobAnswer, JobAttempt, JobPieces } from "./job.ts";
 export interface PiecesAttempt<Answer> {
   readonly pieces: JobPieces<Answer>;
   readonly jobAttempt: JobAttempt;
-  readonly connection: ConnectionWait & { readonly signal: AbortSignal; received(): void };
+  readonly connection: ConnectionWait & { readonly signal: CancelSignal; received(): void };
   readonly onStatus: (status: number) => void;
 }
 

@@ -1,3 +1,4 @@
+import { Cancel, type CancelSignal } from "../../../common/cancel.ts";
 import { isPlaceRefused } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
@@ -21,7 +22,7 @@ export interface AttemptDeps {
 export interface AttemptInput<Answer> {
   readonly job: Job<Answer>;
   readonly attempt: Attempt;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly maxOutputTokens: number;
   readonly dropParams: boolean;
   /** Sent to the upstream, so that both sides can find the call. */
@@ -151,9 +152,9 @@ class AttemptConnection implements ConnectionWait {
   readonly traceparent: string | undefined;
   readonly #clock: Clock;
   readonly #waitMsMax: number;
-  readonly #abort = new AbortController();
+  readonly #abort = new Cancel();
   readonly #watchdog: Watchdog;
-  readonly #client: AbortSignal;
+  readonly #client: CancelSignal;
   #finished = false;
   /** Requests of the attempt that have no connection yet. */
   #queuedCount = 0;
@@ -188,8 +189,8 @@ class AttemptConnection implements ConnectionWait {
     uploaded.then(release, release);
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  get signal(): CancelSignal {
+    return this.#abort;
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { type AppError, asAppError, type RateState } from "../../../common/errors.ts";
 import type { Logger } from "../../../common/logger.ts";
@@ -47,7 +48,7 @@ export interface InferenceCall<Answer> {
   /** The caller's routing options. */
   readonly routing: CallRouting;
   /** Aborted when the client disconnects. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** The client's end of a stream. */
   readonly client?: { readonly unsentShare: number } | undefined;
   /** The status that the client gets for an error; for the log. */

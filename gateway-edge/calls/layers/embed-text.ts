@@ -1,3 +1,4 @@
+import { abortSignalOf, type CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
@@ -12,7 +13,7 @@ import type { RunCall } from "../inference/run-call.ts";
 /** The vector of a text; undefined: it failed or took too long. Never throws. */
 export type EmbedText = (
   asked: { readonly model: string; readonly text: string },
-  call: { readonly callId: string; readonly caller: Caller; readonly signal: AbortSignal },
+  call: { readonly callId: string; readonly caller: Caller; readonly signal: CancelSignal },
 ) => Promise<readonly number[] | undefined>;
 
 interface EmbedTextDeps {
@@ -47,7 +48,7 @@ export function embedWith(run: RunCall, deps: EmbedTextDeps): EmbedText {
         caller: { ...caller, models: undefined, teamModels: undefined, logContent: false },
         job: embeddingsJob({ request: { model, input: text }, input: [text] }),
         routing: { ...NO_ROUTING, disableFallbacks: true },
-        signal: AbortSignal.any([signal, deadline.signal]),
+        signal: AbortSignal.any([abortSignalOf(signal), deadline.signal]),
         errorStatus: gatewayErrorStatus,
         isUncounted: true,
       });

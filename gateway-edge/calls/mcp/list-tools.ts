@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { abortSignalOf } from "../../../common/cancel.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { ReachableServer } from "../../../proto/gen/tributary/mcp/v1/mcp.ts";
@@ -26,7 +27,8 @@ export async function listTools(
   servers: readonly ReachableServer[],
 ): Promise<Tool[]> {
   const open = deps.openCalls.open();
-  const signal = ended ? AbortSignal.any([open.signal, ended]) : open.signal;
+  const stopped = abortSignalOf(open.signal);
+  const signal = ended ? AbortSignal.any([stopped, ended]) : stopped;
   try {
     const lists = await Promise.all(servers.map((server) => toolsOf(deps, server, signal)));
     return lists.flat().filter(({ name }) => isListed(caller, name));

@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../../common/cancel.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import type { NanoUsd } from "../../../common/money.ts";
 import { createGuard } from "../../../common/outbound.ts";
@@ -124,7 +125,7 @@ async function callTool(deps: McpDeps, session: SessionDeps, { id, ...request }:
 async function ask({ openCalls, config }: McpDeps, session: SessionDeps, { server, sent }: { server: ReachableServer; sent: object }) {
   const open = openCalls.open();
   try {
-    const limits = { timeoutMs: config.mcpTimeoutMs, signal: open.signal };
+    const limits = { timeoutMs: config.mcpTimeoutMs, signal: abortSignalOf(open.signal) };
     return await inSession(session, server, { ...limits, work: (opened) => opened.ask("tools/call", sent) });
   } finally {
     open.close();

@@ -1,4 +1,5 @@
 import type { WebSocket } from "ws";
+import { abortSignalOf } from "../../../common/cancel.ts";
 import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
@@ -70,7 +71,7 @@ export class RealtimeSession {
     client.on("error", closesItself);
     upstream.on("close", (code) => this.#upstreamClosed(code));
     const { signal } = this.#listening;
-    openCall.signal.addEventListener("abort", () => this.#fail(new ShutdownError(), GOING_AWAY), { signal });
+    abortSignalOf(openCall.signal).addEventListener("abort", () => this.#fail(new ShutdownError(), GOING_AWAY), { signal });
     stopping.addEventListener("abort", () => this.#endIfStopping(), { signal });
     this.#cancelTotal = clock.after(limits.totalMs, () => this.#tooLong("The session has reached its maximum length."));
     this.#watchIdle(limits.idleMs);

@@ -1,3 +1,4 @@
+import { abortSignalOf, type CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
@@ -18,7 +19,7 @@ export interface RemoteCountInput {
   /** The same in the provider's own API. */
   readonly proxied?: CountCall["proxied"];
   /** Aborted when the client disconnects. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 export type RemoteCounted =
@@ -41,7 +42,7 @@ export async function countRemotely(deps: RemoteCountDeps, input: RemoteCountInp
   try {
     const target = targetOf(input.deployment);
     const request = counter.buildRequest({ ...countCall(input.asked), proxied: input.proxied }, target);
-    const response = await deps.send(toTarget(request, target), AbortSignal.any([input.signal, late.signal]));
+    const response = await deps.send(toTarget(request, target), AbortSignal.any([abortSignalOf(input.signal), late.signal]));
     if (response.status < 200 || response.status > 299) {
       upstreamStatus = response.status;
       throw provider.readError(await readFailure(response));

@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import { AppError } from "../../../common/errors.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import { nanoUsd } from "../../../common/money.ts";
@@ -46,7 +47,7 @@ class Model {
   }) as unknown as Inference["run"];
 }
 
-async function* spoken(later: Promise<readonly DeliveredPart[]>, signal: AbortSignal): AsyncGenerator<DeliveredPart> {
+async function* spoken(later: Promise<readonly DeliveredPart[]>, signal: CancelSignal): AsyncGenerator<DeliveredPart> {
   yield { type: "text-delta", choice: 0, text: "So " };
   const aborted = new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   aborted.catch(() => {});

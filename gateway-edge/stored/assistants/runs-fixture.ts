@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { abortSignalOf, type CancelSignal } from "../../../common/cancel.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../../server/http/testing/edge-fixture.ts";
 import { echoUpstream } from "../../upstream/providers/echo/upstream.ts";
 import type { Send, UpstreamResponse } from "../../upstream/providers/provider.ts";
@@ -59,14 +60,14 @@ function frames({ text = [], calls = [], finish, usage = [10, 5], hangs }: Scrip
   ];
 }
 
-function respond(status: number, chunks: readonly string[], until?: AbortSignal): UpstreamResponse {
+function respond(status: number, chunks: readonly string[], until?: CancelSignal): UpstreamResponse {
   return {
     status,
     headers: { "content-type": status === 200 ? "text/event-stream" : "application/json" },
     body: (async function* () {
       for (const chunk of chunks) yield Buffer.from(chunk);
       if (!until) return;
-      if (!until.aborted) await once(until, "abort");
+      if (!until.aborted) await once(abortSignalOf(until), "abort");
       throw until.reason;
     })(),
   };

@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../../common/cancel.ts";
 import { type Clock, pause } from "../../../common/clock.ts";
 import { asAppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
@@ -207,7 +208,15 @@ class ToolLoop {
       if (index >= left) return { id: call.id, output: "Not run: the limit of tool calls is reached." };
       const once = onceFor === undefined ? undefined : `${onceFor}.${this.#round}.${index}`;
       const tool = this.#open.tools.get(call.name ?? "") as GatewayTool;
-      return { id: call.id, ...(await tool.run(call.arguments, { caller, signal, onceFor: once, onBill: (cost) => this.#addCost(cost) })) };
+      return {
+        id: call.id,
+        ...(await tool.run(call.arguments, {
+          caller,
+          signal: abortSignalOf(signal),
+          onceFor: once,
+          onBill: (cost) => this.#addCost(cost),
+        })),
+      };
     });
     this.#toolCalls += calls.length;
     const said = new ResponseOutput(`round${this.#round}`);

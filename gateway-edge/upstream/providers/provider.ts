@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { AppError } from "../../../common/errors.ts";
 import type { AmountName } from "../../../common/pricing.ts";
 import type { ProviderOperation } from "../../../common/providers/shared/provider-kind.ts";
@@ -330,7 +331,7 @@ export interface ConnectionWait extends CallIds {
 }
 
 /** One network request, or one call in this process; faked in tests. Rejects when no answer arrives. */
-export type Send = (request: UpstreamRequest, signal: AbortSignal, wait?: ConnectionWait) => Promise<UpstreamResponse>;
+export type Send = (request: UpstreamRequest, signal: CancelSignal, wait?: ConnectionWait) => Promise<UpstreamResponse>;
 
 /** One event of an upstream's stream. */
 export interface UpstreamEvent {

@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { AppError } from "../../../common/errors.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FallbackMap } from "./fallback-lists.ts";
@@ -72,7 +73,7 @@ export interface RouteRun {
    * The next attempt, after a back-off if one is due; undefined when no more is allowed, then `lastError` has the reason. From here on the
    * deployment counts as busy. Rejects when the signal is aborted during the back-off, and the run is over.
    */
-  next(signal?: AbortSignal): Attempt | Promise<Attempt | undefined>;
+  next(signal?: CancelSignal): Attempt | Promise<Attempt | undefined>;
   failed(attempt: Attempt, error: AppError, how: FailedAttempt): void;
   succeeded(attempt: Attempt, answer: AnswerFacts): void;
   /** The client disconnected. Neither success nor failure of the deployment; the run is over. */

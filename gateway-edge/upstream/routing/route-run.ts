@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Random } from "../../../common/random.ts";
@@ -82,7 +83,7 @@ export class RunningRoute implements RouteRun {
     return this.#lastError;
   }
 
-  next(signal?: AbortSignal): Attempt | Promise<Attempt | undefined> {
+  next(signal?: CancelSignal): Attempt | Promise<Attempt | undefined> {
     assert(this.#open === undefined, "an attempt must end before the next one begins");
     const stage = this.#over ? undefined : (this.#stage ?? this.#enter());
     // Nearly every call needs one attempt, and does not wait for it.
@@ -91,7 +92,7 @@ export class RunningRoute implements RouteRun {
     return stage && target ? this.#begin(stage, target) : this.#nextAfter(stage, signal);
   }
 
-  async #nextAfter(failed: Stage | undefined, signal: AbortSignal | undefined): Promise<Attempt | undefined> {
+  async #nextAfter(failed: Stage | undefined, signal: CancelSignal | undefined): Promise<Attempt | undefined> {
     for (let stage = failed; stage; stage = this.#over ? undefined : this.#enter()) {
       this.#stage = stage;
       const target = stage.failure ? await this.#again(stage, stage.failure, signal) : this.#first(stage);
@@ -222,7 +223,7 @@ export class RunningRoute implements RouteRun {
   }
 
   /** Another deployment at once; otherwise, after a back-off, one that was tried before. Undefined: this group is done. */
-  async #again(stage: Stage, failure: NonNullable<Stage["failure"]>, signal: AbortSignal | undefined): Promise<Target | undefined> {
+  async #again(stage: Stage, failure: NonNullable<Stage["failure"]>, signal: CancelSignal | undefined): Promise<Target | undefined> {
     // Not even the first attempt was possible.
     if (!failure.target) return undefined;
     const ownNumRetries = this.#call.numRetries ?? failure.target.settings.numRetries;
@@ -252,7 +253,7 @@ export class RunningRoute implements RouteRun {
     return this.#pick(stage, candidates);
   }
 
-  async #wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  async #wait(milliseconds: number, signal: CancelSignal | undefined): Promise<void> {
     try {
       await this.#context.clock.sleep(milliseconds, signal);
     } catch (thrown) {

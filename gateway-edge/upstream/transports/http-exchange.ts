@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Deadline, Deadlines } from "../../../common/deadlines.ts";
 import type { ReadyIterator } from "../../../common/ready-iterator.ts";
 import type { CallIds, ConnectionWait, UpstreamResponse } from "../providers/provider.ts";
@@ -37,7 +38,7 @@ interface ExchangeOptions {
  * the gateway does with an answer. It runs on the connection pool, or on undici, whose handler it is too.
  */
 export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Array, undefined>, ReadyIterator<Uint8Array> {
-  readonly #client: AbortSignal;
+  readonly #client: CancelSignal;
   readonly #deadlines: Deadlines<HttpExchange>;
   readonly #wait: ConnectionWait | undefined;
   /** The body of the request, where a stream of Node carries it: it is destroyed when the call fails. */
@@ -60,7 +61,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #error: unknown;
   readonly #onClientAbort = () => this.#abort(this.#client.reason);
 
-  constructor(client: AbortSignal, { deadlines, wait }: ExchangeOptions) {
+  constructor(client: CancelSignal, { deadlines, wait }: ExchangeOptions) {
     this.#client = client;
     this.#wait = wait;
     this.#deadlines = deadlines;

@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { Deadlines } from "../../../common/deadlines.ts";
 import { type Guard, OPERATOR_GUARD } from "../../../common/outbound.ts";
@@ -49,7 +50,7 @@ export function createHttpSend(options: HttpSendOptions): HttpSend {
   const parts = { guardFor, proxyOf, connectMs, connectionsMax, originsMax };
   const transport = options.transport === "undici" ? createUndiciTransport(parts) : createHttp1Transport({ ...parts, clock });
   const deadlines = new Deadlines<HttpExchange>(totalMs, (exchange) => exchange.tookTooLong(totalMs));
-  const dispatch = (request: UpstreamRequest, signal: AbortSignal, wait: ConnectionWait | undefined) => {
+  const dispatch = (request: UpstreamRequest, signal: CancelSignal, wait: ConnectionWait | undefined) => {
     signal.throwIfAborted();
     const address = addressOf(request.url);
     const exchange = new HttpExchange(signal, { deadlines, wait });

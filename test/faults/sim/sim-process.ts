@@ -1,3 +1,4 @@
+import type { CancelSignal } from "../../../common/cancel.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { LIGHT, type SimTime } from "./sim-time.ts";
 
@@ -85,7 +86,7 @@ export class SimProcess {
   }
 }
 
-function sleepUntil(start: (wake: () => void) => () => void, signal: AbortSignal | undefined): Promise<void> {
+function sleepUntil(start: (wake: () => void) => () => void, signal: CancelSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const aborted = () => {

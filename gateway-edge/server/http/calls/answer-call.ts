@@ -1,4 +1,5 @@
 import type { Request, Response } from "express";
+import type { CancelSignal } from "../../../../common/cancel.ts";
 import type { Clock } from "../../../../common/clock.ts";
 import { type AppError, asAppError } from "../../../../common/errors.ts";
 import type { ReadyIterator } from "../../../../common/ready-iterator.ts";
@@ -244,7 +245,7 @@ export function send(
  * Aborts when the client disconnects or the edge stops. The request's `close` event may never come after its body was read; the response's
  * always does.
  */
-export function clientLeft(response: Response, openCalls: OpenCalls): AbortSignal {
+export function clientLeft(response: Response, openCalls: OpenCalls): CancelSignal {
   const call = openCalls.open();
   const closed = () => {
     call.close();

@@ -1,4 +1,5 @@
 import type { Request, Response } from "express";
+import { abortSignalOf } from "../../../../common/cancel.ts";
 import { AppError, asAppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
@@ -66,7 +67,7 @@ type Following = Omit<Follower, "signal"> & { readonly response: Response };
 /** Streams the events of a background response. A client that disconnects can resume; the work goes on. */
 export async function sendEvents(deps: ResponsesDeps, { response, ...follower }: Following): Promise<void> {
   const writer = new SseWriter(response, deps.clock, { stallMs: deps.stallMs });
-  const signal = clientLeft(response, deps.openCalls);
+  const signal = abortSignalOf(clientLeft(response, deps.openCalls));
   writer.open();
   try {
     for await (const frame of followResponse(deps, { ...follower, signal })) if (!(await writer.write(frame))) return;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { abortSignalOf } from "../../../../common/cancel.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { toUsdString } from "../../../../common/money.ts";
 import { cost } from "../../../credit/pricing/price.ts";
@@ -249,7 +250,7 @@ test("a client that leaves in mid-stream stops the provider and pays for what wa
       yield frame({ role: "assistant", content: "" });
       yield frame({ content: "one" });
       yield frame({ content: " two" });
-      await delay(20_000, undefined, { signal }).catch(() => {
+      await delay(20_000, undefined, { signal: abortSignalOf(signal) }).catch(() => {
         aborted = true;
         throw signal.reason;
       });

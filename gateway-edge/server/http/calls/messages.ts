@@ -1,4 +1,5 @@
 import type { Request, RequestHandler } from "express";
+import type { CancelSignal } from "../../../../common/cancel.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
@@ -212,7 +213,7 @@ interface Counting {
   readonly asked: CountMessagesRequest;
   readonly betas: readonly string[];
   readonly deployment: Deployment;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 async function count({ inference }: MessagesDeps, { asked, betas, deployment, signal }: Counting): Promise<number> {

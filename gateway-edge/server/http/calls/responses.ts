@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { abortSignalOf } from "../../../../common/cancel.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { refuseUnsupported } from "../../../calls/dialects/responses/request.ts";
 import { shownItem, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
@@ -152,7 +153,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       refuseUnsupported(asked);
       if (asked.store !== false) deps.full.requireRoom(caller.organizationId);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
-      const signal = hasGatewayTools(asked) ? clientLeft(response, deps.openCalls) : undefined;
+      const signal = hasGatewayTools(asked) ? abortSignalOf(clientLeft(response, deps.openCalls)) : undefined;
       const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items, signal });
       if (asked.background === true)
         return await queueResponse(deps, { request, response, callId, caller, asked, messages, rawBody, turn });

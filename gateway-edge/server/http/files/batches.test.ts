@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { abortSignalOf } from "../../../../common/cancel.ts";
 import { AppError } from "../../../../common/errors.ts";
 import type { BatchObject } from "../../../schemas/stored/batches.ts";
 import { echoUpstream } from "../../../upstream/providers/echo/upstream.ts";
@@ -80,7 +81,7 @@ const slow =
   (milliseconds: number, calls = { count: 0 }): Send =>
   async (request, signal) => {
     calls.count++;
-    await delay(milliseconds, undefined, { signal });
+    await delay(milliseconds, undefined, { signal: abortSignalOf(signal) });
     return echoUpstream(request, signal);
   };
 

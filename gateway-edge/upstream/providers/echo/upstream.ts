@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { CancelSignal } from "../../../../common/cancel.ts";
 import type { Send, UpstreamResponse } from "../provider.ts";
 import { answerMedia } from "./media.ts";
 import { messageText, splitTokens } from "./tokens.ts";
@@ -75,7 +76,7 @@ async function* whole(body: EchoBody, { tokens, finishReason, usage }: Reply): A
   yield JSON.stringify({ object: "chat.completion", model: body.model, choices, usage });
 }
 
-async function* streamed(body: EchoBody, { reply, signal }: { reply: Reply; signal: AbortSignal }): AsyncGenerator<string> {
+async function* streamed(body: EchoBody, { reply, signal }: { reply: Reply; signal: CancelSignal }): AsyncGenerator<string> {
   const count = body.n ?? 1;
   const frame = (choices: object[], usage?: object) =>
     `data: ${JSON.stringify({ object: "chat.completion.chunk", model: body.model, choices, ...(usage ? { usage } : {}) })}\n\n`;
