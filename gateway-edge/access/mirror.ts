@@ -90,7 +90,7 @@ class KeyMirror implements Mirror {
   }
 
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined> {
-    const hash = sha256.toString("base64");
+    const hash = textOf(sha256);
     // Without a heartbeat the cache is not used: a key may have been revoked meanwhile.
     const known = this.isAlive() ? this.#callers.get(hash) : undefined;
     if (known) return this.#unexpired(known);
@@ -201,4 +201,15 @@ function isTransient(error: AppError): boolean {
 // Fails closed: a key that cannot be checked is refused.
 function cannotTell(cause: unknown): AppError {
   return new AppError("UNAVAILABLE", "The API key cannot be checked right now. Try again shortly.", { retryAfterSeconds: 1, cause });
+}
+
+const texts = new WeakMap<Buffer, string>();
+
+/** A hash as a key of maps. The reader of keys has one buffer for each connection and key, so that it is made once for both. */
+function textOf(sha256: Buffer): string {
+  const known = texts.get(sha256);
+  if (known !== undefined) return known;
+  const text = sha256.toString("base64");
+  texts.set(sha256, text);
+  return text;
 }

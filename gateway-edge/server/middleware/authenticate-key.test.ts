@@ -1,6 +1,9 @@
-import { mintSecret } from "../../../common/key-shape.ts";
+import type { IncomingMessage } from "node:http";
+import type { AppError } from "../../../common/errors.ts";
+import { mintSecret, secretSha256 } from "../../../common/key-shape.ts";
 import { systemRandom } from "../../../common/random.ts";
-import { type AuthProfile, keyTest, readKey } from "./authenticate-key.ts";
+import { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import { type AuthProfile, type KeyDirectory, keyAuthentication, keyTest, readKey } from "./authenticate-key.ts";
 
 const KEY = mintSecret(systemRandom);
 const OTHER = mintSecret(systemRandom);
@@ -321,4 +324,52 @@ test("the master key is only looked at when it could be one", () => {
   expect([test("sk-short"), test("no-prefix-but-long-enough"), test(JWT)]).toEqual([false, false, false]);
   expect(asked).toHaveLength(0);
   expect(test(MASTER)).toBe(true);
+});
+
+describe("on one connection", () => {
+  const request = (socket: object, headers: readonly (readonly [string, string])[]) =>
+    ({ socket, rawHeaders: headers.flat() }) as unknown as IncomingMessage;
+  const outcome = (authenticate: () => Caller | Promise<Caller>): Expected => {
+    try {
+      return (authenticate() as Caller).keyId;
+    } catch (error) {
+      return (error as AppError).code === "INVALID_REQUEST" ? "400" : "401";
+    }
+  };
+  const directoryOf = (master: () => string): KeyDirectory => ({
+    findCaller: (sha256) => {
+      const secret = [KEY, OTHER, master()].find((each) => secretSha256(each).equals(sha256));
+      return secret === undefined ? undefined : Caller.fromPartial({ keyId: secret });
+    },
+    isMasterKey: (sha256) => secretSha256(master()).equals(sha256),
+  });
+
+  test.each(["gateway", "hosted"] as const)("what a request holds decides, whatever the one before held: %s", (profile) => {
+    const authenticate = keyAuthentication(
+      profile,
+      directoryOf(() => MASTER),
+    );
+    const expected = (row: Row) => row[profile === "gateway" ? 1 : 2];
+    for (const before of rows) {
+      const socket = {};
+      for (const row of [before, ...rows, before]) {
+        expect([row, outcome(() => authenticate(request(socket, row[0])))]).toEqual([row, expected(row)]);
+        expect(outcome(() => authenticate(request(socket, before[0])))).toBe(expected(before));
+      }
+    }
+  });
+
+  test("another master key is accepted, and the one before is not, by the next request", () => {
+    let master = MASTER;
+    const authenticate = keyAuthentication(
+      "gateway",
+      directoryOf(() => master),
+    );
+    const socket = {};
+    const ask = (secret: string) => outcome(() => authenticate(request(socket, [[AUTH, `Bearer ${secret}`]])));
+    const next = "sk-the-master-key-2";
+    expect([ask(next), ask(next), ask(MASTER), ask(MASTER)]).toEqual(["401", "401", MASTER, MASTER]);
+    master = next;
+    expect([ask(MASTER), ask(next), ask(next)]).toEqual(["401", next, next]);
+  });
 });

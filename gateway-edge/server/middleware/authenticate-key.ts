@@ -55,10 +55,10 @@ export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory)
     if (caller === undefined) throw invalidKey(profile);
     return caller;
   };
-  const testsOf = keyTests(directory);
+  const testsOf = keyTests(profile, directory);
   return (request) => {
-    const { hash, isKey } = testsOf(request.socket);
-    const reading = readKey(request.rawHeaders, { profile, isKey });
+    const { hash, read } = testsOf(request.socket);
+    const reading = read(request.rawHeaders);
     if (reading.type === "repeated") throw new AppError("INVALID_REQUEST", `The header ${reading.header} was sent more than once.`);
     const caller = reading.type === "key" ? directory.findCaller(hash(reading.secret)) : undefined;
     return caller instanceof Promise ? caller.then(known) : known(caller);
@@ -82,17 +82,18 @@ export function keyTest(
 
 interface KeyTests {
   readonly hash: typeof secretSha256;
-  readonly isKey: (text: string) => boolean;
+  readonly read: (rawHeaders: readonly string[]) => KeyReading;
 }
 
 /** One cache per connection, which nearly always sends the same key. No secret is cached longer than its connection. */
-function keyTests(directory: KeyDirectory): (connection: Socket) => KeyTests {
+function keyTests(profile: AuthProfile, directory: KeyDirectory): (connection: Socket) => KeyTests {
   const known = new WeakMap<Socket, KeyTests>();
   return (connection) => {
     const found = known.get(connection);
     if (found) return found;
     const hash = rememberLast(secretSha256);
-    const made = { hash, isKey: keyTest(directory, { hash, hasShape: rememberLast(hasKeyShape) }) };
+    const isKey = keyTest(directory, { hash, hasShape: rememberLast(hasKeyShape) });
+    const made = { hash, read: rememberReading((rawHeaders) => readKey(rawHeaders, { profile, isKey })) };
     known.set(connection, made);
     return made;
   };
@@ -107,6 +108,38 @@ function rememberLast<Result>(read: (text: string) => Result): (text: string) =>
 }
 
 /**
+ * The last key, if a request has one credential and it is the one that held that key. A refusal is not remembered: the master key may have
+ * changed since.
+ */
+function rememberReading(read: KeyTests["read"]): KeyTests["read"] {
+  let last: { name: string; value: string; reading: KeyReading } | undefined;
+  return (rawHeaders) => {
+    const at = onlyCredential(rawHeaders);
+    if (last && at >= 0 && last.value === rawHeaders[at + 1] && last.name === rawHeaders[at]) return last.reading;
+    const reading = read(rawHeaders);
+    const [name, value] = at < 0 ? [] : rawHeaders.slice(at, at + 2);
+    if (reading.type === "key" && name !== undefined && value !== undefined) last = { name, value, reading };
+    return reading;
+  };
+}
+
+/** Where a request has its only credential; below zero if it has none or several. */
+function onlyCredential(rawHeaders: readonly string[]): number {
+  let found = -1;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if (!isCredential(rawHeaders[index] ?? "")) continue;
+    if (found >= 0) return -1;
+    found = index;
+  }
+  return found;
+}
+
+/** The length excludes most other headers cheaply. */
+function isCredential(raw: string): boolean {
+  return CREDENTIAL_HEADER_LENGTHS.has(raw.length) && CREDENTIAL_HEADERS.includes(raw.toLowerCase() as CredentialHeader);
+}
+
+/**
  * The only reader of credential headers. No header has precedence, because precedence would allow a caller to smuggle an identity past a
  * proxy in front. Two headers must agree. The exception is a Bearer token that is not a key: it is ignored beside a valid x-gw-api-key
  * or x-litellm-api-key, because some clients cannot omit the Authorization header.
@@ -118,10 +151,8 @@ export function readKey(
   const given = new Map<CredentialHeader, string>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const raw = rawHeaders[index] ?? "";
-    // The length excludes most other headers cheaply.
-    if (!CREDENTIAL_HEADER_LENGTHS.has(raw.length)) continue;
+    if (!isCredential(raw)) continue;
     const name = raw.toLowerCase() as CredentialHeader;
-    if (!CREDENTIAL_HEADERS.includes(name)) continue;
     if (given.has(name)) return { type: "repeated", header: name };
     given.set(name, rawHeaders[index + 1] ?? "");
   }
