@@ -13,6 +13,13 @@ export function newId(prefix: string, source: { clock: Clock; random: Random }):
   return `${prefix}_${timeDigits(source.clock.now())}${base32(source.random.bytes(RANDOM_BYTES))}`;
 }
 
+const CALL = "call_";
+
+/** A call's id without its prefix, for ids that are made of it. */
+export function digitsOfCall(callId: string): string {
+  return callId.startsWith(CALL) ? callId.slice(CALL.length) : callId;
+}
+
 let lastTime = { ms: Number.NaN, digits: "" };
 
 function timeDigits(ms: number): string {
@@ -28,13 +35,12 @@ function base32(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 5) {
     const third = bytes[at + 2] as number;
-    text += pairs(((bytes[at] as number) << 12) | ((bytes[at + 1] as number) << 4) | (third >>> 4));
-    text += pairs(((third & 15) << 16) | ((bytes[at + 3] as number) << 8) | (bytes[at + 4] as number));
+    const high = ((bytes[at] as number) << 12) | ((bytes[at + 1] as number) << 4) | (third >>> 4);
+    const low = ((third & 15) << 16) | ((bytes[at + 3] as number) << 8) | (bytes[at + 4] as number);
+    text += PAIRS[high >>> 10];
+    text += PAIRS[high & 1023];
+    text += PAIRS[low >>> 10];
+    text += PAIRS[low & 1023];
   }
   return text;
-}
-
-/** 20 bits as four digits. */
-function pairs(bits: number): string {
-  return `${PAIRS[bits >>> 10]}${PAIRS[bits & 1023]}`;
 }

@@ -1,6 +1,7 @@
+import { digitsOfCall } from "../../../common/ids.ts";
 import { toJson } from "../../../common/json.ts";
 import { inputTokens, type Usage } from "../../credit/pricing/usage.ts";
-import type { ChatAnswer } from "../../upstream/providers/provider.ts";
+import type { ChatAnswer, ChatChoice, Fields } from "../../upstream/providers/provider.ts";
 import { encodedText } from "../../upstream/providers/shared/provider-text.ts";
 import type { Bill } from "../inference/bill.ts";
 import type { DeliveredPart } from "../inference/run-inference.ts";
@@ -14,26 +15,42 @@ export interface ChatIdentity {
 }
 
 export function chatIdentity({ callId, nowMs, model }: { callId: string; nowMs: number; model: string }): ChatIdentity {
-  return { id: `chatcmpl-${callId.replace(/^call_/, "")}`, createdSeconds: Math.floor(nowMs / 1000), model };
+  return { id: `chatcmpl-${digitsOfCall(callId)}`, createdSeconds: Math.floor(nowMs / 1000), model };
 }
 
-/** A whole answer in the Chat Completions format. */
-export function chatCompletion(identity: ChatIdentity, result: { answer: ChatAnswer; bill: Bill }): string {
-  // No bigint in it, so the faster serializer works.
-  return JSON.stringify({
-    id: identity.id,
-    object: "chat.completion",
-    created: identity.createdSeconds,
-    model: identity.model,
-    choices: result.answer.choices.map(({ index, message, finishReason, logprobs }) => ({
-      index,
-      message: { role: "assistant", content: null, refusal: null, ...message },
-      logprobs,
-      finish_reason: finishReason,
-    })),
-    usage: chatUsage(result.bill.usage),
-    ...result.answer.extra,
-  });
+/**
+ * A whole answer in the Chat Completions format. Its frame is written as text, because nearly all answers have one, and only what a provider
+ * said is serialized.
+ */
+export function chatCompletion({ id, createdSeconds, model }: ChatIdentity, { answer, bill }: { answer: ChatAnswer; bill: Bill }): string {
+  const head = `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${createdSeconds},"model":${JSON.stringify(model)}`;
+  const choices = answer.choices.length === 1 ? choiceText(answer.choices[0] as ChatChoice) : answer.choices.map(choiceText).join(",");
+  const extra = answer.extra ? JSON.stringify(answer.extra).slice(1, -1) : "";
+  return `${head},"choices":[${choices}],"usage":${usageText(bill.usage)}${extra && ","}${extra}}`;
+}
+
+function choiceText({ index, message, finishReason, logprobs }: ChatChoice): string {
+  const reason = JSON.stringify(finishReason);
+  const probabilities = logprobs === undefined ? "" : `"logprobs":${logprobs === null ? "null" : JSON.stringify(logprobs)},`;
+  return `{"index":${index},"message":${messageText(message)},${probabilities}"finish_reason":${reason}}`;
+}
+
+function messageText(message: Fields): string {
+  const { content } = message;
+  if (typeof content === "string" && Object.keys(message).length === 1) {
+    return `{"role":"assistant","content":${JSON.stringify(content)},"refusal":null}`;
+  }
+  return JSON.stringify({ role: "assistant", content: null, refusal: null, ...message });
+}
+
+/** `chatUsage` as text. */
+function usageText(usage: Usage): string {
+  const prompt = inputTokens(usage);
+  const completion = usage.output + usage.reasoning + usage.audioOutput;
+  const counts = `"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}`;
+  const inputs = `{"cached_tokens":${usage.cachedInput},"audio_tokens":${usage.audioInput}}`;
+  const outputs = `{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`;
+  return `{${counts},"prompt_tokens_details":${inputs},"completion_tokens_details":${outputs}}`;
 }
 
 export const DONE_FRAME = "data: [DONE]\n\n";

@@ -1,3 +1,4 @@
+import { digitsOfCall } from "../../../common/ids.ts";
 import { toJson } from "../../../common/json.ts";
 import type { CompletionsRequest } from "../../schemas/calls/completions.ts";
 import type { CompletionsAnswer } from "../../upstream/providers/provider.ts";
@@ -53,5 +54,5 @@ function choice({ index, text, finishReason, logprobs, cause }: Piece) {
 }
 
 function identity({ callId, nowMs, model }: FormatContext) {
-  return { id: `cmpl-${callId.replace(/^call_/, "")}`, object: "text_completion", created: Math.floor(nowMs / 1000), model };
+  return { id: `cmpl-${digitsOfCall(callId)}`, object: "text_completion", created: Math.floor(nowMs / 1000), model };
 }

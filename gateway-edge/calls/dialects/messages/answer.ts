@@ -1,4 +1,5 @@
 import { defined } from "../../../../common/defined.ts";
+import { digitsOfCall } from "../../../../common/ids.ts";
 import { toJson } from "../../../../common/json.ts";
 import { inputTokens, type Usage } from "../../../credit/pricing/usage.ts";
 import type { ChatAnswer, Fields, StreamPart } from "../../../upstream/providers/provider.ts";
@@ -19,7 +20,7 @@ export interface MessageOptions {
 }
 
 export function messageIdentity({ callId, model }: { callId: string; model: string }): MessageIdentity {
-  return { id: `msg_${callId.replace(/^call_/, "")}`, model };
+  return { id: `msg_${digitsOfCall(callId)}`, model };
 }
 
 /** A whole answer in the Messages format. */

@@ -1,4 +1,5 @@
 import type { AppError } from "../../../../common/errors.ts";
+import { digitsOfCall } from "../../../../common/ids.ts";
 import { inputTokens, type Usage } from "../../../credit/pricing/usage.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import type { ChatAnswer, Fields } from "../../../upstream/providers/provider.ts";
@@ -22,7 +23,7 @@ export function responseId(suffix: string): string {
 
 /** The id of a call without its prefix: ids of a response and of its items contain it. */
 export function suffixOf(callId: string): string {
-  return callId.replace(/^call_/, "");
+  return digitsOfCall(callId);
 }
 
 /** The state of a response. */
