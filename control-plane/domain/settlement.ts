@@ -7,13 +7,13 @@ export const ROLLUP_MS = 15 * 60 * 1000;
 
 /** Hash of everything an edge reports about a call. Two reports of one call must have the same hash. */
 export function usageContentHash({ cost, ...rest }: Omit<UsageRow, "contentHash" | "ledgerSeq" | "reportedCost">): string {
-  return reportedHash(cost, rest);
+  // JSON.stringify cannot serialize bigint, and a replacer that visits every field costs more than the hash.
+  return reportedHash(cost, JSON.stringify(rest));
 }
 
-/** The same hash, for callers that have the cost apart. */
-export function reportedHash(cost: bigint, rest: Omit<UsageRow, "cost" | "contentHash" | "ledgerSeq" | "reportedCost">): string {
-  // JSON.stringify cannot serialize bigint, and a replacer that visits every field costs more than the hash.
-  return hash("sha256", `${cost} ${JSON.stringify(rest)}`, "base64url");
+/** The same hash, of a row without its cost as `rowText` writes it. */
+export function reportedHash(cost: bigint, text: string): string {
+  return hash("sha256", `${cost} ${text}`, "base64url");
 }
 
 /** The summed fields of a roll-up. */

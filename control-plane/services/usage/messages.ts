@@ -4,6 +4,7 @@ import { AMOUNT_NAMES } from "../../../common/pricing.ts";
 import { USAGE_STATUSES } from "../../../common/usage-status.ts";
 import type { AttemptDetail, TokenUsage, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { UnitAmounts, Usage, UsageRow } from "../../domain/records.ts";
+import { type ReportedRow, rowText } from "../../domain/row-text.ts";
 import { reportedHash } from "../../domain/settlement.ts";
 import { date } from "../messages.ts";
 
@@ -65,12 +66,9 @@ export function usageRow(log: UsageLog): UsageRow {
   row.tags = log.tags;
   addLateFields(row, log);
   requireWhole(row, log);
-  const contentHash = reportedHash(log.cost, row);
+  const contentHash = reportedHash(log.cost, rowText(row));
   return Object.assign(row, { cost: log.cost, contentHash });
 }
-
-/** A row that still lacks what its hash does not cover as a field. */
-type ReportedRow = Omit<UsageRow, "cost" | "contentHash" | "ledgerSeq" | "reportedCost">;
 
 /** Fields that rows have had since later releases: the last ones. */
 function addLateFields(row: ReportedRow, log: UsageLog): void {
