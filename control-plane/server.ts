@@ -4,7 +4,6 @@ import { HealthImplementation } from "grpc-health-check";
 import { isExposed } from "../common/exposed.ts";
 import { type Admit, addService, createGrpcServer, type Elsewhere, guarded, listen, shutDown } from "../common/grpc/server.ts";
 import type { PeerTls } from "../common/peers/tls.ts";
-import { AccessServiceService } from "../proto/gen/tributary/access/v1/access.ts";
 import { AlertsServiceService } from "../proto/gen/tributary/alerts/v1/alerts.ts";
 import { AuditServiceService } from "../proto/gen/tributary/audit/v1/audit.ts";
 import { CatalogServiceService } from "../proto/gen/tributary/catalog/v1/catalog.ts";
@@ -25,7 +24,7 @@ import { TrainingServiceService } from "../proto/gen/tributary/training/v1/train
 import { UsageServiceService } from "../proto/gen/tributary/usage/v1/usage.ts";
 import { WebhooksServiceService } from "../proto/gen/tributary/webhooks/v1/webhooks.ts";
 import { addReflection } from "./reflection.ts";
-import { accessHandlers, type MasterKey } from "./services/access/service.ts";
+import { ACCESS_SERVICE, accessHandlers, type MasterKey } from "./services/access/service.ts";
 import { alertsHandlers } from "./services/alerts/service.ts";
 import { auditHandlers } from "./services/audit/service.ts";
 import { catalogHandlers } from "./services/catalog/service.ts";
@@ -87,7 +86,7 @@ export async function startServer(
 ): Promise<RunningServer> {
   const server = createGrpcServer();
   const admitted = { logger: deps.logger, admit, elsewhere };
-  addService(server, AccessServiceService, accessHandlers(deps, master), admitted);
+  addService(server, ACCESS_SERVICE, accessHandlers(deps, master), admitted);
   addService(server, AlertsServiceService, alertsHandlers(deps), admitted);
   addService(server, AuditServiceService, auditHandlers(deps), admitted);
   addService(server, CatalogServiceService, catalogHandlers(deps), admitted);

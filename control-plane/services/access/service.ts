@@ -3,11 +3,13 @@ import { type Clock, pause } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { FeedPlace } from "../../../common/feed-place.ts";
 import type { ServerStream, ServiceHandlers } from "../../../common/grpc/server.ts";
-import type {
+import { SharedTexts } from "../../../common/grpc/shared-texts.ts";
+import {
   AccessServiceService,
-  ResolveKeyResponse,
-  WatchRequest,
-  WatchResponse,
+  type ResolveKeyResponse,
+  SettleRequest,
+  type WatchRequest,
+  type WatchResponse,
 } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FeedMessage } from "../../feed/hub.ts";
 import { ownersForStream } from "../../slots/owners-message.ts";
@@ -28,6 +30,12 @@ export interface MasterKey {
   hash: string | undefined;
   sha256: Buffer | undefined;
 }
+
+/** The service of edges. Rows of calls are most of what it receives, and repeat their texts. */
+export const ACCESS_SERVICE: typeof AccessServiceService = {
+  ...AccessServiceService,
+  settle: { ...AccessServiceService.settle, requestDeserialize: (bytes) => SettleRequest.decode(new SharedTexts(bytes)) },
+};
 
 /** Handlers for edges: keys, snapshots, the feed and credit. */
 export function accessHandlers(deps: ControlDeps, master: MasterKey): ServiceHandlers<typeof AccessServiceService> {
