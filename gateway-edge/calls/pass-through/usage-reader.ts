@@ -1,4 +1,5 @@
 import type { ReportedUsage } from "../../upstream/providers/provider.ts";
+import { Utf8Stream } from "../../upstream/providers/shared/utf8-stream.ts";
 import { vocabularyCounter } from "../inference/text-counters.ts";
 import { CountedText } from "../tokens/counted-text.ts";
 import { encodingOf } from "../tokens/token-counter.ts";
@@ -13,7 +14,7 @@ export class UsageReader {
   #bytes = 0;
   #usage: Json = {};
   readonly #text: CountedText;
-  readonly #decoder = new TextDecoder();
+  readonly #decoded = new Utf8Stream();
 
   constructor(contentType: string | undefined, model: string) {
     this.#text = new CountedText(vocabularyCounter(encodingOf(model)));
@@ -22,7 +23,7 @@ export class UsageReader {
 
   feed(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
-    this.#rest += this.#decoder.decode(chunk, { stream: true });
+    this.#rest += this.#decoded.take(chunk);
     if (!this.#isStream) {
       if (this.#bytes > BODY_BYTES_MAX) this.#rest = "";
       return;

@@ -21,13 +21,19 @@ export class PlainDeltaReader {
   #choice = 0;
 
   read(data: string): TextDelta | undefined {
-    if ((this.#before === "" || !data.startsWith(this.#before)) && !this.#learn(data)) return undefined;
+    const from = this.#before.length;
+    // Compared as a part, because `startsWith` is compiled to a loop over characters.
+    const isKnown = from > 0 && data.slice(0, from) === this.#before;
+    return isKnown || this.#learn(data) ? this.#readText(data) : undefined;
+  }
+
+  #readText(data: string): TextDelta | undefined {
     const from = this.#before.length;
     STRING.lastIndex = from;
     if (!STRING.test(data)) return undefined;
     const end = STRING.lastIndex;
-    if (data.length - end !== this.#rest.length || !data.endsWith(this.#rest)) {
-      const rest = data.slice(end);
+    const rest = data.slice(end);
+    if (rest !== this.#rest) {
       if (!REST.test(rest)) return undefined;
       this.#rest = rest;
     }

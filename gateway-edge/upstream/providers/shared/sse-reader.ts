@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { UpstreamEvent } from "../provider.ts";
 import { type Expansion, expand } from "./expand.ts";
+import { Utf8Stream } from "./utf8-stream.ts";
 
 /** No provider sends an event near this size; without a limit an event could fill the memory. */
 const EVENT_CHARACTERS_MAX = 1024 * 1024;
@@ -17,7 +18,7 @@ const PLAIN = "data: ";
 
 class SseParser implements Expansion<Uint8Array, UpstreamEvent> {
   readonly #charactersMax: number;
-  readonly #decoder = new TextDecoder();
+  readonly #text = new Utf8Stream();
   readonly #lines = new LineSplitter();
   readonly #event = new EventBuilder();
 
@@ -26,7 +27,7 @@ class SseParser implements Expansion<Uint8Array, UpstreamEvent> {
   }
 
   take(bytes: Uint8Array): UpstreamEvent[] {
-    const text = this.#decoder.decode(bytes, { stream: true });
+    const text = this.#text.take(bytes);
     const events: UpstreamEvent[] = [];
     const at = this.#takePlain(text, events);
     if (at < text.length) this.#takeLines(this.#lines.take(text.slice(at)), events);
