@@ -39,7 +39,7 @@ export function intentOf(call: Metered, at: { createdAtMs: number; worstCase: bi
 
 /** The journal record of the deployment that answers. */
 export function servedRecordOf(call: Metered, served: ServedDeployment, attempts: number): ServedRecord {
-  const { deploymentId, provider, model, type } = identityOf(call, served);
+  const { deploymentId, provider, model, type } = answeredBy(call, served);
   const { deployment, isFallback } = served.attempt;
   const prices = pricesOf(deployment, call.job);
   return {
@@ -80,24 +80,42 @@ export function rowOf(
   outcome: Outcome,
   { usage, cost }: Bill,
 ): UsageLog {
-  const attempt = served?.attempt;
+  const { caller, job } = call;
+  const { model, deploymentId, provider, type, providerModel } = answeredBy(call, served);
+  // Every field by its name: a row that is put together from parts costs five times as much, and one is made for each call.
   return {
-    ...identityOf(call, served),
+    callId: call.callId,
     createdAt: timing.createdAt,
     completedAt: timing.completedAt,
+    organizationId: caller.organizationId,
+    teamId: caller.teamId,
+    teamName: caller.teamName,
+    apiKeyId: caller.keyId,
+    apiKeyName: caller.keyName,
+    maskedKey: caller.maskedKey,
+    userId: caller.userId,
+    endUser: endUserOf(job),
+    endpoint: call.endpoint,
+    model,
+    deploymentId,
+    provider,
+    type,
+    stream: job.stream,
     status: outcome.status,
     httpStatus: outcome.status === "error" ? outcome.httpStatus : outcome.status === "cancelled" ? CLIENT_LEFT_STATUS : 200,
     errorCode: errorCodeOf(outcome),
     usage: toWireUsage(usage),
     cost,
-    priceVersion: attempt?.deployment.model?.pricing?.version ?? 0,
+    priceVersion: served?.attempt.deployment.model?.pricing?.version ?? 0,
     cacheHit: false,
     attempts,
-    fallbackFrom: attempt?.isFallback ? call.job.model : undefined,
+    fallbackFrom: served?.attempt.isFallback ? job.model : undefined,
     latencyMs: Math.round(timing.latencyMs),
     firstTokenMs: rounded(timing.firstTokenMs),
     overheadUs: Math.round(timing.overheadMs * 1000),
-    tags: rowTags(call.job),
+    tags: rowTags(job),
+    onceFor: call.onceFor,
+    providerModel,
     attemptsDetail,
     reserved,
   };
@@ -118,14 +136,17 @@ function callIdentity({ callId, onceFor, endpoint, caller, job }: IdentifiedCall
 
 /** Who called which model, and which deployment answered, as fields of the row. */
 export function identityOf(call: IdentifiedCall, served: Pick<ServedDeployment, "attempt"> | undefined) {
+  return { ...callIdentity(call), ...answeredBy(call, served) };
+}
+
+function answeredBy({ job }: IdentifiedCall, served: Pick<ServedDeployment, "attempt"> | undefined) {
   const deployment = served?.attempt.deployment;
   return {
-    ...callIdentity(call),
     // The requested name, also when it is an alias; after a fallback the group that answered.
-    model: served?.attempt.isFallback ? served.attempt.group : call.job.model,
+    model: served?.attempt.isFallback ? served.attempt.group : job.model,
     deploymentId: deployment?.id ?? "",
     provider: deployment?.model?.providerName || deployment?.providerKind || "",
-    type: deployment?.model?.type ?? call.job.operation,
+    type: deployment?.model?.type ?? job.operation,
     providerModel: deployment?.inferenceModelId,
   };
 }
