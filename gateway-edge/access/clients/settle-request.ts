@@ -1,6 +1,7 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { type Settlement, SettleRequest } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import { RowWriter } from "./row-writer.ts";
 
 /** A settlement with its row as the journal wrote it: a row never changes after its call has ended, and is encoded once. */
 export interface EncodedSettlement extends Settlement {
@@ -8,16 +9,16 @@ export interface EncodedSettlement extends Settlement {
   readonly row?: Buffer | undefined;
 }
 
-/** One for all rows: a new writer would allocate its buffer for each row, and again each time it grows. */
-const rowWriter = new BinaryWriter();
+const rowWriter = new RowWriter();
 
 /** The protobuf encoding of a row. */
 export function encodeRow(log: UsageLog): Buffer {
   try {
-    return Buffer.from(UsageLog.encode(log, rowWriter).finish());
+    UsageLog.encode(log, rowWriter.asWriter);
+    return rowWriter.take();
   } catch (error) {
     // What was written of this row must not begin the next one.
-    rowWriter.finish();
+    rowWriter.reset();
     throw error;
   }
 }
