@@ -26,7 +26,7 @@ export function chatCompletion({ id, createdSeconds, model }: ChatIdentity, { an
   const head = `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${createdSeconds},"model":${JSON.stringify(model)}`;
   const choices = answer.choices.length === 1 ? choiceText(answer.choices[0] as ChatChoice) : answer.choices.map(choiceText).join(",");
   const extra = answer.extra ? JSON.stringify(answer.extra).slice(1, -1) : "";
-  return `${head},"choices":[${choices}],"usage":${usageText(bill.usage)}${extra && ","}${extra}}`;
+  return `${head},"choices":[${choices}],"usage":${JSON.stringify(chatUsage(bill.usage))}${extra && ","}${extra}}`;
 }
 
 function choiceText({ index, message, finishReason, logprobs }: ChatChoice): string {
@@ -41,16 +41,6 @@ function messageText(message: Fields): string {
     return `{"role":"assistant","content":${JSON.stringify(content)},"refusal":null}`;
   }
   return JSON.stringify({ role: "assistant", content: null, refusal: null, ...message });
-}
-
-/** `chatUsage` as text. */
-function usageText(usage: Usage): string {
-  const prompt = inputTokens(usage);
-  const completion = usage.output + usage.reasoning + usage.audioOutput;
-  const counts = `"prompt_tokens":${prompt},"completion_tokens":${completion},"total_tokens":${prompt + completion}`;
-  const inputs = `{"cached_tokens":${usage.cachedInput},"audio_tokens":${usage.audioInput}}`;
-  const outputs = `{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`;
-  return `{${counts},"prompt_tokens_details":${inputs},"completion_tokens_details":${outputs}}`;
 }
 
 export const DONE_FRAME = "data: [DONE]\n\n";
