@@ -28,7 +28,7 @@ interface Holding {
   held: Held;
   /** The permit under which the call runs, where parallel calls are limited. */
   readonly permit: Permit | undefined;
-  /** The call has ended and holds nothing, but the ledger has not yet received the lease generation of the call. */
+  /** The call has ended and holds nothing; credit that it still waits for goes back. */
   isOver: boolean;
 }
 
@@ -50,7 +50,7 @@ export class LeasedCredit implements Credit {
   readonly #shipper: Shipper;
   readonly #byCall: ReturnType<typeof reserveByCall>;
   readonly #permits: RatePermits;
-  /** The lease credit of calls, from their reservation until the ledger has them. */
+  /** The lease credit of calls, from their reservation to their end. */
   readonly #held = new Map<string, Holding>();
   #cancelSweep: () => void = () => {};
   readonly #wake = () => this.#shipper.wake();
@@ -68,11 +68,9 @@ export class LeasedCredit implements Credit {
       logger,
       edgeId,
       owners,
-      generationOf: (callId) => this.#held.get(callId)?.held.generation ?? 0n,
       returns: (isAsked) => this.#book.returns(isAsked),
       returned: (returns) => this.#book.acknowledge(returns),
       leased: () => this.#book.organizations(),
-      settled: (callId) => this.#held.delete(callId),
       endedEdges: journal.start.endedEdges,
     });
     // Ships the finals that the previous process left, and reports that it ended.
@@ -117,12 +115,13 @@ export class LeasedCredit implements Credit {
 
   settle(log: UsageLog): Promise<void> {
     const holding = this.#held.get(log.callId);
-    if (holding && !holding.isOver) {
+    if (holding) {
+      this.#held.delete(log.callId);
       holding.isOver = true;
       this.#book.settle(holding.organizationId, holding.held, log.cost);
       holding.permit?.end();
     }
-    return this.#deps.journal.final(log).then(this.#wake);
+    return this.#deps.journal.final(log, holding?.held.generation).then(this.#wake);
   }
 
   recall(organizationId: string): void {

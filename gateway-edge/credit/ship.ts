@@ -24,16 +24,12 @@ export interface ShipperDeps {
   readonly edgeId: string;
   /** Absent: there is one control plane. */
   readonly owners?: Division | undefined;
-  /** The lease generation of a call; zero: it was reserved alone, or before this process started. */
-  readonly generationOf: (callId: string) => bigint;
   /** Credit that leases return, of these organizations; read for each batch. */
   readonly returns: (isAsked?: (organizationId: string) => boolean) => LeaseReturn[];
   /** The control plane has these returns; until then they are reported again. */
   readonly returned: (returns: readonly LeaseReturn[]) => void;
   /** The organizations of which leases may return credit. */
   readonly leased: () => Iterable<string>;
-  /** The ledger has the call, or refused it permanently. */
-  readonly settled: (callId: string) => void;
   /** Earlier processes whose calls are in the journal: when those are settled, their leases end. */
   readonly endedEdges: readonly string[];
 }
@@ -213,7 +209,6 @@ export class Shipper {
     this.#held -= shipped.length;
     const shippedTo = this.#shippedTo();
     if (shipped.length > 0) this.#deps.journal.acknowledge(shippedTo);
-    for (const { callId } of shipped) this.#deps.settled(callId);
     // There may be room for more.
     this.#divide();
     if (this.#endedEdges.length === 0 || this.#earlierTo === undefined || shippedTo < this.#earlierTo) return undefined;
@@ -244,8 +239,7 @@ export class Shipper {
   }
 
   async #send(batch: readonly Settlement[], returns: LeaseReturn[], endedEdges: readonly string[] = []): Promise<AppError | undefined> {
-    const { access, edgeId, generationOf } = this.#deps;
-    for (const settlement of batch) settlement.leaseGeneration = generationOf(settlement.callId);
+    const { access, edgeId } = this.#deps;
     try {
       await access.settle({ settlements: [...batch], edgeId, returns, endedEdges: [...endedEdges] }, { deadlineMs: SETTLE_MS });
       this.#deps.returned(returns);

@@ -235,6 +235,20 @@ describe("files", () => {
     expect(disk.list(FOLDER)).not.toContain(oldest);
   });
 
+  test("a final keeps the lease of its call, in memory or read from its file; after a restart it has none", async () => {
+    const limits = { fileBytesMax: 2000, inMemoryMax: 4 };
+    const { journal, disk } = await openOn(undefined, { limits });
+    for (const index of numbers(20)) await journal.final(finalOf(index), BigInt(index % 7));
+    const generations = (from: typeof journal) => [...from.unacknowledged()].map(({ leaseGeneration }) => leaseGeneration);
+    const expected = numbers(20).map((index) => BigInt(index % 7));
+    expect(generations(journal)).toEqual(expected);
+    journal.acknowledge([...journal.unacknowledged()][8]?.sequence ?? 0);
+    expect(generations(journal)).toEqual(expected.slice(9));
+    await settleWork();
+    const { journal: next } = await openOn(disk.afterKill(), { limits });
+    expect(generations(next)).toEqual(expected.slice(9).map(() => 0n));
+  });
+
   test("one long call does not keep all files: it is written again into the newest, with all that is known of it", async () => {
     const { journal, disk } = await openOn(undefined, { limits: { fileBytesMax: 2000, filesMax: 4 } });
     journal.intent(intentOf(1000));

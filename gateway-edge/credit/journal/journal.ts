@@ -47,9 +47,10 @@ export interface Journal {
   progress(progress: Progress): void;
   /**
    * Resolves when the row is durable: on disk, or acknowledged by the ledger. While the disk is full that may take long; the row waits in
-   * memory and counts as unacknowledged. Rejects only when there is no memory left to hold it.
+   * memory and counts as unacknowledged. Rejects only when there is no memory left to hold it. The generation of the lease that the call was
+   * made under is kept in memory alone: the ledger has ended the leases of a process that died.
    */
-  final(log: UsageLog): Promise<void>;
+  final(log: UsageLog, leaseGeneration?: bigint): Promise<void>;
   /**
    * In order, each with its sequence. Only durable rows, so that the ledger never receives a row that a crash could change. While the disk
    * accepts no writes, also the rows that wait for it: then the ledger is the safer place. With a sequence, only those after it.

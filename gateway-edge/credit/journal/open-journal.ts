@@ -5,7 +5,7 @@ import { toJson } from "../../../common/json.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { encodeRow } from "../../access/clients/settle-request.ts";
-import { Backlog, finalsOf } from "./backlog.ts";
+import { Backlog } from "./backlog.ts";
 import { Settlement } from "./final-record.ts";
 import type { Journal, JournalFigures, JournalHealth, JournalStart } from "./journal.ts";
 import {
@@ -147,9 +147,9 @@ class FileJournal implements Journal {
     if (!this.#writer.trouble) this.#writer.append(RECORD_TYPE.progress, packProgress(progress));
   }
 
-  final(log: UsageLog): Promise<void> {
+  final(log: UsageLog, leaseGeneration?: bigint): Promise<void> {
     try {
-      return this.#writer.safe(this.#appendFinal(log, this.#open.get(log.callId)?.segment));
+      return this.#writer.safe(this.#appendFinal(log, this.#open.get(log.callId)?.segment, leaseGeneration));
     } catch (error) {
       // No finished call may be lost without a trace: a row that cannot be stored is at least logged.
       this.#options.logger.error({ row: toJson(log), error: String(error) }, "a finished call could not be written to the journal");
@@ -208,13 +208,13 @@ class FileJournal implements Journal {
     return this.#writer.close();
   }
 
-  #appendFinal(log: UsageLog, began: Segment | undefined): number {
+  #appendFinal(log: UsageLog, began: Segment | undefined, leaseGeneration = 0n): number {
     const row = encodeRow(log);
     const sequence = this.#writer.append(RECORD_TYPE.final, row);
     this.#writer.segment.lastFinal = sequence;
     this.#open.delete(log.callId);
     if (began) this.#releases.push({ sequence, segment: began });
-    this.#backlog.add(new Settlement(sequence, log, row), this.#writer.safeSequence);
+    this.#backlog.add(new Settlement(log, { sequence, row, leaseGeneration }), this.#writer.safeSequence);
     return sequence;
   }
 
@@ -235,7 +235,7 @@ class FileJournal implements Journal {
       const segment = this.#segments.find(({ lastSequence }) => lastSequence > position);
       if (!segment) return;
       const { lastSequence } = segment;
-      for (const settlement of finalsOf(this.#options.disk, segment, position)) {
+      for (const settlement of this.#backlog.inFile(this.#options.disk, segment, position)) {
         if (settlement.sequence >= this.#backlog.inMemoryFrom) return;
         yield settlement;
       }
