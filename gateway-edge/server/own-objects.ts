@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Express, Request, Response } from "express";
 import { type HeaderList, nameAt, valueIn } from "../calls/header-list.ts";
+import { writeKnownHead } from "./answer-head.ts";
 
 /** Request and response classes for `createServer`. */
 export interface OwnObjects {
@@ -28,13 +29,15 @@ export function ownObjects(app: Express): OwnObjects {
 
     override writeHead(status: number, given?: unknown, headers?: unknown): this {
       const early = this.earlyHeaders;
-      const list = Array.isArray(given) ? [...(given as HeaderList)] : undefined;
+      if (Array.isArray(given)) {
+        const list = given as HeaderList;
+        return writeKnownHead(this, status, list, early) ? this : super.writeHead(status, withEarly(list, early));
+      }
       for (let at = 0; at < early.length; at += 2) {
         const [name, value] = [early[at] as string, early[at + 1] as string];
-        if (!list && !super.hasHeader(name)) super.setHeader(name, value);
-        if (list && nameAt(list, name) < 0) list.push(name, value);
+        if (!super.hasHeader(name)) super.setHeader(name, value);
       }
-      return super.writeHead(status, (list ?? given) as string, headers as string[]);
+      return super.writeHead(status, given as string, headers as string[]);
     }
   }
   Object.setPrototypeOf(AppRequest.prototype, app.request);
@@ -42,6 +45,15 @@ export function ownObjects(app: Express): OwnObjects {
   app.request = AppRequest.prototype as unknown as Request;
   app.response = AppResponse.prototype as unknown as Response;
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse as unknown as typeof ServerResponse };
+}
+
+function withEarly(headers: HeaderList, early: HeaderList): string[] {
+  const list = [...headers];
+  for (let at = 0; at < early.length; at += 2) {
+    const [name, value] = [early[at] as string, early[at + 1] as string];
+    if (nameAt(list, name) < 0) list.push(name, value);
+  }
+  return list;
 }
 
 /**
