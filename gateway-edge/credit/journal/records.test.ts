@@ -9,6 +9,7 @@ import { checksumSeed, decodeHeader, encodeHeader, FRAME_OVERHEAD_BYTES, type Fr
 import { intentOf, progressOf, servedOf } from "./journal-fixture.ts";
 import {
   callIdOf,
+  type Intent,
   packIntent,
   packProgress,
   packr,
@@ -146,6 +147,46 @@ test("the call of any record is read without the rest of it", () => {
       expect(callIdOf(RECORD_TYPE.final, encodeRow(UsageLog.fromPartial({ callId: id, teamId: "t" })))).toBe(id);
     }),
   );
+});
+
+test("an intent has the bytes that msgpackr writes, whatever the calls of its key before it had in common with it", () => {
+  const few = (...texts: string[]) => fc.constantFrom("", ...texts, "\u00e9");
+  const anyIntent: fc.Arbitrary<Intent> = fc.record({
+    callId: fc.oneof(few("call_0123456789abcdef0123456789abcdef", "x".repeat(31), "x".repeat(255), "x".repeat(256)), fc.string()),
+    createdAtMs: fc.oneof(fc.constant(1_700_000_000_123), fc.nat(), fc.double(), fc.integer({ min: 2 ** 32, max: 2 ** 45 })),
+    endpoint: few("/v1/chat/completions"),
+    organizationId: few("org_1", "org_2"),
+    teamId: few("team_1"),
+    teamName: few("Default"),
+    apiKeyId: few("key_1", "key_2"),
+    apiKeyName: few("first"),
+    maskedKey: few("sk-...a1b2"),
+    userId: orAbsent(fc.constantFrom(0n, 1n, 9_007_199_254_740_993n)),
+    endUser: orAbsent(few("someone")),
+    model: few("m", "n"),
+    type: few("chat"),
+    stream: fc.boolean(),
+    worstCase: fc.oneof(int64, fc.constantFrom(0n, 2n ** 63n, 2n ** 64n - 1n)),
+    tags: fc.oneof(fc.constant([]), fc.array(few("nightly"), { maxLength: 20 })),
+    onceFor: orAbsent(few("batch_1/7")),
+  });
+  const fieldsOf = (it: Intent) => [
+    ...[it.callId, it.createdAtMs, it.endpoint, it.organizationId, it.teamId, it.teamName, it.apiKeyId, it.apiKeyName, it.maskedKey],
+    ...[it.userId ?? null, it.endUser ?? null, it.model, it.type, it.stream, it.worstCase, it.tags, it.onceFor ?? null],
+  ];
+  fc.assert(
+    fc.property(fc.array(anyIntent, { minLength: 1, maxLength: 20 }), (intents) => {
+      // Each of them twice: the second time what calls share is known.
+      for (const intent of intents.flatMap((each) => [each, { ...each }])) {
+        expect(packIntent(intent).toString("hex")).toBe(packr.pack(fieldsOf(intent)).toString("hex"));
+      }
+    }),
+    { numRuns: 300 },
+  );
+  for (let key = 0; key < 3000; key++) {
+    const intent = { ...intentOf(1), tags: [], onceFor: undefined, apiKeyId: `key_${key % 1500}` };
+    expect(unpackIntent(packIntent(intent))).toEqual(intent);
+  }
 });
 
 test("intents, who serves and progress come back as they went in", () => {

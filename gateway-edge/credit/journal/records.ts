@@ -6,6 +6,7 @@ import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { CallIdentity } from "../call-identity.ts";
 import type { Prices } from "../pricing/price.ts";
 import type { Usage } from "../pricing/usage.ts";
+import { IntentBytes } from "./intent-bytes.ts";
 
 /** An admitted call: everything that a usage row needs if no further record of the call follows. */
 export interface Intent extends CallIdentity {
@@ -69,11 +70,13 @@ type IntentFields = [
   tags: readonly string[],
   onceFor: Absent<string>,
 ];
+const INTENT_FIELDS: IntentFields["length"] = 17;
+
+const intentBytes = new IntentBytes((fields) => packr.pack(fields));
 
 export function packIntent(intent: Intent): Buffer {
-  const fields: IntentFields = [
-    intent.callId,
-    intent.createdAtMs,
+  const { callId, createdAtMs, worstCase, tags, onceFor = null } = intent;
+  const shared = [
     intent.endpoint,
     intent.organizationId,
     intent.teamId,
@@ -86,10 +89,11 @@ export function packIntent(intent: Intent): Buffer {
     intent.model,
     intent.type,
     intent.stream,
-    intent.worstCase,
-    intent.tags,
-    intent.onceFor ?? null,
-  ];
+  ] as const;
+  const isPlain = tags.length === 0 && onceFor === null;
+  const bytes = isPlain ? intentBytes.pack(intent.apiKeyId, { count: INTENT_FIELDS, callId, createdAtMs, shared, worstCase }) : undefined;
+  if (bytes) return bytes;
+  const fields: IntentFields = [callId, createdAtMs, ...shared, worstCase, tags, onceFor];
   return packr.pack(fields);
 }
 
