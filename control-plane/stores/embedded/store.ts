@@ -10,6 +10,7 @@ import { listOf, type Scopes } from "../scopes.ts";
 import type { StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { type FolderBlobs, folderBlobs } from "./blobs.ts";
+import { CACHED, CachedTable } from "./cached-table.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
 import { lockHolders } from "./lock-holders.ts";
 import { PackedIndex } from "./packed-index.ts";
@@ -51,7 +52,7 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
   constructor({ root, lockFile }: { root: RootDatabase; lockFile: string }, blobs: FolderBlobs, slots: number) {
-    super(openTables(root));
+    super(openTables(root, { isCached: true }));
     this.#lockFile = lockFile;
     this.slots = slots;
     this.slotsPerTransaction = slots;
@@ -170,7 +171,7 @@ class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
   readonly #root: RootDatabase;
 
   constructor(root: RootDatabase) {
-    super(openTables(root));
+    super(openTables(root, { isCached: false }));
     this.#root = root;
   }
 
@@ -179,11 +180,12 @@ class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
   }
 }
 
-function openTables(root: RootDatabase): Tables {
+function openTables(root: RootDatabase, { isCached }: { isCached: boolean }): Tables {
   const records = new Map<CollectionName, RecordTable>();
   const indexes = new Map<string, IndexTable>();
   for (const collection of COLLECTION_NAMES) {
-    records.set(collection, openRecords(root.openDB<Buffer, IndexValue | IndexValue[]>(collection, { encoding: "binary" }), collection));
+    const table = openRecords(root.openDB<Buffer, IndexValue | IndexValue[]>(collection, { encoding: "binary" }), collection);
+    records.set(collection, isCached && CACHED.has(collection) ? new CachedTable(table) : table);
     for (const [name, definition] of Object.entries(indexesOf(collection))) {
       const key = `${collection}.${name}`;
       indexes.set(key, openIndex(root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }), definition));
