@@ -223,19 +223,24 @@ class RunningCall<Answer> implements DeliveredCall {
     return bill instanceof Promise ? bill.then((counted) => review(answer, counted)) : review(answer, bill);
   }
 
-  async settle(outcome: Outcome): Promise<Bill> {
+  settle(outcome: Outcome): Promise<Bill> {
     this.#settled = true;
     const counted = this.meter.bill(outcome.status === "cancelled" ? this.#call.client?.unsentShare : 0);
+    if (!(counted instanceof Promise)) return this.#settleFor(outcome, counted);
     // The rest of the answer is not needed, however long the count takes.
-    if (counted instanceof Promise) this.#open?.close();
-    const bill = counted instanceof Promise ? await counted : counted;
+    this.#open?.close();
+    return counted.then((bill) => this.#settleFor(outcome, bill));
+  }
+
+  #settleFor(outcome: Outcome, bill: Bill): Promise<Bill> {
     if (this.#open) this.#close(this.#open, outcome, bill);
     this.#logDisbelief();
     const settling = this.#deps.credit.settle(this.meter.log(outcome, bill, this.#parts.reserved));
     const sinceMs = this.#deps.clock.monotonicMs();
-    await settling;
-    this.waitedSince(sinceMs);
-    return bill;
+    return settling.then(() => {
+      this.waitedSince(sinceMs);
+      return bill;
+    });
   }
 
   #logDisbelief(): void {

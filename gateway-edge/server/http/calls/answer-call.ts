@@ -59,16 +59,14 @@ const SILENCE_MS_MAX = 15_000;
 const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
 /** Reads the body of a call, as bytes and as JSON, and the model in its path. */
-export async function readCall(
-  deps: CallDeps,
-  request: Request,
-): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
+export function readCall(deps: CallDeps, request: Request): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
   requireJsonType(request);
-  const rawBody = await readBody(request, deps.bodyBytesMax);
-  const body = parseJson(rawBody);
-  // If the call is refused, its row names the requested model. Not in the request: a field that the class does not have costs every call.
-  if (request.res) request.res.locals["body"] = body;
-  return { rawBody, body, pathModel: pathModelOf(request) };
+  return readBody(request, deps.bodyBytesMax).then((rawBody) => {
+    const body = parseJson(rawBody);
+    // If the call is refused, its row names the requested model. Not in the request: a field that the class does not have costs every call.
+    if (request.res) request.res.locals["body"] = body;
+    return { rawBody, body, pathModel: pathModelOf(request) };
+  });
 }
 
 export function pathModelOf(request: Request): string | undefined {
@@ -92,9 +90,8 @@ export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<
     const requestId = requestIdOf(response);
     const call = { callId, requestId, endpoint, caller, job, routing, signal, errorStatus, client: early };
     const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
-    if (result.type === "answer") await sendWhole(deps, { exchange, result, idempotent });
-    else if (job.passesBytes) await sendBytes({ exchange, result, idempotent, writer: early ?? newWriter() });
-    else await sendStream(deps, { exchange, result, idempotent, writer: early ?? newWriter() });
+    const sending = sendResult(deps, { exchange, result, idempotent, newWriter: () => early ?? newWriter() });
+    if (sending) await sending;
   } catch (thrown) {
     if (!early?.isOpen) throw thrown;
     await endWithError(deps, { exchange, writer: early, thrown, format: undefined });
@@ -121,16 +118,29 @@ interface Sending<Answer, Type extends "answer" | "stream"> {
   idempotent: IdempotentCall;
 }
 
-async function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): Promise<void> {
+function sendResult<Answer>(
+  deps: CallDeps,
+  { newWriter, ...sending }: Sending<Answer, InferenceResult<Answer>["type"]> & { newWriter(): SseWriter },
+): void | Promise<void> {
+  const { exchange, result, idempotent } = sending;
+  if (result.type === "answer") return sendWhole(deps, { exchange, result, idempotent });
+  const streaming = { exchange, result, idempotent, writer: newWriter() };
+  return exchange.job.passesBytes ? sendBytes(streaming) : sendStream(deps, streaming);
+}
+
+/** Most answers are sent at once. */
+function sendWhole<Answer>(deps: CallDeps, { exchange, result, idempotent }: Sending<Answer, "answer">): void | Promise<void> {
   const { response, callId, format } = exchange;
   const headers = callHeaders(callId, result.head, result.bill);
   const serialized = format.whole(result.answer, { callId, nowMs: deps.clock.now(), model: result.head.model, bill: result.bill });
-  const body = typeof serialized === "string" ? serialized : await serialized;
   const contentType = format.wholeType?.(result.answer) ?? JSON_TYPE;
-  idempotent.record(body);
-  const storing = idempotent.store(headers, contentType);
-  if (storing) await storing;
-  send(response, { headers, contentType, body });
+  const sendBody = (body: string): void | Promise<void> => {
+    idempotent.record(body);
+    const storing = idempotent.store(headers, contentType);
+    const answer = { headers, contentType, body };
+    return storing ? storing.then(() => send(response, answer)) : send(response, answer);
+  };
+  return typeof serialized === "string" ? sendBody(serialized) : serialized.then(sendBody);
 }
 
 async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stream"> & { writer: SseWriter }): Promise<void> {
