@@ -55,13 +55,26 @@ export class CachedTable implements RecordTable {
     this.#table.apply(writes);
   }
 
+  /** What a call changes is read again soon. A record with objects in it is not kept: they may still be its writer's. */
+  committed(writes: readonly Write[]): void {
+    for (const { id, after } of writes) if (after && isFlat(after)) this.#remember(id, { ...after } as StoredRecord);
+  }
+
   #read(id: IndexValue): StoredRecord | typeof ABSENT {
     const record = this.#table.get(id) ?? ABSENT;
-    if (this.#known.size >= RECORDS_MAX) this.#known.clear();
     if (record !== ABSENT) freezeWithin(record);
-    this.#known.set(id, record);
+    this.#remember(id, record);
     return record;
   }
+
+  #remember(id: IndexValue, record: StoredRecord | typeof ABSENT): void {
+    if (this.#known.size >= RECORDS_MAX) this.#known.clear();
+    this.#known.set(id, record);
+  }
+}
+
+function isFlat(record: object): boolean {
+  return Object.values(record).every((value) => typeof value !== "object");
 }
 
 function freezeWithin(value: object): void {

@@ -22,4 +22,6 @@ export interface RecordTable {
   encodedRange(range: Bounds): Iterable<{ readonly id: IndexValue; readonly bytes: Buffer }>;
   /** Must run inside a transaction of the database. Throws if a record that is to be new exists. */
   apply(writes: readonly Write[]): void;
+  /** The writes are committed; absent in a table that keeps nothing. */
+  committed?(writes: readonly Write[]): void;
 }

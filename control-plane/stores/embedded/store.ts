@@ -65,7 +65,7 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
       const overlay = new Overlay(this, { scopes: listOf(scopes), slots: this.slots });
       const result = await work(overlay);
       const { writes } = overlay;
-      if (writes.length > 0) this.#root.transactionSync(() => this.#apply(writes));
+      if (writes.length > 0) this.#commit(writes);
       return { result, writes };
     });
     // Committed writes are visible, flushed writes are durable. Waiting outside the queue lets one flush serve many transactions.
@@ -141,13 +141,19 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
     await this.#root.close();
   }
 
-  #apply(writes: readonly Write[]): void {
+  #commit(writes: readonly Write[]): void {
+    // Grouped by collection and index, because keys of one tree are close in memory.
+    const groups = Map.groupBy(writes, (write) => write.collection);
+    this.#root.transactionSync(() => this.#apply(groups));
+    for (const [collection, group] of groups) this.#collectionTables(collection).records.committed?.(group);
+  }
+
+  #apply(groups: ReadonlyMap<CollectionName, readonly Write[]>): void {
     // Under the lock of LMDB that all processes share.
     if (this.#collectionTables("settings").records.get(FENCED)) {
       throw new AppError("UNAVAILABLE", "The platform moves to another store.", { internal: "the embedded store is fenced" });
     }
-    // Grouped by collection and index, because keys of one tree are close in memory.
-    for (const [collection, group] of Map.groupBy(writes, (write) => write.collection)) {
+    for (const [collection, group] of groups) {
       const { records, indexes } = this.#collectionTables(collection);
       records.apply(group);
       for (const index of indexes) index.apply(group);
