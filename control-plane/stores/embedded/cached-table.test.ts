@@ -65,11 +65,12 @@ test("what is read is what was committed last, after any writes, removals and tr
 
 test("an object within a record that was read cannot be changed for other readers", async () => {
   const { store, close } = openTestStore();
-  const team = { id: "team_1", organizationId: "org_1", name: "t", allowedModels: ["m"] } as unknown as Team;
-  await store.transaction("every", async (tx) => tx.insertNew("teams", [team]));
+  const team = { id: "team_1", organizationId: "org_1", name: "t", allowedModels: ["m"] };
+  await store.transaction("every", async (tx) => tx.insertNew("teams", [team as unknown as Team]));
   const read = (await store.get("teams", "team_1")) as unknown as { allowedModels: string[] };
   expect(() => read.allowedModels.push("n")).toThrow(TypeError);
-  expect(await store.get("teams", "team_1")).toEqual(team);
+  team.allowedModels.push("o");
+  expect(await store.get("teams", "team_1")).toEqual({ ...team, allowedModels: ["m"] });
   await close();
 });
 

@@ -3,9 +3,9 @@ import type { Write } from "../overlay.ts";
 import type { Bounds } from "../store.ts";
 import type { RecordTable, StoredRecord } from "./record-table.ts";
 
-/** Collections of which each reservation of a call reads records by their ids. No other process writes them while a control plane runs. */
+/** Collections of which each call reads records by their ids. No other process writes them while a control plane runs. */
 export const CACHED: ReadonlySet<CollectionName> = new Set([
-  ...(["keys", "teams", "organizations", "users", "models", "accounts", "keyUses", "budgetUses", "leases"] as const),
+  ...(["keys", "teams", "organizations", "users", "models", "accounts", "keyUses", "budgetUses", "leases", "rollups"] as const),
 ]);
 
 const RECORDS_MAX = 4096;
@@ -55,9 +55,12 @@ export class CachedTable implements RecordTable {
     this.#table.apply(writes);
   }
 
-  /** What a call changes is read again soon. A record with objects in it is not kept: they may still be its writer's. */
+  /** What a call changes is read again soon. */
   committed(writes: readonly Write[]): void {
-    for (const { id, after } of writes) if (after && isFlat(after)) this.#remember(id, { ...after } as StoredRecord);
+    for (const { id, after } of writes) {
+      const copy = after && copyOf(after);
+      if (copy) this.#remember(id, copy as StoredRecord);
+    }
   }
 
   #read(id: IndexValue): StoredRecord | typeof ABSENT {
@@ -73,8 +76,15 @@ export class CachedTable implements RecordTable {
   }
 }
 
-function isFlat(record: object): boolean {
-  return Object.values(record).every((value) => typeof value !== "object");
+/** A record whose lists are its own; undefined if it has other objects, which may still be its writer's. */
+function copyOf(record: object): object | undefined {
+  const copy: Record<string, unknown> = { ...record };
+  for (const [name, value] of Object.entries(copy)) {
+    if (typeof value !== "object") continue;
+    if (!Array.isArray(value) || value.some((element) => typeof element === "object")) return undefined;
+    copy[name] = Object.freeze([...(value as unknown[])]);
+  }
+  return copy;
 }
 
 function freezeWithin(value: object): void {
