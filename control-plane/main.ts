@@ -266,7 +266,7 @@ async function openStore(config: ControlConfig, fence: Fence): Promise<Store> {
     return store;
   }
   const { openEmbeddedStore } = await import("./stores/embedded/store.ts");
-  const store = openEmbeddedStore(resolve(config.dataDir, "control-plane"));
+  const store = openEmbeddedStore(resolve(config.dataDir, "control-plane"), { keepsRecords: true });
   await refusePromoted(store, config.dataDir);
   return store;
 }

@@ -49,11 +49,11 @@ async function benchJournal(sync: "process" | "disk", { calls, waitAim }: { call
 }
 
 async function benchEmbedded(): Promise<void> {
-  const store = openEmbeddedStore(join(folder, "embedded"));
+  const store = openEmbeddedStore(join(folder, "embedded"), { keepsRecords: true });
   await printSettlement("embedded", store, { rows: 60_000, aim: "at least 10,000/s" });
   for (const callsPerMs of [0.2, 1]) {
     const calls = callsPerMs * 5000;
-    const figures = await measureRpcs(openEmbeddedStore(join(folder, `rpcs-${calls}`)), {
+    const figures = await measureRpcs(openEmbeddedStore(join(folder, `rpcs-${calls}`), { keepsRecords: true }), {
       folder: join(folder, `journal-${calls}`),
       calls,
       callsPerMs,

@@ -23,7 +23,7 @@ try {
 }
 
 async function benchEmbedded(): Promise<void> {
-  const store = openEmbeddedStore(join(folder, "control-plane"));
+  const store = openEmbeddedStore(join(folder, "control-plane"), { keepsRecords: true });
   await printFigures("embedded", store, rows);
   await store.close();
   const rss = await controlPlaneRss();

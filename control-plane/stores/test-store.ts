@@ -7,7 +7,7 @@ import type { Store } from "./store.ts";
 /** Opens an embedded store in a new folder, for one test; `close` removes it. */
 export function openTestStore({ slots = 1 } = {}): { store: Store; close(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), "tributary-test-"));
-  const store = openEmbeddedStore(folder, slots);
+  const store = openEmbeddedStore(folder, { slots, keepsRecords: true });
   return {
     store,
     async close() {

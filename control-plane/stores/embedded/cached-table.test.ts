@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import type { KeyUse, Team } from "../../domain/records.ts";
 import type { Store } from "../store.ts";
 import { openTestStore } from "../test-store.ts";
+import { openEmbeddedStore } from "./store.ts";
 
 const KEYS = ["key_1", "key_2", "key_3"];
 const use = (id: string, spend: bigint): KeyUse => ({ id, organizationId: "org_1", spend });
@@ -79,5 +84,33 @@ test("more records than are kept are read, too", async () => {
   const uses = Array.from({ length: 5000 }, (_, index): KeyUse => ({ id: `key_${index}`, organizationId: "org_1", spend: BigInt(index) }));
   await store.transaction("every", async (tx) => tx.insertNew("keyUses", uses));
   for (let times = 0; times < 2; times++) for (const use of uses) expect(await store.get("keyUses", use.id)).toEqual(use);
+  await close();
+});
+
+test("what another process writes is read after its commit: at once if this one commits, too, and otherwise soon", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "tributary-store-"));
+  const [store, other] = [openEmbeddedStore(folder, { keepsRecords: true }), openEmbeddedStore(folder)];
+  const put = (to: Store, id: string, spend: bigint) => to.transaction("every", (tx) => tx.put("keyUses", use(id, spend)));
+  const spendOf = async (id: string) => (await store.get("keyUses", id))?.spend;
+  await put(store, "key_1", 1n);
+  expect([await spendOf("key_1"), await spendOf("key_2")]).toEqual([1n, undefined]);
+  await put(other, "key_1", 2n);
+  await put(other, "key_2", 2n);
+  await put(store, "key_3", 3n);
+  expect([await spendOf("key_1"), await spendOf("key_2"), await spendOf("key_3")]).toEqual([2n, 2n, 3n]);
+  await put(other, "key_1", 4n);
+  while ((await spendOf("key_1")) !== 4n) await sleep(20);
+  await put(other, "key_1", 5n);
+  expect(await other.get("keyUses", "key_1")).toMatchObject({ spend: 5n });
+  for (const each of [store, other]) await each.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("many records at once are read whether they are kept or not", async () => {
+  const { store, close } = openTestStore();
+  const uses = Array.from({ length: 200 }, (_, index) => use(`key_${index}`, BigInt(index)));
+  await store.transaction("every", async (tx) => tx.insertNew("keyUses", uses));
+  const ids = uses.map(({ id }) => id);
+  expect(await store.getMany("keyUses", [...ids, "none"])).toEqual([...uses, undefined]);
   await close();
 });

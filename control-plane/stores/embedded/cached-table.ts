@@ -3,12 +3,13 @@ import type { Write } from "../overlay.ts";
 import type { Bounds } from "../store.ts";
 import type { RecordTable, StoredRecord } from "./record-table.ts";
 
-/** Collections of which each call reads records by their ids. No other process writes them while a control plane runs. */
+/** Collections of which each call reads records by their ids. */
 export const CACHED: ReadonlySet<CollectionName> = new Set([
   ...(["keys", "teams", "organizations", "users", "models", "accounts", "keyUses", "budgetUses", "leases", "rollups"] as const),
 ]);
 
 const RECORDS_MAX = 4096;
+const FEW = 16;
 /** A record that the table does not have. */
 const ABSENT = Symbol("absent");
 
@@ -29,8 +30,10 @@ export class CachedTable implements RecordTable {
     return record === ABSENT ? undefined : { ...record };
   }
 
+  /** Many at once are part of a scan, whose records would take the place of those that calls read. */
   getMany(ids: readonly IndexValue[]): (StoredRecord | undefined)[] {
-    return ids.map((id) => this.get(id));
+    if (ids.length <= FEW) return ids.map((id) => this.get(id));
+    return ids.map((id) => (this.#known.has(id) ? this.get(id) : this.#table.get(id)));
   }
 
   range(range: Bounds): Iterable<StoredRecord> {
@@ -61,6 +64,11 @@ export class CachedTable implements RecordTable {
       const copy = after && copyOf(after);
       if (copy) this.#remember(id, copy as StoredRecord);
     }
+  }
+
+  /** Another process may have written. */
+  forget(): void {
+    this.#known.clear();
   }
 
   #read(id: IndexValue): StoredRecord | typeof ABSENT {

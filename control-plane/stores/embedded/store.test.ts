@@ -9,12 +9,12 @@ import { openEmbeddedStore } from "./store.ts";
 
 storeContract("embedded", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tributary-store-"));
-  let store = openEmbeddedStore(folder);
+  let store = openEmbeddedStore(folder, { keepsRecords: true });
   return {
     store,
     async reopen() {
       await store.close();
-      store = openEmbeddedStore(folder);
+      store = openEmbeddedStore(folder, { keepsRecords: true });
       return store;
     },
     async close() {

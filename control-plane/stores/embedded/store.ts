@@ -11,6 +11,7 @@ import type { StoreCopy, Transaction } from "../store.ts";
 import { WriteQueue } from "../write-queue.ts";
 import { type FolderBlobs, folderBlobs } from "./blobs.ts";
 import { CACHED, CachedTable } from "./cached-table.ts";
+import { ForeignCommits } from "./foreign-commits.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
 import { lockHolders } from "./lock-holders.ts";
 import { PackedIndex } from "./packed-index.ts";
@@ -30,13 +31,21 @@ interface CollectionTables {
   readonly indexes: readonly IndexTable[];
 }
 
-/** Opens the default store: LMDB in a folder, for one control plane. Several slots are for tests of what only MongoDB has otherwise. */
-export function openEmbeddedStore(folder: string, slots = 1): FileStore {
+interface StoreOptions {
+  /** Several are for tests of what only MongoDB has otherwise. */
+  readonly slots?: number;
+  /** Keeps decoded records in memory: only for a process beside which no other writes. */
+  readonly keepsRecords?: boolean;
+}
+
+/** Opens the default store: LMDB in a folder, for one control plane. */
+export function openEmbeddedStore(folder: string, { slots = 1, keepsRecords = false }: StoreOptions = {}): FileStore {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, FILE);
   const root = open({ path, ...OPTIONS });
   for (const file of [path, `${path}-lock`]) chmodSync(file, 0o600);
-  return new EmbeddedStore({ root, lockFile: `${path}-lock` }, folderBlobs(join(folder, BLOB_FOLDER)), slots);
+  const files = { root, lockFile: `${path}-lock`, blobs: folderBlobs(join(folder, BLOB_FOLDER)) };
+  return new EmbeddedStore(files, { slots, kept: keepsRecords ? [] : undefined });
 }
 
 class EmbeddedStore extends EmbeddedReader implements FileStore {
@@ -51,13 +60,25 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   readonly #listeners = new Set<() => void>();
   readonly #tablesOf = new Map<CollectionName, CollectionTables>();
 
-  constructor({ root, lockFile }: { root: RootDatabase; lockFile: string }, blobs: FolderBlobs, slots: number) {
-    super(openTables(root, { isCached: true }));
+  /** Absent: no records are kept. */
+  readonly #foreign: ForeignCommits | undefined;
+
+  constructor(
+    { root, lockFile, blobs }: { root: RootDatabase; lockFile: string; blobs: FolderBlobs },
+    { slots, kept }: { slots: number; kept: CachedTable[] | undefined },
+  ) {
+    super(openTables(root, kept));
     this.#lockFile = lockFile;
     this.slots = slots;
     this.slotsPerTransaction = slots;
     this.#root = root;
     this.blobs = blobs;
+    const forget = () => {
+      // Reads of this turn of the event loop would go on to see the store as it was.
+      root.resetReadTxn();
+      for (const table of kept ?? []) table.forget();
+    };
+    this.#foreign = kept && new ForeignCommits(() => this.lastTransaction, forget);
   }
 
   async transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -136,6 +157,7 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   }
 
   async close(): Promise<void> {
+    this.#foreign?.stop();
     await this.#queue.idle();
     await this.#root.flushed;
     await this.#root.close();
@@ -145,6 +167,7 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
     // Grouped by collection and index, because keys of one tree are close in memory.
     const groups = Map.groupBy(writes, (write) => write.collection);
     this.#root.transactionSync(() => this.#apply(groups));
+    this.#foreign?.committed();
     for (const [collection, group] of groups) this.#collectionTables(collection).records.committed?.(group);
   }
 
@@ -177,7 +200,7 @@ class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
   readonly #root: RootDatabase;
 
   constructor(root: RootDatabase) {
-    super(openTables(root, { isCached: false }));
+    super(openTables(root));
     this.#root = root;
   }
 
@@ -186,12 +209,15 @@ class EmbeddedCopy extends EmbeddedReader implements StoreCopy {
   }
 }
 
-function openTables(root: RootDatabase, { isCached }: { isCached: boolean }): Tables {
+/** Tables that keep records are added to `kept`; without it none do. */
+function openTables(root: RootDatabase, kept?: CachedTable[]): Tables {
   const records = new Map<CollectionName, RecordTable>();
   const indexes = new Map<string, IndexTable>();
   for (const collection of COLLECTION_NAMES) {
     const table = openRecords(root.openDB<Buffer, IndexValue | IndexValue[]>(collection, { encoding: "binary" }), collection);
-    records.set(collection, isCached && CACHED.has(collection) ? new CachedTable(table) : table);
+    const cached = kept && CACHED.has(collection) ? new CachedTable(table) : undefined;
+    if (cached) kept?.push(cached);
+    records.set(collection, cached ?? table);
     for (const [name, definition] of Object.entries(indexesOf(collection))) {
       const key = `${collection}.${name}`;
       indexes.set(key, openIndex(root.openDB<Buffer, IndexValue[]>(key, { encoding: "binary" }), definition));
