@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import type { Clock } from "../../common/clock.ts";
 import { silentLogger } from "../../common/logger.ts";
@@ -57,7 +58,7 @@ function open(world: World) {
     get: read,
     find: read,
     getMany: async () => world.budgetUses ?? [],
-    listMany: async () => [world.leases ?? []],
+    scan: () => Readable.from(world.leases ?? []),
   } as unknown as Reader;
   const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document", ...shadowOf(world.shadow) });
   let calls = 0;
@@ -360,7 +361,7 @@ describe("budgets", () => {
 
 test("what is reserved of an organization that another control plane owns by now is forgotten, and nothing more is reserved", async () => {
   let isOwner = true;
-  const reader = { get: async () => team, find: async () => undefined, getMany: async () => [], listMany: async () => [] };
+  const reader = { get: async () => team, find: async () => undefined, getMany: async () => [], scan: () => Readable.from([]) };
   const reservations = new Reservations({
     reader: reader as unknown as Reader,
     clock: { now: () => 0, monotonicMs: () => 0, sleep: async () => {}, after: () => () => {} },

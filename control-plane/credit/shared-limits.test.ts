@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import type { Clock } from "../../common/clock.ts";
 import { AppError } from "../../common/errors.ts";
@@ -41,7 +42,7 @@ class Planes {
       models: { id: "model_1", name: "m", ...model },
     };
     const read = async (collection: string) => records[collection];
-    const reader = { get: read, find: read, getMany: async () => [], listMany: async () => [] } as unknown as Reader;
+    const reader = { get: read, find: read, getMany: async () => [], scan: () => Readable.from([]) } as unknown as Reader;
     this.reservations = Array.from({ length: planes }, (_, place) => {
       const rates = new RateLimiter(clock);
       this.counted.push(new CountedCalls(rates, clock));

@@ -20,7 +20,7 @@ export interface LeaseInput extends LeaseDemand {
 
 /** Credit of an organization that edges hold. An expired lease holds nothing. */
 export async function leasedOf(reader: Reader, organizationId: string, now: number): Promise<bigint> {
-  const [leases = []] = await reader.listMany("leases", "byOrganization", [organizationId]);
+  const leases = await collect(reader.scan("leases", { index: "byOrganization", equals: [organizationId] }));
   return outstandingAt(leases, now);
 }
 
