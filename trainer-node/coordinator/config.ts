@@ -50,7 +50,9 @@ export const coordinatorSettings = {
   COORDINATOR_IDLE_MS: countSetting(60_000, { min: 1000, max: 3_600_000 }).describe(
     "A working participant is considered lost after this time without a byte or a heartbeat.",
   ),
-  COORDINATOR_POLL_MS: countSetting(500, { min: 10, max: 60_000 }).describe("How often the control plane is asked for work."),
+  COORDINATOR_POLL_MS: countSetting(500, { min: 10, max: 60_000 }).describe(
+    "How often federations without a coordinator are looked for, by the control plane while this coordinator waits for its answer.",
+  ),
   COORDINATOR_UNHEALTHY_MS: countSetting(15_000, { min: 100, max: 3_600_000 }).describe(
     "How long the coordinator may fail to get work from the control plane before its `/health` answers 503 with the reason; the first failure is in its log.",
   ),

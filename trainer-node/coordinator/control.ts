@@ -95,12 +95,22 @@ export function bindControl(
   };
 }
 
-/** Claims federations without a coordinator. */
-export async function claimWork(
-  client: TrainingClient,
-  { leaseMs, ...request }: { claim: string; leaseMs: number; limit: number; except: string[]; address: string },
-): Promise<FederationWork[]> {
-  return (await client.claimFederations({ ...request, leaseMs: BigInt(leaseMs) }, { deadlineMs: CALL_MS })).work;
+/** Claims federations without a coordinator, and waits for some if it should. */
+export async function claimWork(client: TrainingClient, { leaseMs, signal, ...request }: ClaimRequest): Promise<FederationWork[]> {
+  const options = { deadlineMs: CALL_MS + (request.waitMs ?? 0), signal };
+  return (await client.claimFederations({ ...request, leaseMs: BigInt(leaseMs) }, options)).work;
+}
+
+/** A request for federations without a coordinator. */
+export interface ClaimRequest {
+  readonly claim: string;
+  readonly leaseMs: number;
+  readonly limit: number;
+  readonly except: string[];
+  readonly address: string;
+  readonly waitMs?: number;
+  readonly lookMs?: number;
+  readonly signal: AbortSignal;
 }
 
 /** Releases a claim to other coordinators and records what the federation waits for. */

@@ -6,13 +6,24 @@ import type { Federation, FederationWork } from "../../proto/gen/tributary/train
 import { StorageFull } from "../blobs/blob-owners.ts";
 import { BlobsUnavailable } from "./blobs/copies/blob-copies.ts";
 import type { ClaimHealth } from "./claim-health.ts";
-import { bindControl, ClaimLost, claimWork, type FederationControl, releaseWork, type TrainingClient } from "./control.ts";
+import {
+  bindControl,
+  ClaimLost,
+  type ClaimRequest,
+  claimWork,
+  type FederationControl,
+  releaseWork,
+  type TrainingClient,
+} from "./control.ts";
 import type { CoordinatorMetrics } from "./coordinator-metrics.ts";
 import { withCopiedBlobs } from "./copied-control.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./deps.ts";
 import { membersOf } from "./participants/joined-work.ts";
 import { runFederation } from "./run-federation.ts";
 import { createReleasedClaims, missingHere, type ReleasedClaims } from "./updates/readable-work.ts";
+
+/** How long a claim waits at the control plane while there is no work. */
+const WAIT_MS = 5000;
 
 /** Options of the coordinator's loop. */
 export interface CoordinatorOptions {
@@ -49,12 +60,19 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
     });
   };
   const loop = (async () => {
+    let isAnswered = false;
     while (!stopping.signal.aborted) {
       const claim = newId("claim", deps);
       const limit = options.federationsMax - running.size;
-      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except: released.ids() });
-      for (const work of claimed) begin(work, claim);
-      await pause(clock, options.pollMs, stopping.signal);
+      const except = released.ids();
+      const begunMs = clock.monotonicMs();
+      // The control plane looks for work in our stead. It is asked anew where the answer may change: when it did not answer, or what was released may be wanted again.
+      const wait: Pick<ClaimRequest, "waitMs" | "lookMs"> =
+        isAnswered && except.length === 0 ? { waitMs: WAIT_MS, lookMs: options.pollMs } : {};
+      const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except, ...wait, signal: stopping.signal });
+      isAnswered = claimed !== undefined;
+      for (const work of claimed ?? []) begin(work, claim);
+      await pause(clock, Math.max(options.pollMs - (clock.monotonicMs() - begunMs), 0), stopping.signal);
     }
   })();
   return {
@@ -69,15 +87,15 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
 /** A failed claim does not stop the loop: the next poll tries again, and the failure is logged and shown by `/health`. */
 async function claimOrReport(
   { client, leaseMs, health, address }: CoordinatorOptions,
-  { claim, limit, except }: { claim: string; limit: number; except: string[] },
-): Promise<FederationWork[]> {
+  request: Omit<ClaimRequest, "leaseMs" | "address">,
+): Promise<FederationWork[] | undefined> {
   try {
-    const work = await claimWork(client, { claim, leaseMs, limit, except, address });
+    const work = await claimWork(client, { ...request, leaseMs, address });
     health.succeeded();
     return work;
   } catch (thrown) {
-    health.failed(thrown);
-    return [];
+    if (!request.signal.aborted) health.failed(thrown);
+    return undefined;
   }
 }
 

@@ -1,9 +1,10 @@
+import { pause } from "../../../common/clock.ts";
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { isCoordinatorAddress } from "../../../common/peers/coordinator-address.ts";
 import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
-import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { ClaimFederationsRequest, TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { stateAfter } from "../../domain/federation-state.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect } from "../../stores/page.ts";
@@ -52,31 +53,47 @@ type WorkMethod =
   | "getHistory"
   | "getWork";
 
+/** How long a claim may wait for work, and how often it may look for it. */
+const WAIT_MS_MAX = 10_000;
+const LOOK_MS_MIN = 10;
+
 function claimHandlers(deps: ControlDeps): Pick<Handlers, "claimFederations" | "renewFederation"> {
   const { store, clock } = deps;
+  const claimDue = async (request: ClaimFederationsRequest, leaseMs: number) => {
+    const { claim, address } = request;
+    const except = request.except.slice(0, EXCEPT_MAX);
+    const work = [];
+    while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
+      // Most requests find nothing due, so a read without a transaction comes first.
+      const due = await findDueFederation(store, except, clock.now());
+      if (!due) break;
+      const asked = { id: due.id, claim, leaseMs, address };
+      const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
+      // Another coordinator was first.
+      if (!claimed) continue;
+      const round = await openRoundOf(store, claimed);
+      work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
+    }
+    return work;
+  };
   return {
-    async claimFederations(request) {
+    async claimFederations(request, { signal }) {
       const leaseMs = requireLease(request.leaseMs);
-      const except = request.except.slice(0, EXCEPT_MAX);
-      const { claim, address } = request;
+      const { address, waitMs = 0, lookMs = 0 } = request;
       if (address !== "" && !isCoordinatorAddress(address))
         throw new AppError(
           "VALIDATION_ERROR",
           "address must be the scheme, host and port of the coordinator, such as https://co.example.org:5100.",
         );
-      const work = [];
-      while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
-        // Most requests find nothing due, so a read without a transaction comes first.
-        const due = await findDueFederation(store, except, clock.now());
-        if (!due) break;
-        const asked = { id: due.id, claim, leaseMs, address };
-        const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
-        // Another coordinator was first.
-        if (!claimed) continue;
-        const round = await openRoundOf(store, claimed);
-        work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
+      const over = AbortSignal.any([signal, deps.feed.stopping]);
+      const untilMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MS_MAX);
+      for (;;) {
+        // Nothing is claimed for a caller that has left.
+        const work = signal.aborted ? [] : await claimDue(request, leaseMs);
+        const leftMs = untilMs - clock.monotonicMs();
+        if (work.length > 0 || leftMs <= 0 || over.aborted) return { work };
+        await pause(clock, Math.min(Math.max(lookMs, LOOK_MS_MIN), leftMs), over);
       }
-      return { work };
     },
 
     async renewFederation({ federationId: id, claim, leaseMs: asked }) {
