@@ -4,6 +4,8 @@ import type { Clock } from "../../common/clock.ts";
 export interface FakeClock extends Clock {
   /** Moves time, wakes sleepers in order, and runs what they started. */
   advance(milliseconds: number): Promise<void>;
+  /** How many sleepers there are. */
+  waiting(): number;
 }
 
 interface Sleeper {
@@ -34,6 +36,7 @@ export function fakeClock(startMs = 1_700_000_000_000): FakeClock {
         sleepers = sleepers.filter((other) => other !== sleeper);
       };
     },
+    waiting: () => sleepers.length,
     advance: async (milliseconds) => {
       const untilMs = elapsedMs + milliseconds;
       await settleWork();

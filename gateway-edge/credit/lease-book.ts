@@ -118,6 +118,11 @@ export class LeaseBook {
     }
   }
 
+  /** Nothing can be returned or has to be renewed. */
+  get isAtRest(): boolean {
+    return this.#active.size === 0;
+  }
+
   /** The organizations of which credit could be returned, now or after their running calls. */
   *organizations(): Generator<string> {
     for (const { account } of this.#active) yield account.organizationId;

@@ -104,6 +104,23 @@ const input = (index: number, { isLimited = false } = {}) => ({ intent: intentOf
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
+test("an edge without calls has no timer of its own for credit: neither before the first call nor after leases and permits are over", async () => {
+  const { credit, clock, state } = await open();
+  expect(clock.waiting()).toBe(0);
+  state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };
+  for (let call = 0; call < 30; call++) {
+    await credit.reserve(input(call, { isLimited: true }));
+    await credit.settle(finalOf(call));
+    await clock.advance(10);
+  }
+  expect(clock.waiting()).toBeGreaterThan(0);
+  await clock.advance(120_000);
+  expect(clock.waiting()).toBe(0);
+  expect(credit.leases()).toMatchObject({ usable: 0, free: 0n, held: 0n });
+  await credit.reserve(input(30));
+  expect(clock.waiting()).toBeGreaterThan(0);
+});
+
 test("calls under a rate limit are admitted from a slice of it, which goes back when it is not used", async () => {
   const { credit, clock, state } = await open();
   state.rate = { limitRequests: 6000, remainingRequests: 5000, resetSeconds: 60 };

@@ -52,7 +52,8 @@ export class LeasedCredit implements Credit {
   readonly #permits: RatePermits;
   /** The lease credit of calls, from their reservation to their end. */
   readonly #held = new Map<string, Holding>();
-  #cancelSweep: () => void = () => {};
+  /** Undefined while there is nothing to sweep. */
+  #cancelSweep: (() => void) | undefined;
   readonly #wake = () => this.#shipper.wake();
 
   constructor(deps: LeasedCreditDeps) {
@@ -75,7 +76,6 @@ export class LeasedCredit implements Credit {
     });
     // Ships the finals that the previous process left, and reports that it ended.
     this.#shipper.wake({ reportReturns: journal.start.endedEdges.length > 0 });
-    this.#sweep();
   }
 
   reserve(input: ReserveInput): Reservation | Promise<Reservation> {
@@ -85,6 +85,7 @@ export class LeasedCredit implements Credit {
     if (this.pending() >= PENDING_MAX) {
       throw new AppError("UNAVAILABLE", "Too many finished calls wait for their settlement. Try again shortly.", { retryAfterSeconds: 1 });
     }
+    if (!this.#cancelSweep) this.#sweep();
     if (!input.isLimited) return this.#reserveLeased(input, undefined);
     if (input.isUncounted) return this.#reserveAlone(input);
     const permitted = this.#permits.take(input);
@@ -151,7 +152,7 @@ export class LeasedCredit implements Credit {
   }
 
   async close(): Promise<void> {
-    this.#cancelSweep();
+    this.#cancelSweep?.();
     this.#shipper.wake({ reportReturns: this.#book.hasExcess() });
     await Promise.all([this.#shipper.idle(), this.#byCall.close()]);
     this.#shipper.stop();
@@ -254,13 +255,14 @@ export class LeasedCredit implements Credit {
     else this.#byCall.release({ callId, organizationId });
   }
 
-  /** Returns credit that organizations no longer need, and renews leases of long calls. */
+  /** Returns credit that organizations no longer need, and renews leases of long calls; ends when there is nothing of either. */
   #sweep(): void {
     this.#cancelSweep = this.#deps.clock.after(SWEEP_MS, () => {
       if (this.#book.hasExcess()) this.#shipper.wake({ reportReturns: true });
       this.#book.renew(RENEW_MS);
       this.#byCall.returnUnused();
-      this.#sweep();
+      this.#cancelSweep = undefined;
+      if (!this.#book.isAtRest || !this.#permits.isAtRest) this.#sweep();
     });
   }
 }

@@ -97,6 +97,11 @@ export class RatePermits {
     entry.permit = new Permit({ callId, organizationId, granted: answer.permit, rate: answer.rate, untilMs });
   }
 
+  /** There is no permit, and nothing to return. */
+  get isAtRest(): boolean {
+    return this.#entries.size === 0 && this.#over.size === 0;
+  }
+
   /** What expired permits return. Also deletes the entries of keys that make no more calls. */
   unused(): UnusedPermit[] {
     const second = this.#second();
