@@ -20,6 +20,15 @@ export function pause(clock: Pick<Clock, "sleep">, milliseconds: number, signal?
   });
 }
 
+/**
+ * The time to the next beat of an interval, at least half of the interval away. What waits for beats of one interval in one process wakes up
+ * together, once instead of many times.
+ */
+export function untilBeatMs(clock: Pick<Clock, "monotonicMs">, intervalMs: number): number {
+  const leftMs = intervalMs - (clock.monotonicMs() % intervalMs);
+  return leftMs < intervalMs / 2 ? leftMs + intervalMs : leftMs;
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

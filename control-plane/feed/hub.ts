@@ -1,4 +1,4 @@
-import { type Clock, pause } from "../../common/clock.ts";
+import { type Clock, pause, untilBeatMs } from "../../common/clock.ts";
 import { FeedPlace, laneOf, revisionOf } from "../../common/feed-place.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { FeedRow } from "../domain/records.ts";
@@ -147,7 +147,7 @@ export class FeedHub {
 
   async #beat(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await pause(this.#clock, HEARTBEAT_MS, this.#stop.signal);
+      await pause(this.#clock, untilBeatMs(this.#clock, HEARTBEAT_MS), this.#stop.signal);
       this.#wake();
       const isRead = await this.#isReadSoon();
       if (isRead && this.#healthy) this.#send({ changes: [], total: this.#place.total, resync: false });

@@ -1,4 +1,4 @@
-import { pause } from "../../common/clock.ts";
+import { pause, untilBeatMs } from "../../common/clock.ts";
 import { laneOf, revisionOf } from "../../common/feed-place.ts";
 import { AlertEvaluator } from "../alerts/evaluate.ts";
 import { ROTATION_STEP_MS, type RootSecretRotation } from "../crypto/rotate-root-secret.ts";
@@ -122,7 +122,7 @@ async function every(intervalMs: number, job: Job, deps: Deps, signal: AbortSign
     } catch (error) {
       deps.logger.warn({ job: job.name, error: String(error) }, "a job failed; it runs again at the next interval");
     }
-    await pause(deps.clock, intervalMs, signal);
+    await pause(deps.clock, untilBeatMs(deps.clock, intervalMs), signal);
   }
 }
 
