@@ -47,6 +47,16 @@ describe("the compute pool", () => {
     await expect(run("ok")).resolves.toBe("fine");
   });
 
+  test("a task does not wait for one that runs: a thread is started for it, up to their number", async () => {
+    open({ threads: 2 });
+    await pool.warmUp();
+    const client = new AbortController();
+    const endless = run("loop", client.signal);
+    for (let task = 0; task < 3; task++) await expect(run("ok")).resolves.toBe("fine");
+    client.abort();
+    await expect(endless).rejects.toMatchObject({ name: "TrainerError" });
+  });
+
   test("work is stopped when the caller leaves, even in an endless loop", async () => {
     open();
     const client = new AbortController();
