@@ -1,7 +1,8 @@
-import { type AgentOptions, type ClientRequest, Agent as HttpAgent, request as httpRequest } from "node:http";
+import type { AgentOptions, ClientRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import { checkedLookup, judgePlace, type Lookup, type Resolve } from "./checked-lookup.ts";
+import { Agent as HttpAgent, request as httpRequest } from "./node-http.ts";
 
 /**
  * Which addresses a connection may have. Every outbound connection is created with one, and scripts/tidy/outbound-rules.ts lists the files

@@ -14,7 +14,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isExposed, openingSettings, openingsOf } from "../common/exposed.ts";
-import { metricsSettings } from "../common/metrics/serve-metrics.ts";
+import { metricsSettings } from "../common/metrics/metrics-settings.ts";
 import { CONTROL_PLACE } from "../common/peers/control-client.ts";
 import { controlTokenSettings } from "../common/peers/control-token.ts";
 import { readPeerTls, requireTls, tlsSettings } from "../common/peers/tls.ts";

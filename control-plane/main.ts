@@ -96,7 +96,7 @@ await runMain("tributary control-plane", async () => {
     logger,
     secrets,
     ...{ passwords: createPasswords(random), isCommonPassword: loadCommonPasswords(), tokens: createTokens(secrets, clock), receipts },
-    mailer: createMailer({ ...config.mail, logger: createLogger("control-plane", config.logLevel, undefined, redactCredentials) }),
+    mailer: await createMailer({ ...config.mail, logger: createLogger("control-plane", config.logLevel, undefined, redactCredentials) }),
     oidc: await openIssuer(config),
     sendWebhook: createWebhookSender({ allowPrivate: config.allowPrivateWebhooks }),
     payments: await openPayments(config),

@@ -13,7 +13,7 @@ import {
   readConfig,
 } from "../common/config.ts";
 import { exposureSettings, isExposed, isOpen } from "../common/exposed.ts";
-import { metricsSettings } from "../common/metrics/serve-metrics.ts";
+import { metricsSettings } from "../common/metrics/metrics-settings.ts";
 import { controlClientSettings, readClientTls } from "../common/peers/control-client.ts";
 import { secretSetting } from "../common/secret-files.ts";
 import { traceSettings } from "../common/tracing/trace-settings.ts";

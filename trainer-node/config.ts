@@ -14,7 +14,7 @@ import {
   type Settings,
 } from "../common/config.ts";
 import { isLoopbackHost } from "../common/exposed.ts";
-import { metricsSettings } from "../common/metrics/serve-metrics.ts";
+import { metricsSettings } from "../common/metrics/metrics-settings.ts";
 import { readTls, type Tls, tlsSettings } from "../common/peers/tls.ts";
 import { secretSetting } from "../common/secret-files.ts";
 import { blobsBytesMax, blobsLimitSettings } from "../common/storage-limits.ts";

@@ -1,7 +1,8 @@
-import { createServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { hasSeveralHosts } from "../common/host-header.ts";
+import { createServer } from "../common/node-http.ts";
 import type { Tls } from "../common/peers/tls.ts";
 import { type StoppableServer, stoppable } from "../common/stoppable-server.ts";
 import { boundUnreadBody } from "../common/unread-body.ts";

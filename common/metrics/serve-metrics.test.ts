@@ -2,8 +2,9 @@ import { Registry } from "prom-client";
 import { readConfig } from "../config.ts";
 import { VERSION } from "../version.ts";
 import { readExposition } from "./exposition-fixture.ts";
+import { metricsSettings } from "./metrics-settings.ts";
 import { addCounter, addGauge, addProcessMetrics, byLabel } from "./read-metrics.ts";
-import { addReadyMetric, type MetricsServer, metricsSettings, type ProcessState, serveMetrics } from "./serve-metrics.ts";
+import { addReadyMetric, type MetricsServer, type ProcessState, serveMetrics } from "./serve-metrics.ts";
 
 const HERE = { metricsPort: 0, metricsHost: "127.0.0.1" };
 const opened: MetricsServer[] = [];

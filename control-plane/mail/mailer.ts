@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import type { Logger } from "../../common/logger.ts";
 
 /** A plain-text mail. */
@@ -14,7 +13,7 @@ export interface Mailer {
   send(mail: Mail): Promise<boolean>;
 }
 
-export function createMailer(options: { smtpUrl: string | undefined; from: string; logger: Logger }): Mailer {
+export async function createMailer(options: { smtpUrl: string | undefined; from: string; logger: Logger }): Promise<Mailer> {
   const { smtpUrl, from, logger } = options;
   if (smtpUrl === undefined) {
     return {
@@ -25,6 +24,8 @@ export function createMailer(options: { smtpUrl: string | undefined; from: strin
       },
     };
   }
+  // Most control planes start without a mail server, and without the time that this takes.
+  const { createTransport } = await import("nodemailer");
   const transport = createTransport(smtpUrl);
   return {
     async send(mail) {

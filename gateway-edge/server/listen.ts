@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Express } from "express";
 import { systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
+import { createServer } from "../../common/node-http.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";

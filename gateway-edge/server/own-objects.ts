@@ -1,5 +1,5 @@
-import { IncomingMessage, ServerResponse } from "node:http";
 import type { Express, Request, Response } from "express";
+import { IncomingMessage, ServerResponse } from "../../common/node-http.ts";
 import { type HeaderList, nameAt, valueIn } from "../calls/header-list.ts";
 import { writeKnownHead } from "./answer-head.ts";
 

@@ -14,7 +14,7 @@ import {
   readConfig,
 } from "../../common/config.ts";
 import { isExposed, isLoopbackHost, isOpen, openingSettings, openingsOf } from "../../common/exposed.ts";
-import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
+import { metricsSettings } from "../../common/metrics/metrics-settings.ts";
 import { secretSetting } from "../../common/secret-files.ts";
 import { ROTATION } from "./log-file.ts";
 

@@ -2,13 +2,14 @@ import type { Finding, SourceFile } from "./finding.ts";
 import { withoutComments } from "./mask.ts";
 
 /** Names that open connections, and modules and libraries that do. Imports of types open none. */
-const NETWORK_IMPORT = /^import (?!type\b)[^;]*?from "(?:node:(?:net|tls|http|https|http2|dgram)|undici)";/gms;
+const NETWORK_IMPORT =
+  /^import (?!type\b)[^;]*?from "(?:node:(?:net|tls|http|https|http2|dgram)|undici|[./]+(?:common\/)?node-http\.ts)";/gms;
 const OPENING_NAME =
   /(?<!\btype )\b(?:connect|createConnection|request|get|stream|fetch|Socket|TLSSocket|Agent|Pool|Client|Dispatcher|ProxyAgent|EnvHttpProxyAgent|RetryAgent|buildConnector|createSocket|WebSocket|EventSource|setGlobalDispatcher)\b/;
 const OPENING_LIBRARY =
   /^import (?!type\b)[^;]*?from "(?:nodemailer|stripe|ioredis|mongodb|google-auth-library|@grpc\/grpc-js|openid-client|ws|axios|got)[^"]*";/gms;
 const OPENING_CALL =
-  /(?<![\w.#$])(?:fetch\(|new (?:WebSocket|EventSource|XMLHttpRequest)\()|\bglobalThis\.fetch\(|\bimport\("(?:undici|ioredis|google-auth-library|node:(?:net|tls|https?|http2|dgram))"\)|\bimport \* as \w+ from "(?:node:(?:net|tls|https?|http2|dgram)|undici)"/g;
+  /(?<![\w.#$])(?:fetch\(|new (?:WebSocket|EventSource|XMLHttpRequest)\()|\bglobalThis\.fetch\(|\bgetBuiltinModule\("(?:node:)?(?:net|tls|https?|http2|dgram)"\)|\bimport\("(?:undici|ioredis|nodemailer|google-auth-library|node:(?:net|tls|https?|http2|dgram))"\)|\bimport \* as \w+ from "(?:node:(?:net|tls|https?|http2|dgram)|undici)"/g;
 
 /** Files that may open connections, and why. Others use common/outbound.ts or common/outbound-undici.ts, which take a guard. */
 export const OUTBOUND: Readonly<Record<string, string>> = {
@@ -16,6 +17,7 @@ export const OUTBOUND: Readonly<Record<string, string>> = {
   "common/grpc/fail-over.ts": "opens none: it watches the connections of common/grpc/client.ts",
   "common/grpc/server.ts": "a server, which opens no connections",
   "common/grpc/status.ts": "status codes and metadata, no connections",
+  "common/node-http.ts": "gives node:http to the files of this list, and to servers",
   "common/outbound-undici.ts": "the guard of undici's connections",
   "common/outbound.ts": "the guard of node:http's connections",
   "control-plane/mail/mailer.ts": "the operator's mail server",

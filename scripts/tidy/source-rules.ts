@@ -73,6 +73,12 @@ const wordRules: readonly WordRule[] = [
       !path.includes("__fixtures__/"),
   },
   {
+    pattern: /^import (?!type\b).*from "(node:)?http";/,
+    message: "node:http as a module, which loads all of Node's fetch: use common/node-http.ts, or import types",
+    where: "raw",
+    applies: (path) => /^(common|control-plane|gateway-edge|trainer-node|scripts\/supervisor)\//.test(path) && !isTest(path),
+  },
+  {
     pattern: /(?<![\w.:/$}~-])\/(root|home|work)\//,
     message: "a path of one machine",
     where: "raw",

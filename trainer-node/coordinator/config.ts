@@ -11,7 +11,7 @@ import {
   readConfig,
 } from "../../common/config.ts";
 import { isExposed, isOpen } from "../../common/exposed.ts";
-import { metricsSettings } from "../../common/metrics/serve-metrics.ts";
+import { metricsSettings } from "../../common/metrics/metrics-settings.ts";
 import { controlClientSettings, readClientTls } from "../../common/peers/control-client.ts";
 import { isCoordinatorAddress } from "../../common/peers/coordinator-address.ts";
 import { requireTls } from "../../common/peers/tls.ts";

@@ -1,9 +1,10 @@
-import { type IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Response } from "express";
 import { type WebSocket, WebSocketServer } from "ws";
 import { AppError } from "../../../../common/errors.ts";
 import { newId } from "../../../../common/ids.ts";
+import { ServerResponse } from "../../../../common/node-http.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import { beginError, gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
