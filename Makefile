@@ -60,7 +60,7 @@ docs/.vitepress/dist/index.html: docs/node_modules/.installed $(wildcard *.md do
 	@touch $@
 
 run: generate console ## start everything: control plane, edges, trainer node
-	@exec node scripts/run.ts
+	@exec env NODE_COMPILE_CACHE="$(CURDIR)/.cache/compiled" node scripts/run.ts
 
 test: generate console ## every test, on the embedded store and on a real MongoDB
 	node scripts/test.ts $(ARGS)

@@ -4,7 +4,6 @@ import { chmodSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Environment } from "../common/config.ts";
-import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../common/node-flags.ts";
 import { runMain } from "../common/process.ts";
 import { programFile } from "../common/program-files.ts";
 import { withSecretFiles } from "../common/secret-files.ts";
@@ -13,6 +12,7 @@ import type { ChildSpec } from "./supervisor/child.ts";
 import { lockFolder } from "./supervisor/folder-lock.ts";
 import { metricsPorts } from "./supervisor/metrics-ports.ts";
 import { refuseTakenPorts } from "./supervisor/ports.ts";
+import { PROGRAMS } from "./supervisor/programs.ts";
 import { type RunSettings, readSettings, runSettings } from "./supervisor/settings.ts";
 import { createSupervisor, type FirstRun, STOP_MS } from "./supervisor/supervisor.ts";
 
@@ -109,30 +109,19 @@ function childSpecs(
     ...(settings.config === undefined ? {} : { CONFIG: settings.config }),
   };
   const metrics = metricsPorts(settings.metricsPort);
-  const program = (path: string) => resolve(import.meta.dirname, "..", programFile(path));
+  const program = (role: keyof typeof PROGRAMS, own: Environment) => {
+    const { entry, nodeFlags, env: ofRole } = PROGRAMS[role];
+    return { entry: resolve(import.meta.dirname, "..", programFile(entry)), nodeFlags, env: { ...ofRole, ...env, ...own } };
+  };
   const edges = Array.from({ length: settings.edges }, (_, index) => ({
     name: `edge-${index}`,
-    entry: program("gateway-edge/main.ts"),
-    nodeFlags: SERVICE_NODE_FLAGS,
-    env: { ...env, ...metrics.edge(index), EDGE_INDEX: String(index) },
+    ...program("edge", { ...metrics.edge(index), EDGE_INDEX: String(index) }),
   }));
   return {
-    control: {
-      name: "control-plane",
-      entry: program("control-plane/main.ts"),
-      nodeFlags: SERVICE_NODE_FLAGS,
-      env: { ...env, ...metrics.controlPlane },
-    },
+    control: { name: "control-plane", ...program("control-plane", { ...metrics.controlPlane }) },
     edges,
-    workers: [{ name: "trainer", entry: program("trainer-node/main.ts"), nodeFlags: HARDENING_FLAGS, env: { ...env, ...metrics.trainer } }],
-    later: [
-      {
-        name: "coordinator",
-        entry: program("trainer-node/coordinator/main.ts"),
-        nodeFlags: HARDENING_FLAGS,
-        env: { ...COORDINATOR_ENV, ...env, ...metrics.coordinator },
-      },
-    ],
+    workers: [{ name: "trainer", ...program("trainer", { ...metrics.trainer }) }],
+    later: [{ name: "coordinator", ...program("coordinator", { ...metrics.coordinator }) }],
   };
 }
 

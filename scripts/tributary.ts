@@ -39,15 +39,19 @@ async function start(word: string | undefined): Promise<void> {
 }
 
 function startRole(role: string): void {
-  const program = Object.hasOwn(PROGRAMS, role) ? PROGRAMS[role] : undefined;
-  if (program === undefined) {
+  if (!isRole(role)) {
     process.stderr.write(`tributary: there is no ${role}\n\n${USAGE}`);
     process.exitCode = EXIT_USAGE;
     return;
   }
+  const program = PROGRAMS[role];
   const entry = resolve(import.meta.dirname, "..", programFile(program.entry));
   // The same process goes on, so that signals of an init system or a container reach it.
   process.execve?.(process.execPath, [process.execPath, ...program.nodeFlags, entry], { ...program.env, ...definedOf(process.env) });
+}
+
+function isRole(word: string): word is keyof typeof PROGRAMS {
+  return Object.hasOwn(PROGRAMS, word);
 }
 
 function definedOf(environment: NodeJS.ProcessEnv): Record<string, string> {

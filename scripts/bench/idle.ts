@@ -23,7 +23,9 @@ interface Platform {
 export async function idleSection({ folder, seconds }: { folder: string; seconds: number }): Promise<string> {
   const ports: Record<string, string> = {};
   for (const name of ["PORT", "HOSTED_PORT", "CONTROL_PORT", "TRAINER_PORT", "COORDINATOR_PORT"]) ports[name] = String(await freePort());
-  const env = { PATH: process.env["PATH"] ?? "", HOME: folder, DATA_DIR: join(folder, "idle"), EDGES: "1", ...ports };
+  // As `make run` sets it.
+  const compiled = { NODE_COMPILE_CACHE: resolve(import.meta.dirname, "../../.cache/compiled") };
+  const env = { PATH: process.env["PATH"] ?? "", HOME: folder, DATA_DIR: join(folder, "idle"), EDGES: "1", ...compiled, ...ports };
   const first = await start(env);
   await first.stop();
   const platform = await start(env);

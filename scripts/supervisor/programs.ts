@@ -1,5 +1,7 @@
 import { COORDINATOR_ENV, EDGE_NODE_FLAGS, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 
+type Role = "control-plane" | "edge" | "trainer" | "coordinator";
+
 interface Program {
   /** Path in the repository. */
   readonly entry: string;
@@ -7,8 +9,8 @@ interface Program {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Processes that can be started by themselves, by the name of their role. */
-export const PROGRAMS: Readonly<Record<string, Program>> = {
+/** Processes of the platform, by the name of their role. */
+export const PROGRAMS: Readonly<Record<Role, Program>> = {
   "control-plane": { entry: "control-plane/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
   edge: { entry: "gateway-edge/main.ts", nodeFlags: EDGE_NODE_FLAGS },
   trainer: { entry: "trainer-node/main.ts", nodeFlags: HARDENING_FLAGS },
