@@ -1,37 +1,85 @@
-/** Token bytes by rank, as published for tiktoken. Unused ranks are holes. */
-export type Ranks = readonly (string | readonly number[])[];
-
 /**
  * The ranks of a vocabulary in a hash table of numbers. 200,000 texts in a map are 25 MB that every full garbage collection visits; this is
- * 4 MB that none does, and threads can give it to each other.
+ * 4 MB that none does.
  */
 export interface PackedRanks {
   /** The bytes of all tokens, in the order of their ranks. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly bytes: Uint8Array;
   /** Where the bytes of a rank end; they start where those of the rank before it end. */
-  readonly ends: Uint32Array<ArrayBuffer>;
+  readonly ends: Uint32Array;
   /** A rank and one, by the hash of its bytes; zero: free. A taken place continues at the next one. */
-  readonly places: Int32Array<ArrayBuffer>;
+  readonly places: Int32Array;
   /** The length of the longest token in bytes. */
   readonly longest: number;
 }
 
 /** At most this part of the places is taken, so that most ranks are at the place of their hash. */
 const FILL_MAX = 0.5;
+const LINES_PER_TURN = 8192;
+const [NEWLINE, SPACE, ZERO] = [0x0a, 0x20, 0x30];
 
-export function packRanks(ranks: Ranks): PackedRanks {
-  const tokens = Array.from(ranks, (token) => Buffer.from((token ?? []) as string));
-  const bytes = Uint8Array.from(Buffer.concat(tokens));
-  const ends = new Uint32Array(tokens.length);
-  const places = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(tokens.length, 1) / FILL_MAX)));
-  let [end, longest] = [0, 0];
-  for (const [rank, token] of tokens.entries()) {
-    end += token.length;
-    ends[rank] = end;
-    longest = Math.max(longest, token.length);
-    if (token.length > 0) places[freePlace(places, token.toString("latin1"))] = rank + 1;
+/** Reads a vocabulary as published for tiktoken: a line for each token, its bytes in base64 and its rank. In steps: all at once would delay every call. */
+export async function readRanks(published: Uint8Array): Promise<PackedRanks> {
+  const lines = countLines(published);
+  const ends = new Uint32Array(lines);
+  const places = new Int32Array(2 ** Math.ceil(Math.log2(Math.max(lines, 1) / FILL_MAX)));
+  const last = places.length - 1;
+  const reader = new LineReader(published);
+  let longest = 0;
+  for (let line = 0; line < lines; line++) {
+    if (line % LINES_PER_TURN === LINES_PER_TURN - 1) await turn();
+    const start = reader.end;
+    const hash = reader.token();
+    if (reader.number() !== line) throw new Error(`line ${line + 1} of the vocabulary is not a token and its rank`);
+    ends[line] = reader.end;
+    longest = Math.max(longest, reader.end - start);
+    let place = placeOf(hash) & last;
+    while (places[place] !== 0) place = (place + 1) & last;
+    places[place] = line + 1;
   }
-  return { bytes, ends, places, longest };
+  return { bytes: reader.bytes.slice(0, reader.end), ends, places, longest };
+}
+
+/** Reads lines byte by byte: Buffer would make a text of each token. */
+class LineReader {
+  readonly #published: Uint8Array;
+  #at = 0;
+  /** The bytes of all tokens so far, up to `end`. */
+  readonly bytes: Uint8Array;
+  end = 0;
+
+  constructor(published: Uint8Array) {
+    this.#published = published;
+    this.bytes = new Uint8Array(Math.ceil((published.length * 3) / 4));
+  }
+
+  /** Decodes a token up to the space after it, and returns its hash. */
+  token(): number {
+    let [bits, held, hash] = [0, 0, HASH_START];
+    for (let letter = this.#next(); letter > SPACE; letter = this.#next()) {
+      if (letter === PADDING) continue;
+      bits = (bits << 6) | (SIX_BITS[letter] as number);
+      held += 6;
+      if (held < 8) continue;
+      held -= 8;
+      const byte = (bits >> held) & 0xff;
+      this.bytes[this.end++] = byte;
+      hash = hashOn(hash, byte);
+    }
+    return hash;
+  }
+
+  /** The number that ends the line; NaN: there is none. */
+  number(): number {
+    let number = Number.NaN;
+    for (let digit = this.#next(); digit > SPACE; digit = this.#next()) number = (number || 0) * 10 + digit - ZERO;
+    return number;
+  }
+
+  /** The next byte; 0: there is none. */
+  #next(): number {
+    return this.#published[this.#at++] ?? 0;
+  }
 }
 
 /** The rank of the bytes from `start` to `end`, which have one character each; -1: they are no token. */
@@ -39,7 +87,9 @@ export function rankOf({ bytes, ends, places, longest }: PackedRanks, text: stri
   const length = end - start;
   if (length > longest) return -1;
   const last = places.length - 1;
-  for (let place = hashOf(text, start, end) & last; ; place = (place + 1) & last) {
+  let hash = HASH_START;
+  for (let at = start; at < end; at++) hash = hashOn(hash, text.charCodeAt(at));
+  for (let place = placeOf(hash) & last; ; place = (place + 1) & last) {
     const rank = (places[place] as number) - 1;
     if (rank < 0) return -1;
     const from = rank === 0 ? 0 : (ends[rank - 1] as number);
@@ -50,16 +100,25 @@ export function rankOf({ bytes, ends, places, longest }: PackedRanks, text: stri
   }
 }
 
-function freePlace(places: Int32Array, text: string): number {
-  const last = places.length - 1;
-  let place = hashOf(text, 0, text.length) & last;
-  while (places[place] !== 0) place = (place + 1) & last;
-  return place;
+// FNV-1a, with its upper bits mixed into the lower ones, which are used.
+const HASH_START = 0x811c9dc5;
+const hashOn = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
+const placeOf = (hash: number): number => hash ^ (hash >>> 15);
+
+function countLines(text: Uint8Array): number {
+  let lines = 0;
+  for (let at = text.indexOf(NEWLINE); at >= 0; at = text.indexOf(NEWLINE, at + 1)) lines++;
+  return lines;
 }
 
-/** FNV-1a, with its upper bits mixed into the lower ones, which are used. */
-function hashOf(text: string, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return hash ^ (hash >>> 15);
+const SIX_BITS = new Uint8Array(256);
+for (const [value, letter] of [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].entries()) {
+  SIX_BITS[letter.charCodeAt(0)] = value;
+}
+const PADDING = "=".charCodeAt(0);
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
