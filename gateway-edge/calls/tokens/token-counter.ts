@@ -1,9 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { CL100K_TOKEN_SPLIT_REGEX, O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
 import type { Fields } from "../../upstream/providers/provider.ts";
-import { createVocabulary, type Split, splitOf, type Vocabulary } from "./byte-pairs.ts";
-import { readRanks } from "./packed-ranks.ts";
+import { createVocabulary, type Split, splitOf, type Vocabulary, type VocabularyData } from "./byte-pairs.ts";
 
 export type EncodingName = "o200k_base" | "cl100k_base";
 
@@ -47,7 +44,7 @@ export function encodingOf(model: string): EncodingName {
 const loading = new Map<EncodingName, Promise<Vocabulary>>();
 const loaded = new Map<EncodingName, Vocabulary>();
 
-/** About 4 MB and 100 ms each, in steps: loaded on first use. */
+/** About 20 MB and 200 ms each: loaded on first use. */
 export function vocabularyOf(encoding: EncodingName): Promise<Vocabulary> {
   const known = loading.get(encoding);
   if (known) return known;
@@ -63,7 +60,7 @@ export function loadedVocabulary(encoding: EncodingName): Vocabulary | undefined
 
 async function load(encoding: EncodingName): Promise<Vocabulary> {
   try {
-    const vocabulary = createVocabulary(await readRanks(await publishedRanks(encoding)), SPLITS[encoding]);
+    const vocabulary = await createVocabulary({ ranks: await RANKS[encoding](), split: SPLITS[encoding] });
     loaded.set(encoding, vocabulary);
     return vocabulary;
   } catch (error) {
@@ -79,10 +76,10 @@ export const SPLITS: Readonly<Record<EncodingName, Split>> = {
   cl100k_base: splitOf(CL100K_TOKEN_SPLIT_REGEX),
 };
 
-/** The files that the package publishes beside its code: read as modules, they would be 4 MB of source, and 200,000 texts of the heap. */
-async function publishedRanks(encoding: EncodingName): Promise<Uint8Array> {
-  return await readFile(createRequire(import.meta.url).resolve(`gpt-tokenizer/data/${encoding}.tiktoken`));
-}
+const RANKS: Readonly<Record<EncodingName, () => Promise<VocabularyData["ranks"]>>> = {
+  o200k_base: async () => (await import("gpt-tokenizer/bpeRanks/o200k_base")).default,
+  cl100k_base: async () => (await import("gpt-tokenizer/bpeRanks/cl100k_base")).default,
+};
 
 async function countMessage(message: Fields, vocabulary: Vocabulary): Promise<number> {
   let total = MESSAGE_TOKENS;
