@@ -66,10 +66,8 @@ export function createPool(options: PoolOptions): SharingPool {
   const piscina = new Piscina({
     filename: (options.workerUrl ?? new URL(programFile("./worker.ts"), import.meta.url)).href,
     name: "runTask",
-    // The others start when they are needed, and stay: an idle node has one.
-    minThreads: 1,
+    minThreads: threads,
     maxThreads: threads,
-    idleTimeout: Number.POSITIVE_INFINITY,
     concurrentTasksPerWorker: options.tasksPerThread ?? 1,
     // Workers get no environment variables, because they need no secrets. The compile cache is not a secret, and saves each thread from
     // compiling the code.
@@ -123,9 +121,10 @@ export function createPool(options: PoolOptions): SharingPool {
       }
     },
     warmUp: async () => {
-      const first: ComputeResult = await piscina.run({ type: "warm-up" } satisfies ComputeTask);
-      if (first.type === "failed") unwrap(first);
-      return first.type === "warm" ? first.registered : [];
+      const warm = Array.from({ length: threads }, (): Promise<ComputeResult> => piscina.run({ type: "warm-up" } satisfies ComputeTask));
+      const [first] = await Promise.all(warm);
+      if (first?.type === "failed") unwrap(first);
+      return first?.type === "warm" ? first.registered : [];
     },
     load: () => ({ running: Math.min(inFlight, threads), queued: Math.max(0, inFlight - threads), threads }),
     close: () => piscina.destroy(),
