@@ -45,8 +45,6 @@ await runMain("tributary edge", async () => {
   const metrics = createMetrics({ clock: systemClock, edgeIndex: config.edgeIndex, accessLog });
   const traces = await openTracing(config, { ...sources, registry: metrics.registry });
   const deps: EdgeDeps = { config, control, connectPlane, records, ...sources, openCalls, tracing: traces?.tracing };
-  // Some calls are counted with this vocabulary while their client waits. Loading it takes about 300 ms, so it starts now.
-  vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
   // Waits until the catalog is loaded from the control plane.
   const inference = await createInference(deps);
   const work = { runs: createEdgeRuns(deps, inference), feed: new ResponseFeed() };
@@ -98,6 +96,8 @@ await runMain("tributary edge", async () => {
   const port = listeners[0]?.port ?? config.port;
   logger.info({ port, hostedPort: listeners[1]?.port }, "listening");
   report({ type: "ready", port });
+  // Some calls are counted with this vocabulary while their client waits; it is loaded in steps, beside the first calls.
+  vocabularyOf("o200k_base").catch((error: unknown) => logger.warn({ err: error }, "the vocabulary o200k cannot be loaded"));
 });
 
 /** Every control plane gets the reports of this edge. */

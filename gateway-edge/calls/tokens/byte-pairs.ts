@@ -1,3 +1,5 @@
+import type { RankTable } from "./published-ranks.ts";
+
 /** How a text is split before merging: a private sticky expression, because it stores where it stopped. */
 export type Split = RegExp & { readonly [OWN]: true };
 declare const OWN: unique symbol;
@@ -5,12 +7,6 @@ declare const OWN: unique symbol;
 /** Copies a published expression, which others may use too. */
 export function splitOf(published: RegExp): Split {
   return new RegExp(published.source, "uy") as Split;
-}
-
-/** The data of a vocabulary: token bytes by rank, and how text is split before merging. As published for tiktoken. */
-export interface VocabularyData {
-  readonly ranks: readonly (string | readonly number[])[];
-  readonly split: Split;
 }
 
 export interface Vocabulary {
@@ -22,15 +18,13 @@ export interface Vocabulary {
 
 const YIELD_AFTER_MS = 10;
 const CHARACTERS_PER_LOOK = 16_384;
-const RANKS_PER_LOOK = 8192;
 /** A longer piece is split, which adds a token or two for each quarter of a megabyte without a space: memory and pauses stay small. */
 const PIECE_BYTES_MAX = 2 ** 18;
 /** More than there are positions, so that a rank and a position fit into one number. */
 const POSITIONS = 2 ** 20;
 
 /** Byte-pair encoding in n log n: libraries merge by scanning, which takes half a minute for 200,000 equal letters. */
-export async function createVocabulary({ ranks, split }: VocabularyData): Promise<Vocabulary> {
-  const table = await tableOf(ranks);
+export function createVocabulary(table: RankTable, split: Split): Vocabulary {
   const countPart = (part: string) => (table.rankOf.has(part) ? 1 : countMerged(part, table));
 
   return {
@@ -62,28 +56,6 @@ export function countPieces(text: string, split: Split): number {
   let pieces = 0;
   for (let at = 0; at < text.length; at = pieceEnd(text, at, split)) pieces++;
   return pieces;
-}
-
-interface RankTable {
-  readonly rankOf: ReadonlyMap<string, number>;
-  /** The length of the longest token in bytes. */
-  readonly longest: number;
-}
-
-/** Built in steps: 200,000 tokens at once would delay every call of the process. */
-async function tableOf(ranks: VocabularyData["ranks"]): Promise<RankTable> {
-  const rankOf = new Map<string, number>();
-  let longest = 0;
-  for (let rank = 0; rank < ranks.length; rank++) {
-    const token = ranks[rank];
-    if (rank % RANKS_PER_LOOK === RANKS_PER_LOOK - 1) await turn();
-    // Unused ranks are holes.
-    if (token === undefined) continue;
-    const key = typeof token === "string" ? bytesKey(token) : Buffer.from(token).toString("latin1");
-    rankOf.set(key, rank);
-    longest = Math.max(longest, key.length);
-  }
-  return { rankOf, longest };
 }
 
 function turn(): Promise<void> {
