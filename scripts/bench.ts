@@ -20,8 +20,11 @@ const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const SCALE = Number(process.env["SCALE"] ?? 1);
 const ONLY = process.env["ONLY"]?.split(",") ?? [...Object.keys(CONTENDERS), "growth", "idle"];
 const SLOWEST = ["LiteLLM"];
-/** Calls before the first window of a kind, because JIT compilation takes thousands of them and the benchmark measures the steady state. */
-const WARM = Number(process.env["WARM"] ?? 10_000);
+/**
+ * Whole calls before the first window, because the benchmark measures the steady state: V8 compiles some 300 functions of an edge for good after ten to twelve
+ * thousand calls, which costs as much as a thousand of them, and what a call costs falls until about twenty thousand.
+ */
+const WARM = Number(process.env["WARM"] ?? 30_000);
 /** What a slow gateway gets of the calls, so that one window does not take minutes. */
 const SLOW_SHARE = 0.1;
 
