@@ -11,14 +11,16 @@ export const HARDENING_FLAGS: readonly string[] = ["--disable-proto=delete", "--
  * V8 may decide to allocate the objects of a line of code in the old generation, because the first hundreds of them lived long. If that line is Node's table of
  * listeners, which sockets and requests have in common, each request stays in memory until the next full collection: 7.5 KB instead of 0.6 KB of a call are
  * promoted, and young collections take 25 to 37 microseconds of each call instead of 5. One process in four was like that, for its whole life.
+ *
+ * After eight seconds without much to do V8 collects garbage to give memory back, drops compiled code, and makes the heap small. Calls that come in bursts would
+ * then pay for that collection, for compiling again, and for one or two more collections in their first five thousand, until the heap has grown again.
  */
-export const SERVICE_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--no-parallel-scavenge", "--no-allocation-site-pretenuring"];
-
-/**
- * Node flags of edges. After eight seconds without calls V8 collects garbage; by default it then drops compiled code, too, to save some memory, and the next
- * ten thousand calls cost up to twice as much.
- */
-export const EDGE_NODE_FLAGS: readonly string[] = [...SERVICE_NODE_FLAGS, "--no-memory-reducer-favors-memory"];
+export const SERVICE_NODE_FLAGS: readonly string[] = [
+  ...HARDENING_FLAGS,
+  "--no-parallel-scavenge",
+  "--no-allocation-site-pretenuring",
+  "--no-memory-reducer",
+];
 
 /**
  * Environment of the coordinator. Updates pass through it in chunks, so a small young generation collects them early. Fewer malloc arenas

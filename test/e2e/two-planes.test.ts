@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { systemClock } from "../../common/clock.ts";
-import { EDGE_NODE_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { limitName, slotOf } from "../../common/slots.ts";
 import { type Answer, adminToken, call, chat, newTenant, type Tenant } from "../helpers/api.ts";
 import { type ReplicaSet, requireMongod, startReplicaSet } from "../helpers/mongod.ts";
@@ -43,7 +43,7 @@ beforeAll(async () => {
     const addresses = ports.map((place) => `127.0.0.1:${place}`);
     const control = { CONTROL_ADDRESS: (index === 0 ? addresses : addresses.toReversed()).join(), SECRET_KEY };
     const env = { ...control, PORT: String(port), DATA_DIR: join(folder, `edge-${index}`), EDGE_INDEX: String(index) };
-    const child = startProcess({ entry: "gateway-edge/main.ts", name: `edge ${index}`, env, nodeFlags: EDGE_NODE_FLAGS });
+    const child = startProcess({ entry: "gateway-edge/main.ts", name: `edge ${index}`, env, nodeFlags: SERVICE_NODE_FLAGS });
     edges[index] = { url: `http://127.0.0.1:${port}`, process: child };
     await child.ready;
   };

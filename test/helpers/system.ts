@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EDGE_NODE_FLAGS, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { freePort, type ServiceProcess, type StartOptions, startProcess } from "./processes.ts";
 
 export interface SystemOptions {
@@ -118,7 +118,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {
       more: { ...options.edgeEnv, EDGE_INDEX: String(index) },
-      nodeFlags: [...EDGE_NODE_FLAGS, ...(options.edgeFlags ?? [])],
+      nodeFlags: [...SERVICE_NODE_FLAGS, ...(options.edgeFlags ?? [])],
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));

@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createAuthority } from "../../cli/certs/issue.ts";
-import { EDGE_NODE_FLAGS, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
 import { freePort, type ServiceProcess, startProcess } from "../helpers/processes.ts";
 
 /** The roles, by the names of their jobs in deploy/prometheus/prometheus.yml. */
 const ROLES = {
   "tributary-control-plane": { entry: "control-plane/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
-  "tributary-edge": { entry: "gateway-edge/main.ts", nodeFlags: EDGE_NODE_FLAGS },
+  "tributary-edge": { entry: "gateway-edge/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
   "tributary-trainer": { entry: "trainer-node/main.ts", nodeFlags: HARDENING_FLAGS },
   "tributary-coordinator": { entry: "trainer-node/coordinator/main.ts", nodeFlags: HARDENING_FLAGS },
 };
