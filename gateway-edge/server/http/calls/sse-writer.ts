@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../../common/clock.ts";
 import { type Linked, LinkedList } from "../../../../common/linked-list.ts";
 import type { HeaderList } from "../../../calls/header-list.ts";
+import { StreamedBody } from "./streamed-body.ts";
 
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
 const KEEP_ALIVE_MS = 15_000;
@@ -28,6 +29,7 @@ export class SseWriter implements Linked<SseWriter> {
   before: SseWriter | undefined;
   after: SseWriter | undefined;
   readonly #response: ServerResponse;
+  readonly #body: StreamedBody;
   readonly #clock: Clock;
   readonly #keepAlive: string;
   readonly #stallMs: number;
@@ -42,6 +44,7 @@ export class SseWriter implements Linked<SseWriter> {
 
   constructor(response: ServerResponse, clock: Clock, { keepAlive = COMMENT, stallMs }: SseOptions) {
     this.#response = response;
+    this.#body = new StreamedBody(response);
     this.#clock = clock;
     this.#keepAlive = keepAlive;
     this.#stallMs = stallMs;
@@ -72,6 +75,7 @@ export class SseWriter implements Linked<SseWriter> {
     if (this.#isGone()) return;
     this.#bytesBefore = this.#response.socket?.bytesWritten ?? 0;
     this.#response.writeHead(200, [...headers, "content-type", contentType, "cache-control", "no-cache", "x-accel-buffering", "no"]);
+    this.#body.begin();
     // Usually a frame follows at once, and the headers are sent with it.
     setImmediate(() => {
       if (!this.#hasWritten && !this.#isGone()) this.#response.flushHeaders();
@@ -101,7 +105,7 @@ export class SseWriter implements Linked<SseWriter> {
     this.#hasWritten = true;
     if (typeof frames !== "string") this.flush();
     const last = typeof frames === "string" ? this.#take() + frames : frames;
-    if (!this.#isGone()) this.#response.end(last);
+    if (!this.#isGone()) this.#body.end(last);
   }
 
   flush(): void {
@@ -121,7 +125,7 @@ export class SseWriter implements Linked<SseWriter> {
 
   #put(frames: string | Uint8Array): void {
     this.#writtenAtMs = this.#clock.monotonicMs();
-    this.#response.write(frames);
+    this.#body.write(frames);
   }
 
   #take(): string {
