@@ -5,7 +5,7 @@ export interface RankTable {
   readonly longest: number;
 }
 
-/** About a millisecond of work each: all at once would delay every call of the process. */
+/** A few milliseconds of work each: all at once would delay every call of the process. */
 const LINES_PER_TURN = 4096;
 const [SPACE, ZERO] = [0x20, 0x30];
 
@@ -43,7 +43,7 @@ function addLines(reader: LineReader, rankOf: Map<string, number>): number {
   return longest;
 }
 
-/** Reads lines byte by byte: a buffer and a text for each of 200,000 tokens take four times as long. */
+/** Reads lines byte by byte: a buffer and a text for each of 200,000 tokens take two to three times as long. */
 class LineReader {
   readonly #published: Uint8Array;
   readonly #bytes: Buffer;
