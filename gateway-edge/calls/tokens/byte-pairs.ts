@@ -1,4 +1,5 @@
 import type { RankTable } from "./published-ranks.ts";
+import { turn } from "./turn.ts";
 
 /** How a text is split before merging: a private sticky expression, because it stores where it stopped. */
 export type Split = RegExp & { readonly [OWN]: true };
@@ -56,12 +57,6 @@ export function countPieces(text: string, split: Split): number {
   let pieces = 0;
   for (let at = 0; at < text.length; at = pieceEnd(text, at, split)) pieces++;
   return pieces;
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 /** Pieces of a text, as the vocabulary splits them, each as its bytes. */

@@ -1,3 +1,5 @@
+import { turn } from "./turn.ts";
+
 /** The rank of each token of a vocabulary, by its bytes: a text with a character for each byte. */
 export interface RankTable {
   readonly rankOf: ReadonlyMap<string, number>;
@@ -96,9 +98,3 @@ for (const [value, letter] of [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
   SIX_BITS[letter.charCodeAt(0)] = value;
 }
 const PADDING = "=".charCodeAt(0);
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
-}

@@ -5,7 +5,7 @@ const LAST_CHUNK = "0\r\n\r\n";
 
 /**
  * The body of a response whose length is not known when it begins. Where Node sends it in chunks (to every client but those of HTTP/1.0), they are framed here: Node
- * writes a chunk as four pieces, which costs a stream a tenth of its CPU (decision 53).
+ * writes a chunk as four pieces, which costs a stream an eighth of its CPU (decision 53).
  */
 export class StreamedBody {
   readonly #response: ServerResponse;
