@@ -26,7 +26,7 @@ import { CallCounts, type CallSlot } from "./call-counts.ts";
 import type { ContentFigures } from "./content/content-lane.ts";
 import { Contents } from "./content/contents.ts";
 import { counted } from "./counted-credit.ts";
-import type { InferenceCall, InferenceResult } from "./inference/run-inference.ts";
+import type { InferenceCall, InferenceResult } from "./inference/inference-call.ts";
 import { createLayers, type LayerFigures, type Layers } from "./layers/layers.ts";
 import { createMcp, type Mcp } from "./mcp/mcp.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";

@@ -1,8 +1,8 @@
 import { MESSAGE_EVENTS } from "../../upstream/providers/anthropic/messages.ts";
 import { RESPONSE_EVENTS } from "../../upstream/providers/openai-compatible/responses.ts";
 import type { BytesPart, Fields } from "../../upstream/providers/provider.ts";
+import type { DeliveredPart } from "../inference/delivery.ts";
 import type { Job } from "../inference/job.ts";
-import type { DeliveredPart } from "../inference/run-inference.ts";
 import { mergeDeltas } from "../inference/traits/merge-deltas.ts";
 
 /** The fields of requests, of every API, that callers mean by the prompt. */

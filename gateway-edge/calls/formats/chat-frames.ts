@@ -4,7 +4,7 @@ import { inputTokens, type Usage } from "../../credit/pricing/usage.ts";
 import type { ChatAnswer, ChatChoice, Fields } from "../../upstream/providers/provider.ts";
 import { encodedText } from "../../upstream/providers/shared/provider-text.ts";
 import type { Bill } from "../inference/bill.ts";
-import type { DeliveredPart } from "../inference/run-inference.ts";
+import type { DeliveredPart } from "../inference/delivery.ts";
 import { type FinishCause, finishDetails } from "./finish-details.ts";
 
 /** What all objects of one answer share. */

@@ -1,6 +1,6 @@
 import type { AppError } from "../../../common/errors.ts";
 import type { Bill } from "../inference/bill.ts";
-import type { DeliveredPart } from "../inference/run-inference.ts";
+import type { DeliveredPart } from "../inference/delivery.ts";
 
 /** How the answer to an operation is serialized for the client. */
 export interface ResponseFormat<Answer> {

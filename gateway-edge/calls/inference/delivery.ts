@@ -4,7 +4,7 @@ import { ignore } from "../../../common/ignore.ts";
 import type { ReadyIterator } from "../../../common/ready-iterator.ts";
 import type { Credit } from "../../credit/credit.ts";
 import type { BytesPart, StreamPart } from "../../upstream/providers/provider.ts";
-import type { OpenAttempt } from "./attempt.ts";
+import type { StreamedAttempt } from "./attempt.ts";
 import type { Bill, Outcome } from "./bill.ts";
 import type { Meter } from "./meter.ts";
 import type { StreamBounds } from "./stream-bounds.ts";
@@ -21,7 +21,7 @@ export interface DeliveredCall {
 }
 
 interface DeliveryParts {
-  readonly open: Extract<OpenAttempt<unknown>, { type: "stream" }>;
+  readonly open: Pick<StreamedAttempt, "first" | "next" | "ready" | "wake" | "received">;
   readonly bounds: StreamBounds;
   readonly call: DeliveredCall;
 }

@@ -1,5 +1,6 @@
 import type { StreamPart } from "../../upstream/providers/provider.ts";
-import { type InferenceCall, type InferenceDeps, type InferenceResult, runInference } from "./run-inference.ts";
+import type { InferenceCall, InferenceResult } from "./inference-call.ts";
+import { type InferenceDeps, runInference } from "./run-inference.ts";
 
 /** Parts of an upstream's stream before the meter. */
 export type Screen = (parts: AsyncIterable<StreamPart>) => AsyncIterable<StreamPart>;

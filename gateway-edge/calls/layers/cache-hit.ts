@@ -8,10 +8,11 @@ import { toWireUsage } from "../../credit/pricing/usage.ts";
 import type { StreamPart } from "../../upstream/providers/provider.ts";
 import type { Bill } from "../inference/bill.ts";
 import { identityOf, rowTags } from "../inference/call-row.ts";
+import type { DeliveredPart } from "../inference/delivery.ts";
+import type { CallHead, InferenceResult } from "../inference/inference-call.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
 import type { LayeredCall } from "../inference/run-call.ts";
-import type { CallHead, DeliveredPart, InferenceResult } from "../inference/run-inference.ts";
 
 export interface HitDeps extends PlanDeps {
   readonly credit: Pick<Credit, "settle">;

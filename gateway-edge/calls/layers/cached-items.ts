@@ -1,9 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 import { NO_USAGE } from "../../credit/pricing/usage.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
+import type { InferenceResult } from "../inference/inference-call.ts";
 import type { BatchTraits } from "../inference/job.ts";
 import type { LayeredCall, RunCall } from "../inference/run-call.ts";
-import type { InferenceResult } from "../inference/run-inference.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { answerFromCache, type CacheEntry, type HitDeps } from "./cache-hit.ts";
 import type { CachedCall } from "./cached-call.ts";

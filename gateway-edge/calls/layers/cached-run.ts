@@ -1,8 +1,8 @@
 import type { Usage } from "../../credit/pricing/usage.ts";
 import type { StreamPart } from "../../upstream/providers/provider.ts";
 import { ENTRY_BYTES_MAX } from "../cache/response-cache.ts";
+import type { CallHead, DeliveredParts, InferenceResult } from "../inference/inference-call.ts";
 import type { LayeredCall, RunCall, Screen } from "../inference/run-call.ts";
-import type { CallHead, DeliveredParts, InferenceResult } from "../inference/run-inference.ts";
 import { answerFromCache, answerReserved } from "./cache-hit.ts";
 import { type CachedCall, type CachedRunDeps, cachedCallOf } from "./cached-call.ts";
 import { runItems } from "./cached-items.ts";

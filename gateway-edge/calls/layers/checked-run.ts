@@ -6,8 +6,8 @@ import type { Random } from "../../../common/random.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
 import { compileSchema } from "../guardrails/schema-check.ts";
 import type { Bill } from "../inference/bill.ts";
+import type { InferenceResult } from "../inference/inference-call.ts";
 import type { LayeredCall, RunCall } from "../inference/run-call.ts";
-import type { InferenceResult } from "../inference/run-inference.ts";
 import { isFields } from "../inference/traits/message-texts.ts";
 
 export interface CheckedRunDeps {

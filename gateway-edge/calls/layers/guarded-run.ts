@@ -4,11 +4,11 @@ import type { Guardrail, GuardrailContext, Stage } from "../guardrails/guardrail
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import { guardedScreen } from "../guardrails/screen.ts";
 import { Vault } from "../guardrails/vault.ts";
+import type { InferenceResult } from "../inference/inference-call.ts";
 import type { JobTraits, PromptTraits } from "../inference/job.ts";
 import { type PlanDeps, planCall } from "../inference/plan-call.ts";
 import { alternativesOf } from "../inference/route-request.ts";
 import type { LayeredCall, RunCall } from "../inference/run-call.ts";
-import type { InferenceResult } from "../inference/run-inference.ts";
 
 export interface GuardedRunDeps extends PlanDeps {
   readonly guardrails: GuardrailLayer;

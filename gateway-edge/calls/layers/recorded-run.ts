@@ -1,7 +1,7 @@
 import type { OpenContent } from "../content/call-content.ts";
 import type { Contents } from "../content/contents.ts";
+import type { DeliveredParts, InferenceResult } from "../inference/inference-call.ts";
 import type { LayeredCall, RunCall } from "../inference/run-call.ts";
-import type { DeliveredParts, InferenceResult } from "../inference/run-inference.ts";
 
 /** The layer that collects prompt and answer of calls whose organization or key stores them, as guardrails leave them. */
 export function recordedRun(contents: Contents, run: RunCall): RunCall {

@@ -10,7 +10,7 @@ import { embeddingsExchange } from "../../calls/formats/embeddings.ts";
 import type { ResponseFormat } from "../../calls/formats/response-format.ts";
 import { gatewayErrorBody, gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import type { Job } from "../../calls/inference/job.ts";
-import type { CallRouting } from "../../calls/inference/run-inference.ts";
+import type { CallRouting } from "../../calls/inference/route-request.ts";
 import { parseChatRequest } from "../../schemas/calls/chat.ts";
 import { parseCompletionsRequest } from "../../schemas/calls/completions.ts";
 import { parseEmbeddingsRequest } from "../../schemas/calls/embeddings.ts";

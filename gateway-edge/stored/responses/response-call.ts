@@ -1,7 +1,7 @@
 import type { Inference } from "../../calls/create.ts";
+import type { InferenceCall, InferenceResult } from "../../calls/inference/inference-call.ts";
 import type { Job } from "../../calls/inference/job.ts";
 import type { ProxiedAnswer } from "../../calls/inference/jobs/proxied.ts";
-import type { InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
 import { requireModel } from "../assistants/checks.ts";
 import { chatJobOf, isNative, type JobInput, responseJob } from "./response-turn.ts";
 import { loopedCall } from "./tool-loop.ts";

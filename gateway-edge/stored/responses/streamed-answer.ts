@@ -2,7 +2,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { asAppError } from "../../../common/errors.ts";
 import type { ResponseIdentity } from "../../calls/dialects/responses/response.ts";
 import { responseStream } from "../../calls/dialects/responses/stream-format.ts";
-import type { DeliveredParts } from "../../calls/inference/run-inference.ts";
+import type { DeliveredParts } from "../../calls/inference/inference-call.ts";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import type { EventLog } from "./response-events.ts";
 

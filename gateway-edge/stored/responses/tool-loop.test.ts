@@ -2,7 +2,7 @@ import { systemClock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { nanoUsd } from "../../../common/money.ts";
 import { systemRandom } from "../../../common/random.ts";
-import type { InferenceCall, InferenceResult } from "../../calls/inference/run-inference.ts";
+import type { InferenceCall, InferenceResult } from "../../calls/inference/inference-call.ts";
 import { NO_USAGE } from "../../credit/pricing/usage.ts";
 import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";

@@ -1,7 +1,7 @@
 import { toUsdString } from "../../../../common/money.ts";
 import type { HeaderList } from "../../../calls/header-list.ts";
 import type { Bill } from "../../../calls/inference/bill.ts";
-import type { CallHead } from "../../../calls/inference/run-inference.ts";
+import type { CallHead } from "../../../calls/inference/inference-call.ts";
 import { rateHeaders } from "../../../calls/rate-headers.ts";
 
 /** The response headers of a call; with the cost if it is known before the first byte. */

@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import { asAppError } from "../../../../common/errors.ts";
-import type { CallHead, DeliveredParts } from "../../../calls/inference/run-inference.ts";
+import type { CallHead, DeliveredParts } from "../../../calls/inference/inference-call.ts";
 import { callHeaders } from "./call-headers.ts";
 import type { IdempotentCall } from "./idempotent-call.ts";
 import type { SseWriter } from "./sse-writer.ts";

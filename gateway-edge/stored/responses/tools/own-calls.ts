@@ -1,4 +1,4 @@
-import type { DeliveredPart } from "../../../calls/inference/run-inference.ts";
+import type { DeliveredPart } from "../../../calls/inference/delivery.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import type { GatewayTool } from "./gateway-tool.ts";
 
