@@ -77,29 +77,53 @@ export function pathModelOf(request: Request): string | undefined {
 }
 
 /** Makes the call and sends its answer, whole or streamed; at most once under an Idempotency-Key. */
-export async function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): Promise<void> {
-  const { request, response, callId, caller, rawBody, pathModel, endpoint, routing } = exchange;
-  const job = withTrace(exchange.job, request);
+export function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): void | Promise<void> {
+  const { request, callId, caller, rawBody, pathModel } = exchange;
   const key = idempotencyKey(request);
   const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
-  const idempotent = begun instanceof Promise ? await begun : begun;
+  return begun instanceof Promise ? begun.then((idempotent) => answerOnce(deps, exchange, idempotent)) : answerOnce(deps, exchange, begun);
+}
+
+function answerOnce<Answer>(deps: CallDeps, exchange: CallExchange<Answer>, idempotent: IdempotentCall): void | Promise<void> {
+  const { request, response, callId, caller, endpoint, routing, errors, format } = exchange;
   if (idempotent.answer) return replay(response, idempotent.answer);
-  const newWriter = () => new SseWriter(response, deps.clock, { keepAlive: exchange.format.keepAlive, stallMs: deps.stallMs });
+  const job = withTrace(exchange.job, request);
+  const newWriter = () => new SseWriter(response, deps.clock, { keepAlive: format.keepAlive, stallMs: deps.stallMs });
   // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
   const early = job.stream ? newWriter() : undefined;
+  const [requestId, signal] = [requestIdOf(response), clientLeft(response, deps.openCalls)];
+  const running = begin(deps, { callId, requestId, endpoint, caller, job, routing, signal, errorStatus: errors.status, client: early });
+  return (early ? openInTime(deps, early, running) : running)
+    .then((result) => sendResult(deps, { exchange, result, idempotent, newWriter: () => early ?? newWriter() }))
+    .then(
+      () => idempotent.close(),
+      (thrown: unknown) => endFailed(deps, { exchange, writer: early, thrown, idempotent }),
+    );
+}
+
+/** Every error of a call is a rejection. */
+function begin<Answer>(deps: CallDeps, call: InferenceCall<Answer>): Promise<InferenceResult<Answer>> {
   try {
-    const [signal, { status: errorStatus }] = [clientLeft(response, deps.openCalls), exchange.errors];
-    const requestId = requestIdOf(response);
-    const call = { callId, requestId, endpoint, caller, job, routing, signal, errorStatus, client: early };
-    const result = await (early ? openInTime(deps, early, deps.run(call)) : deps.run(call));
-    const sending = sendResult(deps, { exchange, result, idempotent, newWriter: () => early ?? newWriter() });
-    if (sending) await sending;
+    return deps.run(call);
   } catch (thrown) {
-    if (!early?.isOpen) throw thrown;
-    await endWithError(deps, { exchange, writer: early, thrown, format: undefined });
+    return Promise.reject(thrown);
+  }
+}
+
+/** An error before the status is sent is thrown, and gets a status of its own. */
+async function endFailed<Answer>(
+  deps: CallDeps,
+  {
+    writer,
+    idempotent,
+    ...failing
+  }: Omit<Failing<Answer>, "writer" | "format"> & { writer: SseWriter | undefined; idempotent: IdempotentCall },
+): Promise<void> {
+  try {
+    if (!writer?.isOpen) throw failing.thrown;
+    await endWithError(deps, { ...failing, writer, format: undefined });
   } finally {
-    const closing = idempotent.close();
-    if (closing) await closing;
+    await idempotent.close();
   }
 }
 

@@ -11,7 +11,8 @@ import { parseAudioForm } from "../../../schemas/calls/transcriptions.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
 import { type IncomingForm, readForm } from "../../uploads/read-form.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf, readCall } from "./answer-call.ts";
+import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf } from "./answer-call.ts";
+import { callHandler } from "./call-handler.ts";
 import { formDigest, refuseEmptyFiles } from "./form-call.ts";
 
 const SOUND_TYPES: Readonly<Record<string, string>> = {
@@ -25,26 +26,13 @@ const SOUND_TYPES: Readonly<Record<string, string>> = {
 
 /** POST audio/speech. */
 export function speechHandler(deps: CallDeps): RequestHandler {
-  return async (request, response) => {
-    const { rawBody, body, pathModel } = await readCall(deps, request);
+  return callHandler(deps, "/v1/audio/speech", ({ body, pathModel }) => {
     const asked = parseSpeechRequest(body, pathModel);
     // A provider's audio type is used; many providers send only application/octet-stream.
     const bytesType = (upstreamType: string | undefined) =>
       upstreamType?.startsWith("audio/") ? upstreamType : SOUND_TYPES[asked.response_format ?? "mp3"];
-    await answerCall(deps, {
-      request,
-      response,
-      callId: String(response.locals["callId"]),
-      endpoint: "/v1/audio/speech",
-      caller: callerOf(response),
-      job: speechJob(asked),
-      routing: routingOf(asked),
-      format: { whole: () => "", bytesType },
-      rawBody,
-      pathModel,
-      errors: GATEWAY_ERRORS,
-    });
-  };
+    return { job: speechJob(asked), routing: routingOf(asked), format: { whole: () => "", bytesType } };
+  });
 }
 
 type AudioFormOperation = "transcriptions" | "translations";

@@ -3,26 +3,13 @@ import { chatExchange } from "../../../calls/formats/chat.ts";
 import { parseChatRequest } from "../../../schemas/calls/chat.ts";
 import { hasPrompt, type PromptDeps, promptedChat } from "../../../stored/prompts/apply-prompt.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import type { CallDeps } from "./answer-call.ts";
+import { callHandler } from "./call-handler.ts";
 
 /** POST chat/completions, on each of its paths. */
 export function chatCompletionsHandler(deps: CallDeps & PromptDeps): RequestHandler {
-  return async (request, response) => {
-    const { rawBody, body, pathModel } = await readCall(deps, request);
-    const asked = hasPrompt(body) ? await promptedChat(deps, callerOf(response), body) : body;
-    const { job, routing, format } = chatExchange(parseChatRequest(asked, pathModel));
-    await answerCall(deps, {
-      request,
-      response,
-      callId: String(response.locals["callId"]),
-      endpoint: "/v1/chat/completions",
-      caller: callerOf(response),
-      job,
-      routing,
-      format,
-      rawBody,
-      pathModel,
-      errors: GATEWAY_ERRORS,
-    });
-  };
+  return callHandler(deps, "/v1/chat/completions", ({ response, body, pathModel }) => {
+    const exchange = (asked: unknown) => chatExchange(parseChatRequest(asked, pathModel));
+    return hasPrompt(body) ? promptedChat(deps, callerOf(response), body).then(exchange) : exchange(body);
+  });
 }

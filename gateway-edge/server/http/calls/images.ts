@@ -8,7 +8,8 @@ import { parseImageEditsForm, parseImagesRequest } from "../../../schemas/calls/
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { readForm } from "../../uploads/read-form.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf, readCall } from "./answer-call.ts";
+import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf } from "./answer-call.ts";
+import { callHandler } from "./call-handler.ts";
 import { formDigest, refuseEmptyFiles } from "./form-call.ts";
 
 const IMAGES_FORMAT: ResponseFormat<Fields> = {
@@ -17,23 +18,10 @@ const IMAGES_FORMAT: ResponseFormat<Fields> = {
 
 /** POST images/generations. */
 export function imagesHandler(deps: CallDeps): RequestHandler {
-  return async (request, response) => {
-    const { rawBody, body, pathModel } = await readCall(deps, request);
+  return callHandler(deps, "/v1/images/generations", ({ body, pathModel }) => {
     const asked = parseImagesRequest(body, pathModel);
-    await answerCall(deps, {
-      request,
-      response,
-      callId: String(response.locals["callId"]),
-      endpoint: "/v1/images/generations",
-      caller: callerOf(response),
-      job: imagesJob(asked),
-      routing: routingOf(asked),
-      format: IMAGES_FORMAT,
-      rawBody,
-      pathModel,
-      errors: GATEWAY_ERRORS,
-    });
-  };
+    return { job: imagesJob(asked), routing: routingOf(asked), format: IMAGES_FORMAT };
+  });
 }
 
 /** Sixteen images and a mask. */

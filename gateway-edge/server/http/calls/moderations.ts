@@ -1,28 +1,18 @@
 import type { RequestHandler } from "express";
 import { toJson } from "../../../../common/json.ts";
+import type { ResponseFormat } from "../../../calls/formats/response-format.ts";
 import { moderationsJob } from "../../../calls/inference/jobs/moderations.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
 import { parseModerationsRequest } from "../../../schemas/calls/moderations.ts";
-import { callerOf } from "../../middleware/authenticate-key.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import type { Fields } from "../../../upstream/providers/provider.ts";
+import type { CallDeps } from "./answer-call.ts";
+import { callHandler } from "./call-handler.ts";
 
 /** POST moderations. */
 export function moderationsHandler(deps: CallDeps): RequestHandler {
-  return async (request, response) => {
-    const { rawBody, body } = await readCall(deps, request);
+  return callHandler(deps, "/v1/moderations", ({ body }) => {
     const asked = parseModerationsRequest(body);
-    await answerCall(deps, {
-      request,
-      response,
-      callId: String(response.locals["callId"]),
-      endpoint: "/v1/moderations",
-      caller: callerOf(response),
-      job: moderationsJob(asked),
-      routing: routingOf(asked),
-      format: { whole: (answer, { model }) => toJson({ ...answer, model }) },
-      rawBody,
-      pathModel: undefined,
-      errors: GATEWAY_ERRORS,
-    });
-  };
+    const format: ResponseFormat<Fields> = { whole: (answer, { model }) => toJson({ ...answer, model }) };
+    return { job: moderationsJob(asked), routing: routingOf(asked), format };
+  });
 }

@@ -6,28 +6,15 @@ import { routingOf } from "../../../calls/inference/route-request.ts";
 import { inputTokens } from "../../../credit/pricing/usage.ts";
 import { parseRerankRequest, type RerankRequest } from "../../../schemas/calls/rerank.ts";
 import type { RerankAnswer } from "../../../upstream/providers/provider.ts";
-import { callerOf } from "../../middleware/authenticate-key.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import type { CallDeps } from "./answer-call.ts";
+import { callHandler } from "./call-handler.ts";
 
 /** POST rerank, in Cohere's format. */
 export function rerankHandler(deps: CallDeps): RequestHandler {
-  return async (request, response) => {
-    const { rawBody, body } = await readCall(deps, request);
+  return callHandler(deps, "/v1/rerank", ({ body }) => {
     const asked = parseRerankRequest(body);
-    await answerCall(deps, {
-      request,
-      response,
-      callId: String(response.locals["callId"]),
-      endpoint: "/v1/rerank",
-      caller: callerOf(response),
-      job: rerankJob(asked),
-      routing: routingOf(asked),
-      format: rerankFormat(asked),
-      rawBody,
-      pathModel: undefined,
-      errors: GATEWAY_ERRORS,
-    });
-  };
+    return { job: rerankJob(asked), routing: routingOf(asked), format: rerankFormat(asked) };
+  });
 }
 
 function rerankFormat({ documents, return_documents: withDocuments }: RerankRequest): ResponseFormat<RerankAnswer> {
