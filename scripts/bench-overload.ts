@@ -1,6 +1,6 @@
 /**
  * `make bench-overload`: what an edge does with more callers than it can serve. Each row has that many connections, which call one after the other
- * for SECONDS (30). After a refusal callers wait the second of its `retry-after`, those of the last rows not at all. The last table has CONNECTIONS idle
+ * for SECONDS (30). After a refusal callers wait the seconds of its `retry-after`, those of the last rows not at all. The last table has CONNECTIONS idle
  * connections (10,000) and STREAMS streams (1,000) of 20 tokens a second. Prints each figure beside its goal. CALLERS=64,320 and HASTY=320 change the
  * rows; the first is the peak. ONLY=callers or ONLY=streams leaves the other out; WARM is the number of calls before the first row.
  */
@@ -27,7 +27,6 @@ const CONNECTIONS = Number(process.env["CONNECTIONS"] ?? 10_000);
 /** JIT compilation takes thousands of calls. */
 const WARM_CALLS = Number(process.env["WARM"] ?? 20_000);
 const WARM_SECONDS = 5;
-const RETRY_AFTER_MS = 1000;
 const question = "a question of some length, ".repeat(8);
 const bodyOf = (stream: boolean, content: string) => JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content }] });
 
@@ -54,22 +53,22 @@ try {
 }
 
 async function callerRows(): Promise<void> {
-  const warm = { ...target, body: bodyOf(false, question), callers: 32, seconds: WARM_SECONDS, waitMs: RETRY_AFTER_MS };
+  const warm = { ...target, body: bodyOf(false, question), callers: 32, seconds: WARM_SECONDS };
   for (let answered = 0; answered < WARM_CALLS; ) answered += (await caller.run(warm)).answered;
-  const rows = [...CALLERS.map((callers) => ({ callers, waitMs: RETRY_AFTER_MS })), ...HASTY.map((callers) => ({ callers, waitMs: 0 }))];
+  const rows = [...CALLERS.map((callers) => ({ callers, isHasty: false })), ...HASTY.map((callers) => ({ callers, isHasty: true }))];
   console.log(
     "callers         answered/s  per CPU-second  refused/s  broken   p50 ms   p99 ms  refusal p50, p99 ms  first call p99 ms  generator late p99 ms  unsettled first → most → last  RSS MB first → most → last",
   );
   const measured: { name: string; isHasty: boolean; report: CallerReport; samples: EdgeSample[] }[] = [];
-  for (const { callers, waitMs } of rows) {
+  for (const { callers, isHasty } of rows) {
     await edge.settled();
     const samples = edge.begin();
     const usedBefore = cpuSeconds(edgePid);
-    const report = await caller.run({ ...target, body: bodyOf(false, question), callers, seconds: SECONDS, waitMs });
+    const report = await caller.run({ ...target, body: bodyOf(false, question), callers, seconds: SECONDS, isHasty });
     requireOverloadOnly(report);
     const usedSeconds = cpuSeconds(edgePid) - usedBefore;
-    const name = waitMs === 0 ? `${callers}, hasty` : String(callers);
-    measured.push({ name, isHasty: waitMs === 0, report, samples: await samples.end() });
+    const name = isHasty ? `${callers}, hasty` : String(callers);
+    measured.push({ name, isHasty, report, samples: await samples.end() });
     printRow({ name, report, usedSeconds, samples: measured.at(-1)?.samples ?? [] });
   }
   console.log(`\n${goalTable(overloadGoals(measured, SECONDS))}`);
@@ -118,7 +117,7 @@ function printRow({ name, report, usedSeconds, samples }: PrintedRow): void {
 /** Streams of 20 tokens a second beside idle connections, once at the edge and once at the upstream itself. */
 async function streamRow(): Promise<void> {
   const body = bodyOf(true, `every 50 ms, ${question}`);
-  const task = { body, callers: STREAMS, seconds: SECONDS, waitMs: RETRY_AFTER_MS };
+  const task = { body, callers: STREAMS, seconds: SECONDS };
   await caller.run({ ...target, ...task, seconds: WARM_SECONDS });
   const direct = await caller.run({ url: upstreamUrl, headers: {}, ...task });
   const samples = edge.begin();

@@ -59,7 +59,7 @@ async function soak(): Promise<boolean> {
   for (let minute = 1; minute <= MINUTES; minute++) {
     const samples = edge.begin();
     const headers = { authorization: `Bearer ${customer.key}` };
-    const report = await caller.run({ url: system.url, headers, body: BODY, callers: CALLERS, seconds: SECONDS, waitMs: 1000 });
+    const report = await caller.run({ url: system.url, headers, body: BODY, callers: CALLERS, seconds: SECONDS });
     const unsettled = (await samples.end()).map((sample) => sample.unsettled);
     const [edgeHeapMb, controlHeapMb] = [await inspectors[0].heapMbAfterGc(), await inspectors[1].heapMbAfterGc()];
     for (const name of ["answered", "refused", "broken"] as const) sums[name] += report[name];

@@ -6,6 +6,8 @@ const LAST_CHUNK = "0\r\n\r\n";
 /** Reads one HTTP answer to its end, with as little work as possible: a length or the last chunk ends it. */
 export class AnswerReader {
   status = 0;
+  /** Of a refusal. */
+  retryAfterMs: number | undefined;
   /** Whether an event of a stream has come, and whether one with text has. */
   hasEvent = false;
   hasText = false;
@@ -23,6 +25,8 @@ export class AnswerReader {
     if (end < 0) return false;
     this.#isHeadRead = true;
     this.status = Number(this.#head.slice(9, 12));
+    const retryAfter = /retry-after: (\d+)/i.exec(this.#head.slice(0, end));
+    if (retryAfter) this.retryAfterMs = Number(retryAfter[1]) * 1000;
     const length = /content-length: (\d+)/i.exec(this.#head.slice(0, end));
     this.#isChunked = length === null;
     this.#left = Number(length?.[1] ?? 0);

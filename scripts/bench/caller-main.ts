@@ -12,6 +12,9 @@ process.on("message", async (task: CallerTask) => process.send?.(await run(task)
 process.on("disconnect", () => process.exit(0));
 process.send?.("ready");
 
+/** After a connection that was closed without an answer. */
+const RECONNECT_MS = 1000;
+
 interface Tally {
   readonly answered: number[];
   readonly refused: number[];
@@ -120,7 +123,7 @@ class Caller {
       this.#socket = undefined;
       if (this.#beganMs === 0) return;
       this.#tally.broken++;
-      this.#later(this.#task.waitMs);
+      this.#later(this.#task.isHasty ? 0 : RECONNECT_MS);
     });
     return socket;
   }
@@ -132,14 +135,14 @@ class Caller {
     if (!hasEvent && this.#reader.hasEvent) this.#tally.firstEvent.push(tookMs);
     if (!hasText && this.#reader.hasText) this.#tally.firstText.push(tookMs);
     if (!isComplete) return;
-    const { status } = this.#reader;
+    const { status, retryAfterMs } = this.#reader;
     this.#beganMs = 0;
     this.#tally.statuses[status] = (this.#tally.statuses[status] ?? 0) + 1;
     if (this.#isConnecting) this.#tally.connecting.push(tookMs);
     else (status === 200 ? this.#tally.answered : this.#tally.refused).push(tookMs);
     this.#isConnecting = false;
     if (status === 200) this.#call();
-    else this.#later(this.#task.waitMs);
+    else this.#later(this.#task.isHasty ? 0 : (retryAfterMs ?? RECONNECT_MS));
   }
 
   #later(waitMs: number): void {

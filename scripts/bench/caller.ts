@@ -9,8 +9,8 @@ export interface CallerTask extends Target {
   /** Connections that call one after the other. */
   readonly callers: number;
   readonly seconds: number;
-  /** What a caller waits after a refusal before it calls again. */
-  readonly waitMs: number;
+  /** Calls again at once after a refusal; absent: after the `retry-after` of the refusal. */
+  readonly isHasty?: boolean | undefined;
   /** Connections that are open beside them and never call. */
   readonly idle?: number | undefined;
 }

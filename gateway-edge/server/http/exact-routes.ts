@@ -38,8 +38,9 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
     request.params = NO_PARAMS;
     try {
       allowOrigins?.(request, response, noNext);
-      if (route.makesCall && gate.overload?.refuses(request)) {
-        refuseAtOnce(deps, request, response);
+      const retryAfterSeconds = route.makesCall ? gate.overload?.refusal(request) : undefined;
+      if (retryAfterSeconds !== undefined) {
+        refuseAtOnce(deps, { request, response, retryAfterSeconds });
         return true;
       }
       assignCallId(deps, request, response);
@@ -53,19 +54,22 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
   };
 }
 
-const OVERLOADED = overloaded();
+const OVERLOADED = overloaded(1);
 const OVERLOADED_BODY = JSON.stringify(gatewayErrorBody(OVERLOADED));
 const OVERLOADED_HEADERS: HeaderList = [
   ...["content-type", "application/json; charset=utf-8", "content-length", String(Buffer.byteLength(OVERLOADED_BODY))],
-  ...["x-content-type-options", "nosniff", "retry-after", "1"],
+  ...["x-content-type-options", "nosniff"],
 ];
 
 /** As `fail` would answer the same error, but at a small part of its cost: each refusal takes time from the calls that are served. */
-function refuseAtOnce(deps: EdgeDeps, request: Request, response: Response): void {
+function refuseAtOnce(
+  deps: EdgeDeps,
+  { request, response, retryAfterSeconds }: { request: Request; response: Response; retryAfterSeconds: number },
+): void {
   response.locals["route"] = "refused";
   response.locals["error"] = OVERLOADED;
   const callId = assignRequestId(request, response, deps);
-  response.writeHead(503, [...OVERLOADED_HEADERS, "x-gw-call-id", callId]);
+  response.writeHead(503, [...OVERLOADED_HEADERS, "retry-after", String(retryAfterSeconds), "x-gw-call-id", callId]);
   response.end(OVERLOADED_BODY);
 }
 

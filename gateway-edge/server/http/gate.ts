@@ -24,7 +24,7 @@ export interface Gate {
   /** Sends a thrown error in the API's error format. */
   readonly onError: ErrorRequestHandler;
   /** Refuses calls above the capacity of the edge, before they are authenticated; absent: none are. */
-  readonly overload?: Pick<OverloadGate, "refuses"> | undefined;
+  readonly overload?: Pick<OverloadGate, "refusal"> | undefined;
   /** Called with every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
   readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
 }
@@ -47,7 +47,8 @@ export function gatedRouter(deps: EdgeDeps, routes: readonly GatedRoute[], gate:
     for (const method of new Set(calls.map((route) => route.method))) {
       const paths = calls.filter((route) => route.method === method).flatMap((route) => route.paths);
       router[method](paths, (request, _response, next) => {
-        if (overload.refuses(request)) throw overloaded();
+        const retryAfterSeconds = overload.refusal(request);
+        if (retryAfterSeconds !== undefined) throw overloaded(retryAfterSeconds);
         next();
       });
     }
@@ -75,10 +76,9 @@ function methodsByPaths(routes: readonly GatedRoute[]): [paths: string[], method
 }
 
 /** The error of a call that the edge has no capacity for. */
-export function overloaded(): AppError {
-  return new AppError("UNAVAILABLE", "The gateway has more calls than it can serve. Send the request again after a second.", {
-    retryAfterSeconds: 1,
-  });
+export function overloaded(retryAfterSeconds: number): AppError {
+  const message = "The gateway has more calls than it can serve. Send the request again after the seconds in the retry-after header.";
+  return new AppError("UNAVAILABLE", message, { retryAfterSeconds });
 }
 
 /** Sets the headers with request id and call id that every response has, errors included. */

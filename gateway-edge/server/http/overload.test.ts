@@ -7,16 +7,16 @@ const chat = { model: "echo", messages: [{ role: "user", content: "hi" }] };
 
 test("calls above the capacity are refused with 503 and retry-after before key and body are read; other requests are served", async () => {
   const control = new FakeControl();
-  const overload = { isFull: true, refuses: () => overload.isFull };
+  const overload = { isFull: true, refusal: () => (overload.isFull ? 3 : undefined) };
   const edge = await startEdge(control, {}, {}, { overload });
   try {
     const headers = { authorization: `Bearer ${control.addKey().secret}` };
     for (const path of ["/v1/chat/completions", "/v1/chat/completions?", "/v1/responses", "/mcp", "/v1/threads/runs", "/threads/t/runs"]) {
       const answer = await edge.post(path, "{ neither key nor JSON");
       const { error } = (await answer.json()) as { error: unknown };
-      expect([path, answer.status, answer.headers.get("retry-after")]).toEqual([path, 503, "1"]);
+      expect([path, answer.status, answer.headers.get("retry-after")]).toEqual([path, 503, "3"]);
       expect(error).toEqual({
-        message: "The gateway has more calls than it can serve. Send the request again after a second.",
+        message: "The gateway has more calls than it can serve. Send the request again after the seconds in the retry-after header.",
         type: "api_connection_error",
         param: null,
         code: "service_unavailable",
@@ -36,7 +36,7 @@ test("calls above the capacity are refused with 503 and retry-after before key a
     expect((await edge.post("/v1/batches", {}, headers)).status).toBe(422);
     const session = new WebSocket(`${edge.url.replace("http", "ws")}/v1/realtime?model=echo`, { headers });
     const [, refusal] = (await once(session, "unexpected-response")) as [unknown, IncomingMessage];
-    expect([refusal.statusCode, refusal.headers["retry-after"]]).toEqual([503, "1"]);
+    expect([refusal.statusCode, refusal.headers["retry-after"]]).toEqual([503, "3"]);
     session.on("error", () => {}).terminate();
     overload.isFull = false;
     expect((await edge.post("/v1/chat/completions", chat, headers)).status).toBe(200);

@@ -59,12 +59,17 @@ export class KeyShares {
 
   /** Whether a key had less than half of its fair share in this second, and light keys together not too many calls beyond the budget. */
   isLight(slot: number, nowMs: number): boolean {
-    const elapsedShare = 1 - (this.#windowEndsMs - nowMs) / WINDOW_MS;
-    if (this.#lightBelow === 0 || (this.#accepted[slot] ?? 0) > this.#lightBelow * elapsedShare) return false;
+    if (!this.hasLittle(slot, nowMs)) return false;
     const creditMax = Math.max(1, this.#lightPerMs * LIGHT_CREDIT_MS);
     this.#lightCredit = Math.min(creditMax, this.#lightCredit + (nowMs - this.#creditAtMs) * this.#lightPerMs);
     this.#creditAtMs = nowMs;
     return this.#lightCredit >= 1;
+  }
+
+  /** Whether a key had less than half of its fair share in this second. */
+  hasLittle(slot: number, nowMs: number): boolean {
+    const elapsedShare = 1 - (this.#windowEndsMs - nowMs) / WINDOW_MS;
+    return this.#lightBelow > 0 && (this.#accepted[slot] ?? 0) <= this.#lightBelow * elapsedShare;
   }
 
   accepted(slot: number, { isWithinBudget }: { isWithinBudget: boolean }): void {

@@ -26,8 +26,9 @@ function fixture({ turnMsMax = TURN_MS_MAX } = {}) {
     cpuMs: () => clock.monotonicMs() - state.idleMs - state.starvedMs,
     idleMs: () => state.idleMs,
   });
-  const isRefused = (key = "one", other: Readonly<Record<string, string>> = {}) =>
-    gate.refuses({ headers: { authorization: `Bearer ${key}`, ...other } });
+  const retryAfter = (key: string, other: Readonly<Record<string, string>> = {}) =>
+    gate.refusal({ headers: { authorization: `Bearer ${key}`, ...other } });
+  const isRefused = (key = "one", other: Readonly<Record<string, string>> = {}) => retryAfter(key, other) !== undefined;
   const endTurn = () => {
     for (const end of ends.splice(0)) end();
   };
@@ -53,7 +54,7 @@ function fixture({ turnMsMax = TURN_MS_MAX } = {}) {
     for (let samples = 0; samples < 8; samples++) await turn(TURN_MS_MAX + 30);
     expect(gate.figures().isOverloaded).toBe(true);
   };
-  return { clock, gate, state, isRefused, endTurn, turn, overload, idle, starve };
+  return { clock, gate, state, isRefused, retryAfter, endTurn, turn, overload, idle, starve };
 }
 
 test("a burst is served: only turns that are too long for half a second without exception are an overload", async () => {
@@ -271,4 +272,52 @@ test("an edge without calls has no timer of the gate, and 0 switches the gate of
   const off = fixture({ turnMsMax: 0 });
   for (let samples = 0; samples < 20; samples++) await off.turn(500);
   expect([off.isRefused(), off.state.timers]).toEqual([false, 0]);
+});
+
+test("the more callers wait, the longer they are told to wait, so that no more than some hundreds return in a second", async () => {
+  const { clock, retryAfter, overload, endTurn } = fixture();
+  await overload();
+  /** A second in which so many calls are refused, in turns of 50 ms; what they are told. */
+  const second = async (refusals: number) => {
+    const told: number[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      while (told.length < (refusals * (turn + 1)) / 20) {
+        const seconds = retryAfter("one");
+        if (seconds === undefined) await clock.advance(TARGET_MS);
+        else told.push(seconds);
+      }
+      await clock.advance(50);
+      endTurn();
+    }
+    return told;
+  };
+  const few = [...(await second(100)), ...(await second(100)), ...(await second(100))];
+  expect(new Set(few)).toEqual(new Set([1]));
+  await second(1600);
+  await second(1600);
+  const many = await second(400);
+  const average = many.reduce((sum, seconds) => sum + seconds, 0) / many.length;
+  expect(average).toBeGreaterThanOrEqual(3.5);
+  expect(Math.max(...many)).toBeLessThanOrEqual(15);
+  // Callers that are refused together do not return together.
+  expect(new Set(many).size).toBeGreaterThanOrEqual(7);
+});
+
+test("a key with few calls is told to wait a second, however many calls of another key are refused", async () => {
+  const { clock, retryAfter, isRefused, overload, endTurn } = fixture();
+  await overload();
+  const told = new Map<string, number[]>([
+    ["flood", []],
+    ["light", []],
+  ]);
+  for (let turn = 0; turn < 100; turn++) {
+    for (let call = 0; call < 20; call++) isRefused("flood");
+    await clock.advance(TARGET_MS);
+    for (let call = 0; call < 100; call++) isRefused("flood");
+    for (const [key, seconds] of told) seconds.push(retryAfter(key) ?? 0);
+    await clock.advance(50);
+    endTurn();
+  }
+  expect(Math.max(...(told.get("flood") ?? []))).toBeGreaterThan(1);
+  expect(Math.max(...(told.get("light") ?? []))).toBeLessThanOrEqual(1);
 });

@@ -61,6 +61,10 @@ const BUDGET_CUT_MOST = 0.5;
 /** So often it is asked whether the overload is over: no call was refused, or the event loop was idle for this part of the time. */
 const REVIEW_MS = 1000;
 const IDLE_SHARE = 0.1;
+/** Refused callers are told to wait so long that about this number of them returns in a second: refusals take time from the calls that are served. */
+const RETURNS_PER_SECOND = 400;
+/** On average at most; for the keys that make few calls, and while there are not many refusals, a second. */
+const RETRY_SECONDS_MAX = 8;
 /** From this number of unsettled calls on a growing part of the calls is refused, at the second number all. */
 const UNSETTLED_SOFT = 20_000;
 const UNSETTLED_MAX = 45_000;
@@ -93,6 +97,7 @@ export class OverloadGate {
   #budgetMs = 0;
   /** CPU time at the end of the last turn with calls: a turn also takes what it did before its first call. */
   #lastEndCpuMs = 0;
+  #retrySeconds = 1;
   #review = { atMs: 0, idleMs: 0, refused: 0 };
   /** The part of calls that may pass, by the number of unsettled calls. */
   #passShare = 1;
@@ -104,12 +109,12 @@ export class OverloadGate {
     this.#shares = new KeyShares(deps);
   }
 
-  /** Whether a call must be refused. */
-  refuses(arrival: Arrival): boolean {
-    if (this.#deps.turnMsMax === 0) return false;
+  /** After how many seconds a refused caller may try again; undefined: the call is accepted. */
+  refusal(arrival: Arrival): number | undefined {
+    if (this.#deps.turnMsMax === 0) return undefined;
     this.#arrivals++;
     if (!this.#isSampling) this.#sampleLater();
-    if (!this.#isOverloaded) return false;
+    if (!this.#isOverloaded) return undefined;
     const nowMs = this.#deps.clock.monotonicMs();
     const slot = this.#shares.arrived(arrival, nowMs);
     this.#turn ??= this.#beginTurn(nowMs);
@@ -117,10 +122,13 @@ export class OverloadGate {
     const hasRoom = isWithinBudget || (nowMs - this.#turn.beganMs < this.#deps.turnMsMax && this.#shares.isLight(slot, nowMs));
     if (hasRoom && this.#passes()) {
       this.#shares.accepted(slot, { isWithinBudget });
-      return false;
+      return undefined;
     }
     this.#refused++;
-    return true;
+    // The flood of one key does not make others wait longer.
+    if (this.#shares.hasLittle(slot, nowMs)) return 1;
+    // In turn every number whose average is `#retrySeconds`, so that callers that are refused together do not return together.
+    return 1 + (this.#refused % (2 * this.#retrySeconds - 1));
   }
 
   figures(): OverloadFigures {
@@ -210,11 +218,19 @@ export class OverloadGate {
   #endIfOver(nowMs: number, isBehind: boolean): void {
     const { atMs, idleMs, refused } = this.#review;
     if (nowMs < atMs + REVIEW_MS) return;
+    this.#adaptRetry(((this.#refused - refused) / (nowMs - atMs)) * 1000);
     const isIdle = this.#deps.idleMs() - idleMs >= (nowMs - atMs) * IDLE_SHARE;
     this.#reviewLater(nowMs);
     if (isBehind || (!isIdle && this.#refused > refused)) return;
     this.#isOverloaded = false;
+    this.#retrySeconds = 1;
     this.#deps.logger.info({ refused: this.#refused }, "the overload is over");
+  }
+
+  /** As many callers wait as were refused in the time that they wait. */
+  #adaptRetry(refusedPerSecond: number): void {
+    const waiting = refusedPerSecond * this.#retrySeconds;
+    this.#retrySeconds = Math.min(RETRY_SECONDS_MAX, Math.max(1, Math.ceil(waiting / RETURNS_PER_SECOND)));
   }
 
   #reviewLater(nowMs: number): void {

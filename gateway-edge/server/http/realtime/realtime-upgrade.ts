@@ -83,7 +83,8 @@ class Upgrade {
     let caller: Caller | undefined;
     const model = this.#model();
     try {
-      if (overload?.refuses(request)) throw overloaded();
+      const retryAfterSeconds = overload?.refusal(request);
+      if (retryAfterSeconds !== undefined) throw overloaded(retryAfterSeconds);
       caller = await this.#caller();
       const connected = await this.#connect(model);
       if (this.#left.signal.aborted) return await connected.abandon();
