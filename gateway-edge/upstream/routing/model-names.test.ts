@@ -97,3 +97,26 @@ test("a pattern matches as a greedy expression does", () => {
     { numRuns: 2000 },
   );
 });
+
+test("what a name stands for does not depend on which names were resolved before it, and for whom", () => {
+  const lists = [undefined, { names: ["gpt"] }, { names: ["beta"] }, { names: ["none"] }];
+  const principal = fc.option(
+    fc.record({
+      teamId: fc.constantFrom(undefined, "t1", "t2"),
+      organizationId: fc.constantFrom(undefined, "o1"),
+      models: fc.constantFrom(...lists),
+      teamModels: fc.constantFrom(...lists),
+    }),
+    { nil: undefined },
+  );
+  const name = fc.constantFrom("gpt", "fast", "grouped", "id-5", "id-7", "openai/gpt-4o", "toString");
+  const idsOf = (asked: typeof router, model: string, by: Parameters<typeof router.candidates>[1]) =>
+    asked.candidates(model, by).map(({ id }) => id);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(name, principal), { maxLength: 8 }), (asked) => {
+      const { router: used } = world(table, aliases);
+      for (const [model, by] of asked) expect(idsOf(used, model, by)).toEqual(idsOf(world(table, aliases).router, model, by));
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -1,7 +1,7 @@
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { compileTarget, type Target } from "./deployment-settings.ts";
 import { mayAsk, ownGroups } from "./organization-models.ts";
-import { isBound, type Principal, usableTargets } from "./principal.ts";
+import { isBound, isSamePrincipal, type Principal, usableTargets } from "./principal.ts";
 import type { Alias } from "./settings.ts";
 import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
 
@@ -91,12 +91,14 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     return group;
   }
 
+  function resolved(name: string, principal: Principal | undefined): ModelGroup | undefined {
+    const group = byExactId(name, principal) ?? byName(aliases.get(name)?.model ?? name, principal);
+    if (!group || !isBound(principal)) return group;
+    return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], principal }) };
+  }
+
   return {
-    resolve(name, principal) {
-      const group = byExactId(name, principal) ?? byName(aliases.get(name)?.model ?? name, principal);
-      if (!group || !isBound(principal)) return group;
-      return { ...group, targets: usableTargets(group.targets, { names: [name, group.name], principal }) };
-    },
+    resolve: rememberLast(resolved),
     list(principal) {
       const { teamId = "", organizationId = "" } = principal ?? {};
       const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(ofOrganizations.get(organizationId)?.keys() ?? [])];
@@ -107,6 +109,22 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     targets,
   };
 }
+
+type Resolve = ModelNames["resolve"];
+
+/** A call resolves its model several times in a row, and most calls follow one of the same key. */
+function rememberLast(resolve: Resolve): Resolve {
+  let last: { readonly name: string; readonly principal: Principal; readonly group: ModelGroup | undefined } | undefined;
+  return (name, principal = NO_PRINCIPAL) => {
+    if (last?.name === name && isSamePrincipal(last.principal, principal)) return last.group;
+    const { teamId, organizationId, models, teamModels } = principal;
+    // Without the call that asks, which would stay in memory.
+    last = { name, principal: { teamId, organizationId, models, teamModels }, group: resolve(name, principal) };
+    return last.group;
+  };
+}
+
+const NO_PRINCIPAL: Principal = {};
 
 /** A name and what it stands for, without duplicates. */
 export function distinct(model: string, { name, configuredName }: Pick<ModelGroup, "name" | "configuredName">): readonly string[] {

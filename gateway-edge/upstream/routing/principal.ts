@@ -25,6 +25,16 @@ export function isBound(principal: Principal | undefined): principal is Principa
   return principal?.models !== undefined || principal?.teamModels !== undefined;
 }
 
+/** Whether names mean the same for both. Lists are the same objects until they change. */
+export function isSamePrincipal(one: Principal, other: Principal): boolean {
+  return (
+    one.teamId === other.teamId &&
+    one.organizationId === other.organizationId &&
+    one.models === other.models &&
+    one.teamModels === other.teamModels
+  );
+}
+
 /**
  * The deployments of a group that every list of the principal allows: all of them where a list has the group by one of its names, otherwise
  * those in an access group that it lists.
