@@ -83,8 +83,8 @@ export function overloaded(retryAfterSeconds: number): AppError {
 
 /** Sets the headers with request id and call id that every response has, errors included. */
 export function assignCallId(deps: EdgeDeps, request: Request, response: Response): void {
-  assignRequestId(request, response, deps);
   const callId = newId("call", deps);
+  assignRequestId(request, response, deps, callId);
   response.locals["callId"] = callId;
   response.locals["route"] = "refused";
   setEarly(response, "x-gw-call-id", callId);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RequestHandler } from "express";
 import type { Clock } from "../../../common/clock.ts";
-import { newId } from "../../../common/ids.ts";
+import { digitsOfCall, newId } from "../../../common/ids.ts";
 import type { Random } from "../../../common/random.ts";
 import { setEarly } from "../own-objects.ts";
 
@@ -15,12 +15,18 @@ export function requestId(source: { clock: Clock; random: Random }): RequestHand
   };
 }
 
-/** Sets the header unless it is set already, and returns its value. */
-export function assignRequestId(request: IncomingMessage, response: ServerResponse, source: { clock: Clock; random: Random }): string {
+/** Sets the header unless it is set already, and returns its value. An id that is made has the digits of the call, if the request makes one. */
+export function assignRequestId(
+  request: IncomingMessage,
+  response: ServerResponse,
+  source: { clock: Clock; random: Random },
+  callId?: string,
+): string {
   const present = response.getHeader("x-request-id");
   if (typeof present === "string") return present;
   const given = request.headers["x-request-id"];
-  const assigned = typeof given === "string" && REQUEST_ID.test(given) ? given : newId("req", source);
+  const made = () => (callId === undefined ? newId("req", source) : `req_${digitsOfCall(callId)}`);
+  const assigned = typeof given === "string" && REQUEST_ID.test(given) ? given : made();
   setEarly(response, "x-request-id", assigned);
   return assigned;
 }
