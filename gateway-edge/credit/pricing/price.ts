@@ -23,17 +23,17 @@ export function cost(usage: Usage, prices: Prices): NanoUsd {
 export function worstCaseCost({ input, output, amounts = {} }: Most, prices: Prices): NanoUsd {
   if (prices.unit === "call") return cost({ ...NO_USAGE, input: 1 }, prices);
   if (prices.unit !== undefined && prices.unit !== "token") return cost({ ...NO_USAGE, amounts }, prices);
-  const dearestInput = highest(
-    prices.input,
-    prices.cachedInput,
-    prices.cacheWrite,
-    prices.cacheWriteHour,
-    prices.audioInput,
-    prices.fees?.imageInput,
-  );
-  const dearestOutput = highest(prices.output, prices.audioOutput, prices.fees?.imageOutput);
+  if (last?.prices !== prices) last = { prices, dearest: dearestClasses(prices) };
+  return cost({ ...NO_USAGE, input, output, amounts }, last.dearest);
+}
+
+/** Of the last price: a model's is the same object until it changes, and most calls follow one of the same model. */
+let last: { readonly prices: Prices; readonly dearest: Prices } | undefined;
+
+function dearestClasses(prices: Prices): Prices {
   const { webSearch, fees } = prices;
-  return cost({ ...NO_USAGE, input, output, amounts }, { input: dearestInput, output: dearestOutput, webSearch, fees });
+  const input = highest(prices.input, prices.cachedInput, prices.cacheWrite, prices.cacheWriteHour, prices.audioInput, fees?.imageInput);
+  return { input, output: highest(prices.output, prices.audioOutput, fees?.imageOutput), webSearch, fees };
 }
 
 function highest(...prices: readonly (bigint | undefined)[]): bigint {

@@ -25,6 +25,7 @@ const REST_BYTES_MAX = 16 * 1024;
 const DONE: Promise<Next> = Promise.resolve({ done: true, value: undefined });
 const HERE = Promise.resolve();
 
+const unset = () => {};
 /** One shared object: a stack trace for each would cost more than everything else. */
 const UNWANTED = Object.assign(new Error("the reader of the response stopped"), { name: "AbortError" });
 
@@ -46,7 +47,10 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   #deadline: Deadline;
   #isQueued = false;
   #restTimer: NodeJS.Timeout | undefined;
-  readonly #response = Promise.withResolvers<UpstreamResponse>();
+  /** Rejects with the network error, or the reason of the abort. */
+  readonly response: Promise<UpstreamResponse>;
+  #respond: (response: UpstreamResponse) => void = unset;
+  #refuse: (error: unknown) => void = unset;
   /** Set while the call runs: afterwards the connection belongs to another call. */
   #control: CallControl | undefined;
   #chunks: Uint8Array[] = [];
@@ -66,12 +70,12 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     this.#wait = wait;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.add(this);
+    // Not by withResolvers, which V8 does not inline: one is made for every call.
+    this.response = new Promise((resolve, reject) => {
+      this.#respond = resolve;
+      this.#refuse = reject;
+    });
     client.addEventListener("abort", this.#onClientAbort, { once: true });
-  }
-
-  /** Rejects with the network error, or the reason of the abort. */
-  get response(): Promise<UpstreamResponse> {
-    return this.#response.promise;
   }
 
   /** The ids that the request is sent with. */
@@ -109,7 +113,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
   onResponseStart(_control: CallControl, status: number, headers: Record<string, string | string[] | undefined>): void {
     // Informational responses such as early hints: the answer follows.
     if (status < 200) return;
-    this.#response.resolve({ status, headers: flatten(headers), body: this });
+    this.#respond({ status, headers: flatten(headers), body: this });
   }
 
   onResponseData(control: CallControl, chunk: Uint8Array): void {
@@ -221,7 +225,7 @@ export class HttpExchange implements CallHandler, AsyncIterableIterator<Uint8Arr
     // The waiting bytes are discarded too.
     this.#chunks = [];
     this.upload?.on("error", () => {}).destroy();
-    this.#response.reject(error);
+    this.#refuse(error);
     this.#reader?.reject(error);
     this.#wakeReader();
   }
