@@ -2,6 +2,7 @@ import type { Database } from "lmdb";
 import { type IndexDefinition, type IndexValue, indexValues } from "../collections.ts";
 import type { Write } from "../overlay.ts";
 import type { Bounds } from "../store.ts";
+import type { PackedEntries } from "./packed-entries.ts";
 
 /** The database of an index: keys are `[...values, id]`. */
 export type IndexDatabase = Database<Buffer, IndexValue[]>;
@@ -13,8 +14,8 @@ export interface IndexTable {
   idsOfEach(values: readonly IndexValue[]): IndexValue[][];
   /** Counts in parts that sum to the total; the reader may yield to the event loop between two parts. */
   counts(range: Bounds): Iterable<number>;
-  /** Must run inside a transaction of the database. */
-  apply(writes: readonly Write[]): void;
+  /** Must run inside a transaction of the database. `packed` is what the indexes of the collection have in common. */
+  apply(writes: readonly Write[], packed?: PackedEntries): void;
 }
 
 /** Value of a key that stands for one record. */

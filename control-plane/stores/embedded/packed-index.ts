@@ -1,11 +1,11 @@
 import type { RangeOptions } from "lmdb";
-import { Packr } from "msgpackr";
 import { type IndexDefinition, type IndexValue, indexValues } from "../collections.ts";
 import { compareTuples, compareValues, inRange } from "../order.ts";
 import type { Write } from "../overlay.ts";
 import type { Bounds } from "../store.ts";
 import { AFTER_ALL, keyBounds } from "./bounds.ts";
 import { type IndexDatabase, type IndexTable, movedValues, NOTHING } from "./index-table.ts";
+import { entriesIn, PackedEntries, unpackEntries } from "./packed-entries.ts";
 import { Spans } from "./spans.ts";
 
 /** A record in the index: the value of its last field, and its id. */
@@ -14,18 +14,23 @@ interface IndexEntry {
   readonly id: IndexValue;
 }
 
-/** Entries with the same leading fields, in the span that begins at `start`. */
-interface Block {
+/** Where entries are: their leading fields, and the span that begins at `start`. */
+interface Place {
   readonly prefix: readonly IndexValue[];
   readonly start: IndexValue;
-  readonly entries: IndexEntry[];
-  /** Another block with the same leading fields. */
-  readonly earlier?: Block | undefined;
 }
 
-const packr = new Packr({ useRecords: false });
-/** How MessagePack begins an array. */
-const [FIX_ARRAY_LENGTH, ARRAY_16, ARRAY_32] = [0x0f, 0xdc, 0xdd];
+/** Entries as they are read. */
+interface Block extends Place {
+  readonly entries: IndexEntry[];
+}
+
+/** Entries as they are written: for each the place of its value in the span, then its id, in one list, because each call adds entries to five blocks. */
+interface FlatBlock extends Place {
+  readonly flat: IndexValue[];
+  /** Another block with the same leading fields. */
+  readonly earlier?: FlatBlock | undefined;
+}
 
 /**
  * An index for rows that are inserted by the hundred. Entries of one transaction with the same leading fields and in one span of the
@@ -95,35 +100,42 @@ export class PackedIndex implements IndexTable {
     return before === undefined || compareValues(before, this.#spans.endOf(start)) >= 0;
   }
 
-  apply(writes: readonly Write[]): void {
+  apply(writes: readonly Write[], packed = new PackedEntries()): void {
     const [gone, added] = [new Blocks(), new Blocks()];
     for (const { id, before, after } of writes) {
-      const { old, fresh } = before
-        ? movedValues(this.#definition, before, after)
-        : { old: undefined, fresh: after && indexValues(after, this.#definition) };
-      if (old) this.#addTo(gone, old, id);
-      if (fresh) this.#addTo(added, fresh, id);
+      const moved = before && movedValues(this.#definition, before, after);
+      if (before && moved?.old) this.#addTo(gone, before, id);
+      if (after && (!moved || moved.fresh)) this.#addTo(added, after, id);
     }
-    for (const run of gone.adjacent(this.#spans)) this.#remove(run);
-    for (const block of added.all) this.#put(block);
+    for (const run of gone.adjacent(this.#spans)) this.#remove(run, packed);
+    for (const block of added.all) this.#put(block, packed);
   }
 
-  #addTo(blocks: Blocks, values: IndexValue[], id: IndexValue): void {
-    const value = values.pop() as IndexValue;
-    blocks.of(values, this.#spans.startOf(value)).entries.push({ value, id });
+  #addTo(blocks: Blocks, record: object, id: IndexValue): void {
+    const { fields } = this.#definition;
+    const value = fieldOf(record, fields[this.#last]);
+    if (value === undefined) return;
+    const start = this.#spans.startOf(value);
+    let { last: block } = blocks;
+    if (block?.start !== start || !block.prefix.every((part, place) => part === fieldOf(record, fields[place]))) {
+      const values = indexValues(record, this.#definition);
+      if (!values) return;
+      block = blocks.of(values.slice(0, this.#last), start);
+    }
+    block.flat.push(placeIn(start, value), id);
   }
 
-  #put({ prefix, start, entries }: Block): void {
-    const [first] = entries;
-    if (!first) return;
-    if (entries.length === 1) this.#database.putSync([...prefix, first.value, first.id], NOTHING);
-    else this.#database.putSync([...prefix, start, first.id], packr.pack(entries.flatMap(({ value, id }) => [placeIn(start, value), id])));
+  #put({ prefix, start, flat }: FlatBlock, packed: PackedEntries): void {
+    const [place, id] = flat;
+    if (place === undefined || id === undefined) return;
+    if (flat.length === 2) this.#database.putSync([...prefix, valueAt(start, place), id], NOTHING);
+    else this.#database.putSync([...prefix, start, id], packed.bytesOf(flat));
   }
 
   /** Removes entries of adjacent spans, whose keys are read at once: to open a range costs as much as to read many keys. */
-  #remove([first, ...others]: readonly [Block, ...Block[]]): void {
+  #remove([first, ...others]: readonly [FlatBlock, ...FlatBlock[]], packed: PackedEntries): void {
     const { prefix } = first;
-    const ids = new Set([first, ...others].flatMap(({ entries }) => entries.map(({ id }) => id)));
+    const ids = new Set([first, ...others].flatMap(({ flat }) => flat.filter((_, position) => position % 2 === 1)));
     const range = { start: [...prefix, first.start], end: [...prefix, this.#spans.endOf((others.at(-1) ?? first).start)] };
     const changed: { key: IndexValue[]; left: IndexEntry[] }[] = [];
     for (const { key, value } of this.#database.getRange(range)) {
@@ -132,7 +144,10 @@ export class PackedIndex implements IndexTable {
       if (left.length < entries.length) changed.push({ key, left });
     }
     for (const { key } of changed) this.#database.removeSync(key);
-    for (const { key, left } of changed) this.#put({ prefix, start: this.#spans.startOf(key[this.#last] as IndexValue), entries: left });
+    for (const { key, left } of changed) {
+      const start = this.#spans.startOf(key[this.#last] as IndexValue);
+      this.#put({ prefix, start, flat: left.flatMap(({ value, id }) => [placeIn(start, value), id]) }, packed);
+    }
   }
 
   /** Whether the range is of one value of the divided field. */
@@ -183,7 +198,7 @@ export class PackedIndex implements IndexTable {
   #entries(key: readonly IndexValue[], value: Buffer): IndexEntry[] {
     const [first, id] = key.slice(this.#last) as [IndexValue, IndexValue];
     if (value.length === 0) return [{ value: first, id }];
-    const flat = packr.unpack(value) as IndexValue[];
+    const flat = unpackEntries(value);
     return Array.from({ length: flat.length / 2 }, (_, place) => ({
       value: valueAt(first, flat[2 * place] as IndexValue),
       id: flat[2 * place + 1] as IndexValue,
@@ -200,37 +215,40 @@ function valueAt(start: IndexValue, place: IndexValue): IndexValue {
   return typeof start === "number" ? start + (place as number) : start + place;
 }
 
-/** The number of entries in a block, by the length that its MessagePack array begins with: to unpack it would take longer than all the rest. */
-function entriesIn(block: Buffer): number {
-  const [type = 0] = block;
-  const values = type === ARRAY_16 ? block.readUInt16BE(1) : type === ARRAY_32 ? block.readUInt32BE(1) : type & FIX_ARRAY_LENGTH;
-  return values / 2;
+function fieldOf(record: object, name: string | undefined): IndexValue | undefined {
+  return (record as Record<string, IndexValue>)[name as string];
 }
 
 /** The blocks that a transaction adds or removes. */
 class Blocks {
-  readonly all: Block[] = [];
+  readonly all: FlatBlock[] = [];
+  /** Of the entry before: most entries of a batch are in one block. */
+  last: FlatBlock | undefined;
   /** The newest block per leading fields; a batch has few spans of each. */
-  readonly #newest = new Map<IndexValue, Block>();
+  readonly #newest = new Map<IndexValue, FlatBlock>();
 
-  of(prefix: readonly IndexValue[], start: IndexValue): Block {
+  of(prefix: readonly IndexValue[], start: IndexValue): FlatBlock {
     const [only] = prefix;
     const name = prefix.length <= 1 ? (only ?? "") : JSON.stringify(prefix);
     const newest = this.#newest.get(name);
     let block = newest;
     while (block && block.start !== start) block = block.earlier;
-    if (block) return block;
-    const made: Block = { prefix, start, entries: [], earlier: newest };
+    this.last = block ?? this.#make({ prefix, start, earlier: newest }, name);
+    return this.last;
+  }
+
+  #make(place: Omit<FlatBlock, "flat">, name: IndexValue): FlatBlock {
+    const made: FlatBlock = { ...place, flat: [] };
     this.#newest.set(name, made);
     this.all.push(made);
     return made;
   }
 
   /** The blocks in runs with the same leading fields, whose spans follow each other. */
-  *adjacent(spans: Spans): Iterable<[Block, ...Block[]]> {
+  *adjacent(spans: Spans): Iterable<[FlatBlock, ...FlatBlock[]]> {
     for (const newest of this.#newest.values()) {
       const blocks = [...withEarlier(newest)].sort((left, right) => compareValues(left.start, right.start));
-      let run: [Block, ...Block[]] | undefined;
+      let run: [FlatBlock, ...FlatBlock[]] | undefined;
       for (const block of blocks) {
         const last = run?.at(-1);
         if (run && last && spans.endOf(last.start) === block.start) run.push(block);
@@ -244,8 +262,8 @@ class Blocks {
   }
 }
 
-function* withEarlier(newest: Block): Iterable<Block> {
-  for (let block: Block | undefined = newest; block; block = block.earlier) yield block;
+function* withEarlier(newest: FlatBlock): Iterable<FlatBlock> {
+  for (let block: FlatBlock | undefined = newest; block; block = block.earlier) yield block;
 }
 
 function isOf(block: Block, prefix: readonly IndexValue[], start: IndexValue): boolean {

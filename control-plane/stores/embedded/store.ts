@@ -14,6 +14,7 @@ import { CACHED, CachedTable } from "./cached-table.ts";
 import { ForeignCommits } from "./foreign-commits.ts";
 import type { IndexDatabase, IndexTable } from "./index-table.ts";
 import { lockHolders } from "./lock-holders.ts";
+import { PackedEntries } from "./packed-entries.ts";
 import { PackedIndex } from "./packed-index.ts";
 import { PackedTable } from "./packed-table.ts";
 import { PlainIndex } from "./plain-index.ts";
@@ -179,7 +180,8 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
     for (const [collection, group] of groups) {
       const { records, indexes } = this.#collectionTables(collection);
       records.apply(group);
-      for (const index of indexes) index.apply(group);
+      const packed = new PackedEntries();
+      for (const index of indexes) index.apply(group, packed);
     }
   }
 
