@@ -24,6 +24,8 @@ export class Overlay implements Transaction {
   readonly #writes = new Map<CollectionName, Map<IndexValue, Write>>();
   /** Records that this transaction has read by id or listed, so that writing them needs no second read. Records are never changed in place. */
   readonly #known = new Map<CollectionName, Map<IndexValue, AnyRecord | undefined>>();
+  /** What was read at once and is not among the known: most of it is never written. */
+  readonly #lists = new Map<CollectionName, [ids: readonly IndexValue[], records: readonly (AnyRecord | undefined)[]][]>();
 
   readonly slots: number;
   readonly scopes: readonly Scope[];
@@ -40,7 +42,18 @@ export class Overlay implements Transaction {
 
   /** The writes to be committed, unordered, because the adapter commits them at once. */
   get writes(): Write[] {
-    return [...this.#writes.values()].flatMap((byId) => [...byId.values()].filter((write) => write.before ?? write.after));
+    return [...this.writesByCollection.values()].flat();
+  }
+
+  /** The same, without the collections that have none. */
+  get writesByCollection(): Map<CollectionName, Write[]> {
+    const groups = new Map<CollectionName, Write[]>();
+    for (const [collection, byId] of this.#writes) {
+      const writes: Write[] = [];
+      for (const write of byId.values()) if (write.before ?? write.after) writes.push(write);
+      if (writes.length > 0) groups.set(collection, writes);
+    }
+    return groups;
   }
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
@@ -52,16 +65,14 @@ export class Overlay implements Transaction {
     const own = this.#writes.get(collection);
     if (!own) {
       const records = await this.#base.getMany(collection, ids);
-      for (const [position, id] of ids.entries()) this.#remember(collection, id, records[position] as AnyRecord | undefined);
+      this.#rememberList(collection, ids, records as (AnyRecord | undefined)[]);
       return records;
     }
     const missing = ids.filter((id) => !own.has(id));
     const found = new Map<IndexValue, Records[Name] | undefined>();
     const committed = missing.length > 0 ? await this.#base.getMany(collection, missing) : [];
-    missing.forEach((id, position) => {
-      found.set(id, committed[position]);
-      this.#remember(collection, id, committed[position] as AnyRecord | undefined);
-    });
+    this.#rememberList(collection, missing, committed as (AnyRecord | undefined)[]);
+    for (const [position, id] of missing.entries()) found.set(id, committed[position]);
     return ids.map((id) => (own.has(id) ? (own.get(id)?.after as Records[Name] | undefined) : found.get(id)));
   }
 
@@ -89,7 +100,12 @@ export class Overlay implements Transaction {
   ): Promise<Records[Name][][]> {
     if (!this.#writes.get(collection)?.size) {
       const found = await this.#base.listMany(collection, index, values);
-      for (const record of found.flat() as AnyRecord[]) this.#remember(collection, record.id, record);
+      const records = found.flat() as AnyRecord[];
+      this.#rememberList(
+        collection,
+        records.map(({ id }) => id),
+        records,
+      );
       return found;
     }
     const lists: Records[Name][][] = [];
@@ -172,17 +188,25 @@ export class Overlay implements Transaction {
   }
 
   async #committed(collection: CollectionName, id: IndexValue): Promise<AnyRecord | undefined> {
-    const known = this.#known.get(collection);
-    if (known?.has(id)) return known.get(id);
+    const known = this.#knownOf(collection);
+    if (known.has(id)) return known.get(id);
     const record = (await this.#base.get(collection, id)) as AnyRecord | undefined;
-    this.#remember(collection, id, record);
+    known.set(id, record);
     return record;
   }
 
-  #remember(collection: CollectionName, id: IndexValue, record: AnyRecord | undefined): void {
+  #knownOf(collection: CollectionName): Map<IndexValue, AnyRecord | undefined> {
     const known = this.#known.get(collection) ?? new Map<IndexValue, AnyRecord | undefined>();
     this.#known.set(collection, known);
-    known.set(id, record);
+    for (const [ids, records] of this.#lists.get(collection) ?? []) for (const [place, id] of ids.entries()) known.set(id, records[place]);
+    this.#lists.delete(collection);
+    return known;
+  }
+
+  #rememberList(collection: CollectionName, ids: readonly IndexValue[], records: readonly (AnyRecord | undefined)[]): void {
+    const lists = this.#lists.get(collection);
+    if (lists) lists.push([ids, records]);
+    else this.#lists.set(collection, [[ids, records]]);
   }
 
   async #merge<Name extends CollectionName>(

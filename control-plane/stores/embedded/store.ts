@@ -83,16 +83,16 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
   }
 
   async transaction<T>(scopes: Scopes, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const { result, writes } = await this.#queue.run(async () => {
+    const { result, groups } = await this.#queue.run(async () => {
       const overlay = new Overlay(this, { scopes: listOf(scopes), slots: this.slots });
       const result = await work(overlay);
-      const { writes } = overlay;
-      if (writes.length > 0) this.#commit(writes);
-      return { result, writes };
+      const groups = overlay.writesByCollection;
+      if (groups.size > 0) this.#commit(groups);
+      return { result, groups };
     });
     // Committed writes are visible, flushed writes are durable. Waiting outside the queue lets one flush serve many transactions.
-    if (writes.length > 0) await this.#root.flushed;
-    if (writes.some((write) => write.collection === "feed")) for (const listener of this.#listeners) listener();
+    if (groups.size > 0) await this.#root.flushed;
+    if (groups.has("feed")) for (const listener of this.#listeners) listener();
     return result;
   }
 
@@ -164,9 +164,8 @@ class EmbeddedStore extends EmbeddedReader implements FileStore {
     await this.#root.close();
   }
 
-  #commit(writes: readonly Write[]): void {
-    // Grouped by collection and index, because keys of one tree are close in memory.
-    const groups = Map.groupBy(writes, (write) => write.collection);
+  /** By collection and index, because keys of one tree are close in memory. */
+  #commit(groups: ReadonlyMap<CollectionName, readonly Write[]>): void {
     this.#root.transactionSync(() => this.#apply(groups));
     this.#foreign?.committed();
     for (const [collection, group] of groups) this.#collectionTables(collection).records.committed?.(group);
