@@ -7,6 +7,10 @@ const text = fc.oneof(
   fc.string({ unit: "binary", maxLength: 80 }),
   fc.string({ maxLength: 80 }),
   fc.constantFrom("", "org_1", "team_0123456789abcdefghijklmnopqrstuvwx", "é".repeat(20), "x".repeat(64), "x".repeat(65), "\ufeffmark"),
+  // Of one length, with one other character anywhere.
+  fc
+    .tuple(fc.integer({ min: 1, max: 12 }), fc.nat(11))
+    .map(([length, at]) => `${"y".repeat(at % length)}z${"y".repeat(length - 1 - (at % length))}`),
 );
 const logs = fc
   .record({ callId: text, organizationId: text, teamName: text, model: text, tags: fc.array(text, { maxLength: 3 }), reason: text })

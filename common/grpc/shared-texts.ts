@@ -17,11 +17,13 @@ interface KnownText {
  */
 export class SharedTexts extends BinaryReader {
   readonly #bytes: Buffer;
+  readonly #words: DataView;
   readonly #known: (KnownText | undefined)[] = new Array(SLOTS).fill(undefined);
 
   constructor(bytes: Buffer) {
     super(bytes);
     this.#bytes = bytes;
+    this.#words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
   override string(strict?: boolean): string {
@@ -46,7 +48,7 @@ export class SharedTexts extends BinaryReader {
     const last = start + length - 1;
     const slot = ((bytes[last] as number) * 31 + (bytes[start + (length >> 1)] as number) * 7 + length) % SLOTS;
     const known = this.#known[slot];
-    if (known?.length === length && isEqual(bytes, known.start, start, length)) return known.text;
+    if (known?.length === length && isEqual(this.#words, known.start, start, length)) return known.text;
     for (let at = start; at <= last; at++) if ((bytes[at] as number) > 0x7f) return undefined;
     const text = bytes.toString("latin1", start, last + 1);
     this.#known[slot] = { start, length, text };
@@ -54,8 +56,13 @@ export class SharedTexts extends BinaryReader {
   }
 }
 
-function isEqual(bytes: Buffer, left: number, right: number, length: number): boolean {
+/** Four bytes at a time, of which the last four may overlap those before. */
+function isEqual(words: DataView, left: number, right: number, length: number): boolean {
+  if (length < 4) {
+    for (let at = 0; at < length; at++) if (words.getUint8(left + at) !== words.getUint8(right + at)) return false;
+    return true;
+  }
   // From the end: ids of one kind begin alike.
-  for (let at = length - 1; at >= 0; at--) if (bytes[left + at] !== bytes[right + at]) return false;
-  return true;
+  for (let at = length - 4; at > 0; at -= 4) if (words.getInt32(left + at) !== words.getInt32(right + at)) return false;
+  return words.getInt32(left) === words.getInt32(right);
 }

@@ -55,7 +55,7 @@ function postCharge(book: ChargeBook, { organizationId, amount, reference }: Cha
   // The text of entryHash, whose constant part is written once: to write it costs as much as the hash.
   const text = `["${head.hash}",${id},${JSON.stringify(reference)},${book.names},"${amount}","${balanceAfter}",null,${at.now}]`;
   head.hash = hash("sha256", text, "hex");
-  const entry = {
+  return {
     id,
     reference,
     type: "usage",
@@ -65,8 +65,8 @@ function postCharge(book: ChargeBook, { organizationId, amount, reference }: Cha
     amount,
     balanceAfter,
     createdAt: at.now,
-  } as const;
-  return { ...entry, hash: head.hash };
+    hash: head.hash,
+  };
 }
 
 function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {

@@ -66,8 +66,11 @@ export function usageRow(log: UsageLog): UsageRow {
   row.tags = log.tags;
   addLateFields(row, log);
   requireWhole(row, log);
+  const settled = row as UsageRow;
   const contentHash = reportedHash(log.cost, rowText(row));
-  return Object.assign(row, { cost: log.cost, contentHash });
+  settled.cost = log.cost;
+  settled.contentHash = contentHash;
+  return settled;
 }
 
 /** Fields that rows have had since later releases: the last ones. */
