@@ -23,6 +23,12 @@ export const SERVICE_NODE_FLAGS: readonly string[] = [
 ];
 
 /**
+ * Node flags of trainer nodes. Tensors are not in V8's heap, so the young generation of each thread has little to hold; by default it grows to 16 MB and more
+ * while code is loaded, and keeps that.
+ */
+export const TRAINER_NODE_FLAGS: readonly string[] = [...HARDENING_FLAGS, "--max-semi-space-size=2"];
+
+/**
  * Environment of the coordinator. Updates pass through it in chunks, so a small young generation collects them early. Fewer malloc arenas
  * avoid some megabytes of unused memory per thread.
  */

@@ -1,4 +1,4 @@
-import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { COORDINATOR_ENV, HARDENING_FLAGS, SERVICE_NODE_FLAGS, TRAINER_NODE_FLAGS } from "../../common/node-flags.ts";
 
 type Role = "control-plane" | "edge" | "trainer" | "coordinator";
 
@@ -13,6 +13,6 @@ interface Program {
 export const PROGRAMS: Readonly<Record<Role, Program>> = {
   "control-plane": { entry: "control-plane/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
   edge: { entry: "gateway-edge/main.ts", nodeFlags: SERVICE_NODE_FLAGS },
-  trainer: { entry: "trainer-node/main.ts", nodeFlags: HARDENING_FLAGS },
+  trainer: { entry: "trainer-node/main.ts", nodeFlags: TRAINER_NODE_FLAGS },
   coordinator: { entry: "trainer-node/coordinator/main.ts", nodeFlags: HARDENING_FLAGS, env: COORDINATOR_ENV },
 };

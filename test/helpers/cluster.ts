@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gwWith } from "../../cli/io-fixture.ts";
-import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { HARDENING_FLAGS, SERVICE_NODE_FLAGS, TRAINER_NODE_FLAGS } from "../../common/node-flags.ts";
 import { type ReplicaSet, startReplicaSet } from "./mongod.ts";
 import type { PlaneNetworks } from "./plane-networks.ts";
 import { freePort, type ServiceProcess, startProcess } from "./processes.ts";
@@ -185,7 +185,11 @@ async function planOf(options: ClusterOptions, { folder, uri }: { folder: string
   ];
 }
 
-const NODE_FLAGS: Readonly<Record<string, readonly string[]>> = { "control plane": SERVICE_NODE_FLAGS, edge: SERVICE_NODE_FLAGS };
+const NODE_FLAGS: Readonly<Record<string, readonly string[]>> = {
+  "control plane": SERVICE_NODE_FLAGS,
+  edge: SERVICE_NODE_FLAGS,
+  trainer: TRAINER_NODE_FLAGS,
+};
 
 function memberOf(
   { role, index, address, entry, folder, env }: Planned,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HARDENING_FLAGS, SERVICE_NODE_FLAGS } from "../../common/node-flags.ts";
+import { HARDENING_FLAGS, SERVICE_NODE_FLAGS, TRAINER_NODE_FLAGS } from "../../common/node-flags.ts";
 import { freePort, type ServiceProcess, type StartOptions, startProcess } from "./processes.ts";
 
 export interface SystemOptions {
@@ -122,7 +122,7 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
   const edges = await Promise.all(Array.from({ length: edgeCount }, (_, index) => startEdge(index)));
-  const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer", { nodeFlags: HARDENING_FLAGS }) : undefined;
+  const trainer = options.trainer ? await start("trainer-node/main.ts", "trainer", { nodeFlags: TRAINER_NODE_FLAGS }) : undefined;
   const startCoordinator = () => start("trainer-node/coordinator/main.ts", "coordinator", { nodeFlags: HARDENING_FLAGS });
   let coordinator = options.coordinator ? await startCoordinator() : undefined;
   return {
