@@ -68,7 +68,7 @@ async function start(
       gateway: gatewayState(),
     },
   );
-  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe, exact: () => false });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe });
   opened.push(listener);
   const call = async (
     method: string,

@@ -41,7 +41,7 @@ beforeAll(async () => {
     metrics,
   });
   served = routesOf(app.router);
-  listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe, exact: () => false });
+  listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: metrics.observe });
   const { paths } = (await (await fetch(`http://127.0.0.1:${listener.port}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, unknown>>;
   };

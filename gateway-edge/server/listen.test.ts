@@ -6,7 +6,7 @@ import { type Listener, listen } from "./listen.ts";
 
 let listener: Listener;
 beforeAll(async () => {
-  listener = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  listener = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {} });
 });
 afterAll(() => listener.stop());
 
@@ -34,7 +34,7 @@ test("connections that come together are accepted in a few turns of the event lo
   const count = 160;
   const app = express();
   app.get("/", (_request, response) => void response.end("here"));
-  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {} });
   const clients = Array.from({ length: count }, () => connect({ port: own.port, host: "127.0.0.1" }));
   let answered = 0;
   for (const client of clients) {
@@ -55,12 +55,12 @@ test("connections that come together are accepted in a few turns of the event lo
 });
 
 test("a port on which another server listens is refused, also one that would share it", async () => {
-  const place = { host: "127.0.0.1", port: listener.port, reusePort: false, observe: () => {}, exact: () => false };
+  const place = { host: "127.0.0.1", port: listener.port, reusePort: false, observe: () => {} };
   await expect(listen(express(), place)).rejects.toMatchObject({ code: "EADDRINUSE" });
 });
 
 test("a stop closes every connection, whichever socket accepted it", async () => {
-  const own = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const own = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {} });
   const clients = Array.from({ length: 100 }, () => connect({ port: own.port, host: "127.0.0.1" }).on("error", () => {}));
   await Promise.all(clients.map((client) => once(client, "connect")));
   const ended = Promise.all(clients.map((client) => new Promise((resolve) => client.resume().once("close", resolve))));
@@ -74,7 +74,7 @@ test("a stop waits for the responses of every connection, whichever socket accep
   const running: Response[] = [];
   const app = express();
   app.get("/", (_request, response) => void running.push(response));
-  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact: () => false });
+  const own = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {} });
   const cut = () => {
     for (const response of running) response.end("cut");
   };

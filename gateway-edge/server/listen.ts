@@ -24,8 +24,8 @@ const LINGER_MS = 1000;
 export interface ListenOptions extends Place {
   /** Sees every request before the app does. */
   observe(request: IncomingMessage, response: ServerResponse): void;
-  /** Routes that are matched before the app. */
-  exact: ExactRoutes;
+  /** Routes that are matched before the app; absent: none are. */
+  exact?: ExactRoutes | undefined;
   /** Requests that become WebSockets; absent: none do. */
   upgrades?: Upgrades | undefined;
 }
@@ -53,7 +53,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
       if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
-      if (!options.exact(request, response)) app(request, response);
+      if (!options.exact?.(request, response)) app(request, response);
     },
   );
   const stopping = stoppable(server);

@@ -53,7 +53,7 @@ async function start({ isBuilt = true } = {}) {
   const app = express();
   app.set("trust proxy", true);
   app.use(requestId(deps), securityHeaders, consoleRoutes(deps, { folder }), platformNotFound, platformErrorHandler(silentLogger));
-  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => undefined, exact: () => false });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => undefined });
   opened.push(listener);
   const origin = `http://127.0.0.1:${listener.port}`;
   const call = (path: string, options: RequestInit = {}) => fetch(origin + path, { redirect: "manual", ...options });

@@ -41,7 +41,7 @@ async function start(docs?: string) {
   app.use("/docs", siteFiles(folder));
   app.use(agentPages(docs));
   app.get("/docs", (_request, response) => void response.end("the API reference"));
-  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => undefined, exact: () => false });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => undefined });
   opened.push(listener);
   return (path: string) => fetch(`http://127.0.0.1:${listener.port}${path}`);
 }
