@@ -1,7 +1,8 @@
-import type { ErrorRequestHandler, RequestHandler, Response } from "express";
+import type { RequestHandler } from "express";
 import { AppError, asAppError, type ErrorCode } from "../../common/errors.ts";
 import { FIELD_REQUIRED } from "../schemas/request-body.ts";
 import { setHeaders } from "./header-list.ts";
+import type { CallRequest, CallResponse } from "./http-exchange.ts";
 import { rateHeaders } from "./rate-headers.ts";
 
 interface GatewayError {
@@ -87,14 +88,17 @@ export function gatewayErrorOf(thrown: unknown): AppError {
   return isBadPath ? new AppError("INVALID_REQUEST", "The path is not valid.", { cause: thrown }) : asAppError(thrown);
 }
 
+/** Handles an error of a call; express takes it, too. */
+export type CallErrorHandler = (thrown: unknown, request: CallRequest, response: CallResponse, next: (error?: unknown) => void) => void;
+
 /** Ends a request with an error in the gateway's format. After the first byte no error can be sent: the socket is closed. */
-export const gatewayErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
+export const gatewayErrorHandler: CallErrorHandler = (thrown: unknown, _request, response, _next) => {
   const error = beginError(thrown, response);
   if (error) response.status(gatewayErrorStatus(error)).json(gatewayErrorBody(error));
 };
 
 /** Sets status and headers of an error response in any API; undefined: bytes were already sent. */
-export function beginError(thrown: unknown, response: Response): AppError | undefined {
+export function beginError(thrown: unknown, response: CallResponse): AppError | undefined {
   if (response.headersSent) {
     response.destroy();
     return undefined;
@@ -110,7 +114,7 @@ export const gatewayNotFound: RequestHandler = (request, _response, next) => {
 };
 
 /** Error headers that clients of every API read. */
-function setErrorHeaders(response: Response, error: AppError): void {
+function setErrorHeaders(response: CallResponse, error: AppError): void {
   const { status } = TABLE[error.code];
   if (!mayRetry(error)) response.setHeader("x-should-retry", "false");
   if (error.retryAfterSeconds !== undefined) response.setHeader("retry-after", String(Math.max(1, Math.ceil(error.retryAfterSeconds))));

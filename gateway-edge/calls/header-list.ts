@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { CallResponse } from "./http-exchange.ts";
 
 /** Headers, each name in lower case before its value: Node writes a list at half the cost of a header at a time. */
 export type HeaderList = readonly string[];
@@ -14,7 +14,7 @@ export function valueIn(list: HeaderList, name: string): string | undefined {
   return at < 0 ? undefined : list[at + 1];
 }
 
-export function setHeaders(response: ServerResponse, list: HeaderList): void {
+export function setHeaders(response: Pick<CallResponse, "setHeader">, list: HeaderList): void {
   for (let at = 0; at < list.length; at += 2) response.setHeader(list[at] as string, list[at + 1] as string);
 }
 

@@ -9,7 +9,8 @@ let server: Server;
 
 beforeAll(async () => {
   server = createServer(async (request, response) => {
-    const answer = await readBody(request, LIMIT).then(
+    const read = async () => readBody(request, LIMIT);
+    const answer = await read().then(
       (bytes) => ({ status: 200, text: String(bytes.length) }),
       (error: unknown) => ({ status: 413, text: (error as AppError).code }),
     );

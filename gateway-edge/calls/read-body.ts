@@ -3,15 +3,22 @@ import { finished } from "node:stream/promises";
 import { AppError } from "../../common/errors.ts";
 import { ignore } from "../../common/ignore.ts";
 import { jsonDepthExceeds } from "../../common/json.ts";
+import type { WholeRequest } from "./http-exchange.ts";
 
 const JSON_DEPTH_MAX = 64;
 
+type BodyRequest = IncomingMessage | WholeRequest;
+
 /** Reads a whole body of at most `bytesMax`. A larger declared length is refused before anything is read. */
-export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export function readBody(request: BodyRequest, bytesMax: number): Buffer | Promise<Buffer> {
+  requireIdentity(request);
   const declared = Number(request.headers["content-length"] ?? 0);
+  if ("wholeBody" in request) {
+    if (declared > bytesMax) throw tooLarge({ limit: bytesMax, size: declared });
+    return request.wholeBody;
+  }
   return new Promise((resolve, reject) => {
-    requireIdentity(request);
-    const refuse = (size: number) => void tooLarge(request, { limit: bytesMax, size }).then(reject, reject);
+    const refuse = (size: number) => void dropRest(request).then(() => reject(tooLarge({ limit: bytesMax, size })));
     if (declared > bytesMax) refuse(declared);
     else collect(request, { bytesMax, resolve, reject, refuse });
   });
@@ -58,7 +65,7 @@ function brokenOff(): Error {
 }
 
 /** Refuses a compressed body. */
-export function requireIdentity(request: IncomingMessage): void {
+export function requireIdentity(request: Pick<IncomingMessage, "headers">): void {
   const encoding = request.headers["content-encoding"];
   if (encoding === undefined || encoding.toLowerCase() === "identity") return;
   throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Encoding "${encoding}" is not accepted. Send the body uncompressed.`);
@@ -87,7 +94,7 @@ function withoutQuote(message: string): string {
 }
 
 /** Refuses a body with another content type than JSON; a body without one is taken as JSON. */
-export function requireJsonType(request: IncomingMessage): void {
+export function requireJsonType(request: Pick<IncomingMessage, "headers">): void {
   const type = request.headers["content-type"];
   // Nearly all clients send exactly this.
   if (type === "application/json" || type === undefined || /^application\/([a-z0-9.+-]+\+)?json\s*(;|$)/i.test(type)) return;
@@ -106,8 +113,6 @@ export async function dropRest(request: IncomingMessage): Promise<void> {
   await ignore(rest, "the answer is an error already");
 }
 
-/** The error for a body that is too large, after the rest of it was read. */
-async function tooLarge(request: IncomingMessage, { limit, size }: { limit: number; size: number }): Promise<AppError> {
-  await dropRest(request);
+function tooLarge({ limit, size }: { limit: number; size: number }): AppError {
   return new AppError("PAYLOAD_TOO_LARGE", `The body has ${size} bytes or more; the limit is ${limit}.`);
 }

@@ -1,11 +1,12 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Express } from "express";
+import type { Express, Request, Response } from "express";
 import { systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
 import { createServer } from "../../common/node-http.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
+import type { CallRequest, CallResponse } from "../calls/http-exchange.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import type { Upgrades } from "./http/realtime/realtime-upgrade.ts";
 import { listenWithMany, type Place } from "./listeners.ts";
@@ -23,7 +24,7 @@ const LINGER_MS = 1000;
 /** Where to listen, and what sees the requests. */
 export interface ListenOptions extends Place {
   /** Sees every request before the app does. */
-  observe(request: IncomingMessage, response: ServerResponse): void;
+  observe(request: CallRequest, response: CallResponse): void;
   /** Routes that are matched before the app; absent: none are. */
   exact?: ExactRoutes | undefined;
   /** Requests that become WebSockets; absent: none do. */
@@ -47,13 +48,15 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       shouldUpgradeCallback: (request) => options.upgrades?.accepts(request) ?? false,
       ...ownObjects(app),
     },
-    (request, response) => {
+    (incoming, outgoing) => {
+      // `ownObjects` made them.
+      const [request, response] = [incoming as Request, outgoing as Response];
       options.observe(request, response);
       boundUnreadBody(request, response);
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
       if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
-      if (!options.exact?.(request, response)) app(request, response);
+      if (!options.exact?.answer(request, response)) app(request, response);
     },
   );
   const stopping = stoppable(server);

@@ -1,6 +1,7 @@
 import type { Express, Request, Response } from "express";
 import { IncomingMessage, ServerResponse } from "../../common/node-http.ts";
 import { type HeaderList, nameAt, valueIn } from "../calls/header-list.ts";
+import type { HeaderFields } from "../calls/http-exchange.ts";
 import { writeKnownHead } from "./answer-head.ts";
 
 /** Request and response classes for `createServer`. */
@@ -60,8 +61,8 @@ function withEarly(headers: HeaderList, early: HeaderList): string[] {
  * Sets a header that every answer of the request has, unless the answer has its own of that name. An answer whose other headers come as a
  * list then has no header from `setHeader`, which makes each of them cost twice as much.
  */
-export function setEarly(response: ServerResponse, name: string, value: string): void {
-  const { earlyHeaders } = response as { earlyHeaders?: string[] };
+export function setEarly(response: HeaderFields, name: string, value: string): void {
+  const { earlyHeaders } = response;
   if (earlyHeaders) earlyHeaders.push(name, value);
   else response.setHeader(name, value);
 }

@@ -1,5 +1,4 @@
 import { EventEmitter } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { AppError } from "../../../common/errors.ts";
 import { systemRandom } from "../../../common/random.ts";
 import { createSampler } from "../../../common/tracing/sampler.ts";
@@ -7,6 +6,7 @@ import type { Span } from "../../../common/tracing/span.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { fakeClock } from "../../access/clock-fixture.ts";
+import type { CallResponse } from "../http-exchange.ts";
 import { answerAttributes, attemptAttributes, finishReasonsOf } from "./gen-ai.ts";
 import { inputMessages, outputMessages } from "./messages.ts";
 import { Tracing } from "./tracing.ts";
@@ -33,7 +33,7 @@ function request(headers: Record<string, string> = {}) {
     locals: { route: "/v1/chat/completions" },
   });
   const incoming = { method: "POST", url: "/v1/chat/completions?key=sk-secret", headers };
-  return { request: incoming as unknown as IncomingMessage, response: response as unknown as ServerResponse & typeof response };
+  return { request: incoming, response: response as unknown as CallResponse & typeof response };
 }
 
 const rowOf = (more: Partial<UsageLog> = {}) => UsageLog.fromPartial({ callId: "call_1", status: "success", cost: 7n, ...more });

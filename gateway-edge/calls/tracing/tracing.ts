@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Sampler } from "../../../common/tracing/sampler.ts";
 import { parseTraceparent, type TraceParent } from "../../../common/tracing/traceparent.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
+import type { CallResponse, RequestHeadFields } from "../http-exchange.ts";
 import { CallTrace, type CallTraceDeps, type TraceEnd } from "./call-trace.ts";
 import type { TracedContent } from "./messages.ts";
 
@@ -10,8 +10,6 @@ const TRACE_ID_BYTES = 16;
 const CLIENT_LEFT_STATUS = 499;
 const SERVER_ERROR_STATUS = 500;
 const PATH_CHARACTERS_MAX = 200;
-
-type RoutedResponse = ServerResponse & { locals?: Readonly<Record<string, unknown>> };
 
 /** The traces of an edge's calls, by call id, from the request to its end. Absent where nothing is traced. */
 export class Tracing {
@@ -23,7 +21,7 @@ export class Tracing {
   }
 
   /** Begins the trace of a request, as a part of the caller's own if it sends a valid `traceparent`. Returns its id. */
-  begin(callId: string, request: IncomingMessage, response: RoutedResponse): string {
+  begin(callId: string, request: RequestHeadFields, response: CallResponse): string {
     const trace = this.#open(callId, parseTraceparent(request.headers["traceparent"]));
     response.once("close", () => {
       trace.closed(serverEnd(request, response));
@@ -63,9 +61,9 @@ export class Tracing {
   }
 }
 
-function serverEnd({ method = "", url = "" }: IncomingMessage, response: RoutedResponse): TraceEnd {
+function serverEnd({ method, url }: RequestHeadFields, response: CallResponse): TraceEnd {
   const status = response.writableFinished ? response.statusCode : CLIENT_LEFT_STATUS;
-  const route = String(response.locals?.["route"] ?? "");
+  const route = String(response.locals["route"] ?? "");
   const isError = status >= SERVER_ERROR_STATUS;
   return {
     name: `${method} ${route}`,

@@ -1,18 +1,22 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Request, Response } from "express";
 import { gatewayErrorBody } from "../../calls/gateway-error.ts";
 import type { HeaderList } from "../../calls/header-list.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId } from "../middleware/request-id.ts";
 import { crossOrigin } from "../middleware/security-headers.ts";
-import { assignCallId, type Gate, type GatedRoute, logFailure, overloaded } from "./gate.ts";
+import { assignCallId, type CallRoute, type Gate, logFailure, overloaded } from "./gate.ts";
 
-interface ExactRoute extends Pick<GatedRoute, "handler" | "makesCall"> {
+interface ExactRoute extends Pick<CallRoute, "handler" | "makesCall"> {
   readonly path: string;
 }
 
-/** Answers a request if it matches a route; returns whether it did. */
-export type ExactRoutes = (request: IncomingMessage, response: ServerResponse) => boolean;
+/** The table of these routes. */
+export interface ExactRoutes {
+  /** Paths of POST requests. */
+  readonly paths: Iterable<string>;
+  /** Answers a request if it matches a route; returns whether it did. */
+  answer(request: CallRequest, response: CallResponse): boolean;
+}
 
 /** `request.params` of a path without parameters. */
 const NO_PARAMS = Object.freeze({});
@@ -22,17 +26,16 @@ const NO_PARAMS = Object.freeze({});
  * other requests (another method, a parameter in the path, a query, an extra slash) go to express, whose router has the same routes and
  * gives the same answers. Requests and responses must be instances of the app's own classes (own-objects.ts).
  */
-export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly GatedRoute[]; gate: Gate }): ExactRoutes {
+export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly CallRoute[]; gate: Gate }): ExactRoutes {
   const byMethod = tableOf(routes);
   const log = logFailure(deps.logger, gate.onRefused);
   const { corsOrigins } = deps.config;
   const allowOrigins = corsOrigins.length > 0 ? crossOrigin(corsOrigins) : undefined;
-  const fail = (error: unknown, request: Request, response: Response) =>
+  const fail = (error: unknown, request: CallRequest, response: CallResponse) =>
     log(error, request, response, (logged: unknown) => gate.onError(logged, request, response, noNext));
-  return (incoming, outgoing) => {
-    const route = byMethod.get(incoming.method ?? "")?.get(incoming.url ?? "");
+  const answerExact = (request: CallRequest, response: CallResponse) => {
+    const route = byMethod.get(request.method)?.get(request.url);
     if (!route) return false;
-    const [request, response] = [incoming as Request, outgoing as Response];
     // As express sets them.
     request.res = response;
     request.params = NO_PARAMS;
@@ -52,6 +55,7 @@ export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly
     }
     return true;
   };
+  return { paths: byMethod.get("POST")?.keys() ?? [], answer: answerExact };
 }
 
 const OVERLOADED = overloaded(1);
@@ -64,7 +68,7 @@ const OVERLOADED_HEADERS: HeaderList = [
 /** As `fail` would answer the same error, but at a small part of its cost: each refusal takes time from the calls that are served. */
 function refuseAtOnce(
   deps: EdgeDeps,
-  { request, response, retryAfterSeconds }: { request: Request; response: Response; retryAfterSeconds: number },
+  { request, response, retryAfterSeconds }: { request: CallRequest; response: CallResponse; retryAfterSeconds: number },
 ): void {
   response.locals["route"] = "refused";
   response.locals["error"] = OVERLOADED;
@@ -76,12 +80,12 @@ function refuseAtOnce(
 /** `next` is never needed: a gate answers all errors itself, and no handler of these routes passes a request on. */
 function noNext(): void {}
 
-function answer({ path, handler }: ExactRoute, request: Request, response: Response): unknown {
+function answer({ path, handler }: ExactRoute, request: CallRequest, response: CallResponse): unknown {
   response.locals["route"] = path;
-  return handler(request, response, noNext);
+  return handler(request, response);
 }
 
-function tableOf(routes: readonly GatedRoute[]): ReadonlyMap<string, ReadonlyMap<string, ExactRoute>> {
+function tableOf(routes: readonly CallRoute[]): ReadonlyMap<string, ReadonlyMap<string, ExactRoute>> {
   const byMethod = new Map<string, Map<string, ExactRoute>>();
   for (const { method, paths, handler, makesCall } of routes) {
     const byPath = byMethod.get(method.toUpperCase()) ?? new Map<string, ExactRoute>();

@@ -1,8 +1,9 @@
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
+import { type ErrorRequestHandler, type RequestHandler, Router } from "express";
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
-import { gatewayErrorOf } from "../../calls/gateway-error.ts";
+import { type CallErrorHandler, gatewayErrorOf } from "../../calls/gateway-error.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import { assignRequestId, requestIdOf } from "../middleware/request-id.ts";
 import type { OverloadGate } from "../overload/overload-gate.ts";
@@ -17,16 +18,21 @@ export interface GatedRoute {
   readonly makesCall?: boolean | undefined;
 }
 
+/** A gated route for every request whose body can be read, whether express or a call connection made it. */
+export interface CallRoute extends GatedRoute {
+  readonly handler: (request: CallRequest, response: CallResponse) => void | Promise<void>;
+}
+
 /** Authentication and error format that routes share. */
 export interface Gate {
   /** Stores the caller in the response's locals; throws or rejects for an invalid key. */
-  readonly authenticate: (request: Request, response: Response) => Promise<void> | undefined;
+  readonly authenticate: (request: CallRequest, response: CallResponse) => Promise<void> | undefined;
   /** Sends a thrown error in the API's error format. */
-  readonly onError: ErrorRequestHandler;
+  readonly onError: CallErrorHandler;
   /** Refuses calls above the capacity of the edge, before they are authenticated; absent: none are. */
   readonly overload?: Pick<OverloadGate, "refusal"> | undefined;
   /** Called with every error of a request, before the response; absent: refusals of these routes are not logged as calls. */
-  readonly onRefused?: ((error: AppError, request: Request, response: Response) => void) | undefined;
+  readonly onRefused?: ((error: AppError, request: CallRequest, response: CallResponse) => void) | undefined;
 }
 
 /**
@@ -82,7 +88,7 @@ export function overloaded(retryAfterSeconds: number): AppError {
 }
 
 /** Sets the headers with request id and call id that every response has, errors included. */
-export function assignCallId(deps: EdgeDeps, request: Request, response: Response): void {
+export function assignCallId(deps: EdgeDeps, request: CallRequest, response: CallResponse): void {
   const callId = newId("call", deps);
   assignRequestId(request, response, deps, callId);
   response.locals["callId"] = callId;
@@ -117,7 +123,7 @@ function refuseOtherMethods(methods: readonly GatedRoute["method"][]): RequestHa
 }
 
 /** Logs an error and passes it to the next error handler. */
-export function logFailure(logger: Logger, onRefused?: Gate["onRefused"]): ErrorRequestHandler {
+export function logFailure(logger: Logger, onRefused?: Gate["onRefused"]): CallErrorHandler {
   return (thrown: unknown, request, response, next) => {
     const error = gatewayErrorOf(thrown);
     onRefused?.(error, request, response);

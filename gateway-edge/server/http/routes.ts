@@ -39,7 +39,7 @@ import { conversationsOperations, describeConversations } from "./conversations/
 import { type ExactRoutes, exactRoutes } from "./exact-routes.ts";
 import { type BatchesDeps, batchesOperations } from "./files/batches.ts";
 import { type FilesDeps, filesOperations } from "./files/files.ts";
-import { type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
+import { type CallRoute, type Gate, type GatedRoute, gatedRouter } from "./gate.ts";
 import { describeGatewayOperations } from "./gateway-operation.ts";
 import { describeMcp, mcpRoutes } from "./mcp/mcp-operations.ts";
 import { modelGroupInfoHandler, modelInfoHandler } from "./models/model-info.ts";
@@ -124,7 +124,7 @@ function hotDeps(deps: EdgeDeps, inference: Inference): CallDeps & PromptDeps {
   return { ...callDeps(deps, inference), records: deps.records };
 }
 
-function hotRoutes(calls: CallDeps & PromptDeps): GatedRoute[] {
+function hotRoutes(calls: CallDeps & PromptDeps): CallRoute[] {
   return [
     { method: "post", paths: CHAT_PATHS, makesCall: true, handler: chatCompletionsHandler(calls) },
     { method: "post", paths: COMPLETIONS_PATHS, makesCall: true, handler: completionsHandler(calls) },

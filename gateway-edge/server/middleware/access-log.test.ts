@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { ConfigError, readConfig } from "../../../common/config.ts";
 import { silentLogger } from "../../../common/logger.ts";
 import { fakeClock } from "../../access/clock-fixture.ts";
+import type { CallResponse } from "../../calls/http-exchange.ts";
 import { accessLogSetting, createAccessLog } from "./access-log.ts";
 
 interface Line {
@@ -20,7 +20,7 @@ function open(setting: string | undefined) {
   const logger = { ...silentLogger, info: (fields: object) => void lines.push(fields as Line) };
   const log = createAccessLog(rule, { logger, clock, random });
   const answered = (locals: object = {}, url = "/v1/chat/completions?key=sk-secret") =>
-    log?.answered({ method: "POST", url } as IncomingMessage, { locals, getHeader: () => "req_1" } as unknown as ServerResponse, ANSWER);
+    log?.answered({ method: "POST", url, headers: {} }, { locals, getHeader: () => "req_1" } as unknown as CallResponse, ANSWER);
   return { log, lines, clock, answered };
 }
 

@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { z } from "zod";
 import type { Clock } from "../../../common/clock.ts";
 import type { Logger } from "../../../common/logger.ts";
 import { type Random, randomFraction } from "../../../common/random.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { CallResponse, RequestHeadFields } from "../../calls/http-exchange.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** Which requests get a line: none, all, a share, or as many in each second. */
@@ -32,7 +32,7 @@ export const accessLogSetting = z
 
 /** Writes the lines of answered requests. */
 export interface AccessLog {
-  answered(request: IncomingMessage, response: ServerResponse, answer: { status: number; durationMs: number; route: string }): void;
+  answered(request: RequestHeadFields, response: CallResponse, answer: { status: number; durationMs: number; route: string }): void;
   /** Lines that the rule left out, since the start. */
   leftOut(): number;
 }
@@ -65,8 +65,8 @@ class RuledAccessLog implements AccessLog {
     this.#deps = deps;
   }
 
-  answered(request: IncomingMessage, response: ServerResponse, answer: { status: number; durationMs: number; route: string }): void {
-    const { url = "" } = request;
+  answered(request: RequestHeadFields, response: CallResponse, answer: { status: number; durationMs: number; route: string }): void {
+    const { url } = request;
     if (UNLOGGED.test(url)) return;
     if (!this.#takes()) {
       this.#leftOut++;
@@ -104,8 +104,8 @@ class RuledAccessLog implements AccessLog {
 }
 
 /** What is known of a model call: its ids, who made it, and the model. Never its content. */
-function callFields(response: ServerResponse): Record<string, unknown> {
-  const { callId, traceId, caller, body } = (response as { locals?: Record<string, unknown> }).locals ?? {};
+function callFields(response: CallResponse): Record<string, unknown> {
+  const { callId, traceId, caller, body } = response.locals;
   if (callId === undefined) return {};
   const { organizationId, keyId } = (caller ?? {}) as Partial<Caller>;
   const { model } = (body ?? {}) as { model?: unknown };

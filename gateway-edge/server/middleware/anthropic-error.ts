@@ -1,6 +1,6 @@
-import type { ErrorRequestHandler, Response } from "express";
 import type { AppError, ErrorCode } from "../../../common/errors.ts";
-import { beginError, gatewayErrorStatus } from "../../calls/gateway-error.ts";
+import { beginError, type CallErrorHandler, gatewayErrorStatus } from "../../calls/gateway-error.ts";
+import type { CallResponse } from "../../calls/http-exchange.ts";
 import { requestIdOf } from "./request-id.ts";
 
 interface AnthropicError {
@@ -36,7 +36,7 @@ export function anthropicErrorBody(error: AppError, requestId: string) {
 }
 
 /** Sends an error in Anthropic's format. */
-export const anthropicErrorHandler: ErrorRequestHandler = (thrown: unknown, _request, response, _next) => {
+export const anthropicErrorHandler: CallErrorHandler = (thrown: unknown, _request, response, _next) => {
   const error = beginError(thrown, response);
   if (!error) return;
   setAnthropicRequestId(response);
@@ -44,7 +44,7 @@ export const anthropicErrorHandler: ErrorRequestHandler = (thrown: unknown, _req
 };
 
 /** Anthropic's clients read the request id from this header. */
-export function setAnthropicRequestId(response: Response): void {
+export function setAnthropicRequestId(response: CallResponse): void {
   response.setHeader("request-id", requestIdOf(response));
 }
 

@@ -1,10 +1,9 @@
-import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Response } from "express";
 import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 import { AppError } from "../../../common/errors.ts";
 import { hasKeyShape, secretSha256 } from "../../../common/key-shape.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 
 /** Which credential headers are accepted: `gateway` accepts all, `hosted` only x-gw-api-key. */
 export type AuthProfile = "gateway" | "hosted";
@@ -35,7 +34,7 @@ const MASTER_KEY_LENGTH_MIN = 16;
 export function authenticateKey(
   profile: AuthProfile,
   directory: KeyDirectory,
-): (request: IncomingMessage, response: Response) => Promise<void> | undefined {
+): (request: CallRequest, response: CallResponse) => Promise<void> | undefined {
   const authenticate = keyAuthentication(profile, directory);
   return (request, response) => {
     const caller = authenticate(request);
@@ -50,7 +49,10 @@ export function authenticateKey(
 }
 
 /** The caller of a request; synchronous if the mirror has the key, as it nearly always does. */
-export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory): (request: IncomingMessage) => Caller | Promise<Caller> {
+export function keyAuthentication(
+  profile: AuthProfile,
+  directory: KeyDirectory,
+): (request: Pick<CallRequest, "socket" | "rawHeaders">) => Caller | Promise<Caller> {
   const known = (caller: Caller | undefined): Caller => {
     if (caller === undefined) throw invalidKey(profile);
     return caller;
@@ -66,7 +68,7 @@ export function keyAuthentication(profile: AuthProfile, directory: KeyDirectory)
 }
 
 /** The caller that authenticateKey stored. */
-export function callerOf(response: Response): Caller {
+export function callerOf(response: Pick<CallResponse, "locals">): Caller {
   const caller = response.locals["caller"] as Caller | undefined;
   if (caller === undefined) throw new Error("an inference route without authenticateKey before it");
   return caller;

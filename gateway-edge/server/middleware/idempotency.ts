@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import { AppError } from "../../../common/errors.ts";
+import type { CallRequest } from "../../calls/http-exchange.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** The Idempotency-Key of a request; undefined without one. */
-export function idempotencyKey(request: IncomingMessage): string | undefined {
+export function idempotencyKey(request: Pick<CallRequest, "headers" | "headersDistinct">): string | undefined {
   // headersDistinct parses all headers again, which the many requests without a key should not pay for.
   if (request.headers["idempotency-key"] === undefined) return undefined;
   const given = request.headersDistinct["idempotency-key"] ?? [];

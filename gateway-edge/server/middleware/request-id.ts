@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RequestHandler } from "express";
 import type { Clock } from "../../../common/clock.ts";
 import { digitsOfCall, newId } from "../../../common/ids.ts";
 import type { Random } from "../../../common/random.ts";
+import type { CallRequest, HeaderFields } from "../../calls/http-exchange.ts";
 import { setEarly } from "../own-objects.ts";
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -17,8 +17,8 @@ export function requestId(source: { clock: Clock; random: Random }): RequestHand
 
 /** Sets the header unless it is set already, and returns its value. An id that is made has the digits of the call, if the request makes one. */
 export function assignRequestId(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Pick<CallRequest, "headers">,
+  response: HeaderFields,
   source: { clock: Clock; random: Random },
   callId?: string,
 ): string {
@@ -31,7 +31,7 @@ export function assignRequestId(
   return assigned;
 }
 
-export function requestIdOf(response: ServerResponse): string {
+export function requestIdOf(response: Pick<HeaderFields, "getHeader">): string {
   const header = response.getHeader("x-request-id");
   return typeof header === "string" ? header : "";
 }

@@ -1,5 +1,6 @@
 import type { RequestHandler } from "express";
 import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 
 const CONTENT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 const ALLOWED_HEADERS = ["content-type", "idempotency-key", "x-request-id", ...CREDENTIAL_HEADERS].join(", ");
@@ -24,7 +25,7 @@ export const noStore: RequestHandler = (_request, response, next) => {
 };
 
 /** CORS for the listed origins. Not mounted if the list is empty. */
-export function crossOrigin(origins: readonly string[]): RequestHandler {
+export function crossOrigin(origins: readonly string[]): (request: CallRequest, response: CallResponse, next: () => void) => void {
   const allowed = new Set(origins);
   return (request, response, next) => {
     response.vary("origin");

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { Registry } from "prom-client";
 import type { Clock } from "../../../common/clock.ts";
 import { addCounter, addGauge, addHistogram, addProcessMetrics, type Sample } from "../../../common/metrics/read-metrics.ts";
 import type { CallSlot } from "../../calls/call-counts.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 import type { JournalFigures } from "../../credit/journal/journal.ts";
 import type { LeaseFigures } from "../../credit/lease-book.ts";
 import type { AccessLog } from "../middleware/access-log.ts";
@@ -15,7 +15,7 @@ export interface Metrics {
   /** For metrics of other parts of the edge. */
   readonly registry: Registry;
   /** Counts a request when its response ends, under the route's template and never under its path, and writes its line in the log. */
-  observe(request: IncomingMessage, response: ServerResponse): void;
+  observe(request: CallRequest, response: CallResponse): void;
 }
 
 interface MetricsDeps {
@@ -169,9 +169,9 @@ const inUsd = (nano: bigint): number => Number(nano) / 1e9;
 
 const secondsSince = (at: Date | undefined, clock: Clock): number => (at ? Math.max(0, clock.now() - at.getTime()) / 1000 : 0);
 
-function routeOf(request: IncomingMessage, response: ServerResponse): string {
-  const { locals } = response as ServerResponse & { locals?: Record<string, unknown> };
-  if (typeof locals?.["route"] === "string") return locals["route"];
-  const { route, baseUrl } = request as IncomingMessage & { route?: { path: unknown }; baseUrl?: string };
+function routeOf(request: CallRequest, response: CallResponse): string {
+  const { locals } = response;
+  if (typeof locals["route"] === "string") return locals["route"];
+  const { route, baseUrl } = request as CallRequest & { route?: { path: unknown }; baseUrl?: string };
   return route ? `${baseUrl ?? ""}${String(route.path)}` : "none";
 }

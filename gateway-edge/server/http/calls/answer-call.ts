@@ -1,4 +1,3 @@
-import type { Request, Response } from "express";
 import type { CancelSignal } from "../../../../common/cancel.ts";
 import type { Clock } from "../../../../common/clock.ts";
 import { type AppError, asAppError } from "../../../../common/errors.ts";
@@ -8,12 +7,12 @@ import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import { gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
 import type { HeaderList } from "../../../calls/header-list.ts";
+import type { CallRequest, CallResponse } from "../../../calls/http-exchange.ts";
 import type { DeliveredPart } from "../../../calls/inference/delivery.ts";
 import type { InferenceCall, InferenceResult } from "../../../calls/inference/inference-call.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import type { CallRouting } from "../../../calls/inference/route-request.ts";
 import type { OpenCalls } from "../../../calls/open-calls.ts";
-import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
 import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
@@ -43,8 +42,8 @@ export const GATEWAY_ERRORS: ErrorFormat = { status: gatewayErrorStatus, body: g
 
 /** An authenticated and parsed call, with its HTTP request and response. */
 export interface CallExchange<Answer> {
-  readonly request: Request;
-  readonly response: Response;
+  readonly request: CallRequest;
+  readonly response: CallResponse;
   readonly callId: string;
   readonly endpoint: string;
   readonly caller: Caller;
@@ -59,22 +58,6 @@ export interface CallExchange<Answer> {
 export const JSON_TYPE = "application/json; charset=utf-8";
 const SILENCE_MS_MAX = 15_000;
 const STREAM_TYPE = "text/event-stream; charset=utf-8";
-
-/** Reads the body of a call, as bytes and as JSON, and the model in its path. */
-export function readCall(deps: CallDeps, request: Request): Promise<{ rawBody: Buffer; body: unknown; pathModel: string | undefined }> {
-  requireJsonType(request);
-  return readBody(request, deps.bodyBytesMax).then((rawBody) => {
-    const body = parseJson(rawBody);
-    // If the call is refused, its row names the requested model. Not in the request: a field that the class does not have costs every call.
-    if (request.res) request.res.locals["body"] = body;
-    return { rawBody, body, pathModel: pathModelOf(request) };
-  });
-}
-
-export function pathModelOf(request: Request): string | undefined {
-  const { model } = request.params;
-  return Array.isArray(model) ? model.join("/") : model;
-}
 
 /** Makes the call and sends its answer, whole or streamed; at most once under an Idempotency-Key. */
 export function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): void | Promise<void> {
@@ -128,7 +111,7 @@ async function endFailed<Answer>(
 }
 
 /** The trace that the client names is a tag of the row. */
-function withTrace<Answer>(job: Job<Answer>, request: Request): Job<Answer> {
+function withTrace<Answer>(job: Job<Answer>, request: CallRequest): Job<Answer> {
   const tags = traceTagsOf(request);
   return tags.length === 0 ? job : { ...job, logTags: [...(job.logTags ?? []), ...tags] };
 }
@@ -263,13 +246,13 @@ async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, 
   writer.end((await stream?.failed?.(error)) ?? errorFrame(errors.body(error)) + DONE_FRAME);
 }
 
-export function replay(response: Response, answer: StoredAnswer): void {
+export function replay(response: CallResponse, answer: StoredAnswer): void {
   const headers = [...Object.entries(answer.headers).flat(), "idempotent-replayed", "true"];
   send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
 }
 
 export function send(
-  response: Response,
+  response: CallResponse,
   answer: { status?: number; headers: HeaderList; contentType: string; body: string | Buffer },
 ): void {
   const length = String(Buffer.byteLength(answer.body));
@@ -281,7 +264,7 @@ export function send(
  * Aborts when the client disconnects or the edge stops. The request's `close` event may never come after its body was read; the response's
  * always does.
  */
-export function clientLeft(response: Response, openCalls: OpenCalls): CancelSignal {
+export function clientLeft(response: CallResponse, openCalls: OpenCalls): CancelSignal {
   const call = openCalls.open();
   const closed = () => {
     call.close();

@@ -11,9 +11,10 @@ import { parseAudioForm } from "../../../schemas/calls/transcriptions.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
 import { type IncomingForm, readForm } from "../../uploads/read-form.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf } from "./answer-call.ts";
+import { answerCall, type CallDeps, GATEWAY_ERRORS } from "./answer-call.ts";
 import { callHandler } from "./call-handler.ts";
 import { formDigest, refuseEmptyFiles } from "./form-call.ts";
+import { pathModelOf } from "./read-call.ts";
 
 const SOUND_TYPES: Readonly<Record<string, string>> = {
   mp3: "audio/mpeg",

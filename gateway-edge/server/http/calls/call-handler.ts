@@ -1,6 +1,8 @@
-import type { Request, RequestHandler, Response } from "express";
+import type { CallRequest, CallResponse } from "../../../calls/http-exchange.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
-import { answerCall, type CallDeps, type CallExchange, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import type { CallRoute } from "../gate.ts";
+import { answerCall, type CallDeps, type CallExchange, GATEWAY_ERRORS } from "./answer-call.ts";
+import { type ReadCall, readCall } from "./read-call.ts";
 
 /** What a request asks for, as its route reads it. */
 export interface AskedCall<Answer> extends Pick<CallExchange<Answer>, "job" | "routing" | "format"> {
@@ -10,8 +12,8 @@ export interface AskedCall<Answer> extends Pick<CallExchange<Answer>, "job" | "r
 
 /** A request with a JSON body. */
 export interface ReceivedCall {
-  readonly request: Request;
-  readonly response: Response;
+  readonly request: CallRequest;
+  readonly response: CallResponse;
   readonly body: unknown;
   readonly pathModel: string | undefined;
 }
@@ -21,9 +23,9 @@ export function callHandler<Answer>(
   deps: CallDeps,
   endpoint: string,
   read: (received: ReceivedCall) => AskedCall<Answer> | Promise<AskedCall<Answer>>,
-): RequestHandler {
-  return (request, response) =>
-    readCall(deps, request).then(({ rawBody, body, pathModel }) => {
+): CallRoute["handler"] {
+  return (request, response) => {
+    const make = ({ rawBody, body, pathModel }: ReadCall) => {
       const answer = ({ job, routing, format, pathModel: named = pathModel }: AskedCall<Answer>) =>
         answerCall(deps, {
           request,
@@ -40,5 +42,8 @@ export function callHandler<Answer>(
         });
       const asked = read({ request, response, body, pathModel });
       return asked instanceof Promise ? asked.then(answer) : answer(asked);
-    });
+    };
+    const received = readCall(deps, request);
+    return received instanceof Promise ? received.then(make) : make(received);
+  };
 }

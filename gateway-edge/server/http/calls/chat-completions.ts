@@ -1,13 +1,13 @@
-import type { RequestHandler } from "express";
 import { chatExchange } from "../../../calls/formats/chat.ts";
 import { parseChatRequest } from "../../../schemas/calls/chat.ts";
 import { hasPrompt, type PromptDeps, promptedChat } from "../../../stored/prompts/apply-prompt.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
+import type { CallRoute } from "../gate.ts";
 import type { CallDeps } from "./answer-call.ts";
 import { callHandler } from "./call-handler.ts";
 
 /** POST chat/completions, on each of its paths. */
-export function chatCompletionsHandler(deps: CallDeps & PromptDeps): RequestHandler {
+export function chatCompletionsHandler(deps: CallDeps & PromptDeps): CallRoute["handler"] {
   return callHandler(deps, "/v1/chat/completions", ({ response, body, pathModel }) => {
     const exchange = (asked: unknown) => chatExchange(parseChatRequest(asked, pathModel));
     return hasPrompt(body) ? promptedChat(deps, callerOf(response), body).then(exchange) : exchange(body);

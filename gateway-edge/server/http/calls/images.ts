@@ -8,9 +8,10 @@ import { parseImageEditsForm, parseImagesRequest } from "../../../schemas/calls/
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { readForm } from "../../uploads/read-form.ts";
-import { answerCall, type CallDeps, GATEWAY_ERRORS, pathModelOf } from "./answer-call.ts";
+import { answerCall, type CallDeps, GATEWAY_ERRORS } from "./answer-call.ts";
 import { callHandler } from "./call-handler.ts";
 import { formDigest, refuseEmptyFiles } from "./form-call.ts";
+import { pathModelOf } from "./read-call.ts";
 
 const IMAGES_FORMAT: ResponseFormat<Fields> = {
   whole: (answer, { nowMs }) => toJson({ created: Math.floor(nowMs / 1000), ...answer }),

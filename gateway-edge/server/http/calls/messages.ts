@@ -47,8 +47,9 @@ import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from 
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
 import type { GatedRoute } from "../gate.ts";
-import { answerCall, type CallDeps, clientLeft, readCall } from "./answer-call.ts";
+import { answerCall, type CallDeps, clientLeft } from "./answer-call.ts";
 import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
+import { readCall } from "./read-call.ts";
 
 /** The dependencies of the Messages API's routes. */
 export interface MessagesDeps extends CallDeps, ContainersDeps {

@@ -1,11 +1,11 @@
-import type { Request, Response } from "express";
 import type { AppError } from "../../../../common/errors.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
+import type { CallRequest, CallResponse } from "../../../calls/http-exchange.ts";
 import type { Refusal } from "../../../calls/refusals.ts";
 import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { Gate } from "../gate.ts";
-import { pathModelOf } from "./answer-call.ts";
+import { pathModelOf } from "./read-call.ts";
 
 /** Writes a row for a call that its caller's request, key or credit did not allow. An error of the server is not a refusal. */
 export function noteRefusal(inference: Pick<Inference, "refused">, statusOf: (error: AppError) => number): NonNullable<Gate["onRefused"]> {
@@ -20,12 +20,12 @@ export function noteRefusal(inference: Pick<Inference, "refused">, statusOf: (er
 }
 
 /** The route of the request; a plain one as it is documented, under /v1. */
-function endpointOf(response: Response): string {
+function endpointOf(response: CallResponse): string {
   const route = String(response.locals["route"]);
   return route.startsWith("/v1/") || /[:*]/.test(route) ? route : `/v1${route}`;
 }
 
-function requested(request: Request, response: Response): Pick<Refusal, "model" | "stream" | "endUser" | "tags"> {
+function requested(request: CallRequest, response: CallResponse): Pick<Refusal, "model" | "stream" | "endUser" | "tags"> {
   const { model, stream, user } = (response.locals["body"] ?? {}) as { model?: unknown; stream?: unknown; user?: unknown };
   return {
     model: pathModelOf(request) ?? (typeof model === "string" ? model : ""),

@@ -19,8 +19,9 @@ import { hasGatewayTools } from "../../../stored/responses/tools/open-tools.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
-import { answerCall, clientLeft, GATEWAY_ERRORS, readCall } from "./answer-call.ts";
+import { answerCall, clientLeft, GATEWAY_ERRORS } from "./answer-call.ts";
 import { queueResponse, sendEvents } from "./background-response.ts";
+import { readCall } from "./read-call.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { responsesFormat } from "./responses-format.ts";
 

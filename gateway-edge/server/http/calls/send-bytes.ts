@@ -1,5 +1,5 @@
-import type { Response } from "express";
 import { asAppError } from "../../../../common/errors.ts";
+import type { CallResponse } from "../../../calls/http-exchange.ts";
 import type { CallHead, DeliveredParts } from "../../../calls/inference/inference-call.ts";
 import { callHeaders } from "./call-headers.ts";
 import type { IdempotentCall } from "./idempotent-call.ts";
@@ -8,7 +8,7 @@ import type { SseWriter } from "./sse-writer.ts";
 /** A call whose answer is bytes. */
 export interface BytesSending {
   readonly exchange: {
-    readonly response: Response;
+    readonly response: CallResponse;
     readonly callId: string;
     readonly format: { bytesType?(upstreamType: string | undefined): string | undefined };
   };

@@ -1,7 +1,7 @@
-import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../../common/clock.ts";
 import { type Linked, LinkedList } from "../../../../common/linked-list.ts";
 import type { HeaderList } from "../../../calls/header-list.ts";
+import type { StreamedResponse } from "../../../calls/http-exchange.ts";
 import { StreamedBody } from "./streamed-body.ts";
 
 const EVENT_STREAM = "text/event-stream; charset=utf-8";
@@ -28,7 +28,7 @@ export function queuedBytes(): number[] {
 export class SseWriter implements Linked<SseWriter> {
   before: SseWriter | undefined;
   after: SseWriter | undefined;
-  readonly #response: ServerResponse;
+  readonly #response: StreamedResponse;
   readonly #body: StreamedBody;
   readonly #clock: Clock;
   readonly #keepAlive: string;
@@ -42,7 +42,7 @@ export class SseWriter implements Linked<SseWriter> {
   #gathered = "";
   #cancelKeepAlive: () => void = () => {};
 
-  constructor(response: ServerResponse, clock: Clock, { keepAlive = COMMENT, stallMs }: SseOptions) {
+  constructor(response: StreamedResponse, clock: Clock, { keepAlive = COMMENT, stallMs }: SseOptions) {
     this.#response = response;
     this.#body = new StreamedBody(response);
     this.#clock = clock;

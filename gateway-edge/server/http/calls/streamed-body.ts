@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { StreamedResponse } from "../../../calls/http-exchange.ts";
 
 /** The chunk of no bytes, which ends a body that is sent in chunks. */
 const LAST_CHUNK = "0\r\n\r\n";
@@ -8,10 +8,10 @@ const LAST_CHUNK = "0\r\n\r\n";
  * writes a chunk as four pieces, which costs a stream an eighth of its CPU (decision 53).
  */
 export class StreamedBody {
-  readonly #response: ServerResponse;
+  readonly #response: StreamedResponse;
   #isInChunks = false;
 
-  constructor(response: ServerResponse) {
+  constructor(response: StreamedResponse) {
     this.#response = response;
   }
 

@@ -367,7 +367,10 @@ export async function startEdge(
     const exact = exactInferenceRoutes(deps, routeParts);
     const upgrades = realtimeUpgrades(deps, routeParts);
     const options = { ...ownObjects(app), shouldUpgradeCallback: upgrades.accepts };
-    const server = createServer(options, (request, response) => void (exact(request, response) || app(request, response)));
+    const server = createServer(
+      options,
+      (request, response) => void (exact.answer(request as express.Request, response as express.Response) || app(request, response)),
+    );
     server.on("upgrade", upgrades.handle);
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
