@@ -9,14 +9,11 @@ import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { CallRequest, CallResponse } from "../calls/http-exchange.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import type { Upgrades } from "./http/realtime/realtime-upgrade.ts";
+import { CallConnections } from "./http1/call-connections.ts";
+import { CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from "./http1/limits.ts";
 import { listenWithMany, type Place } from "./listeners.ts";
 import { ownObjects } from "./own-objects.ts";
 
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-// Longer than the 60 s of common load balancers, so that they close idle connections first.
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const CHECK_INTERVAL_MS = 5000;
 const HEADERS_MAX = 64;
 /** For a client that still sends what is refused, to read the refusal. */
 const LINGER_MS = 1000;
@@ -59,6 +56,16 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       if (!options.exact?.answer(request, response)) app(request, response);
     },
   );
+  // Before anything else listens to connections.
+  const calls = new CallConnections(server, {
+    clock: systemClock,
+    paths: options.exact?.paths ?? [],
+    answer: (request, response) => {
+      options.observe(request, response);
+      options.exact?.answer(request, response);
+    },
+    refuseLate: (socket) => refuseUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket),
+  });
   const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
   server.on("clientError", refuseUnreadable);
@@ -68,11 +75,17 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
     else options.upgrades?.handle(request, socket, head);
   });
   const listeners = await listenWithMany(server, options);
+  const announceStop = () => {
+    calls.isStopping = true;
+    stopping.announceStop();
+  };
   const stop: Listener["stop"] = async (drain) => {
     isStopping = true;
+    announceStop();
+    calls.closeIdle();
     await Promise.all([stopping.stop(drain), listeners.close()]);
   };
-  return { port: listeners.port, announceStop: stopping.announceStop, stop };
+  return { port: listeners.port, announceStop, stop };
 }
 
 function refuse(response: ServerResponse, message: string): void {
@@ -81,7 +94,7 @@ function refuse(response: ServerResponse, message: string): void {
 }
 
 /** Answers bytes that are not valid HTTP; there is no request, only a socket. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseUnreadable(error: { readonly code?: string | undefined }, socket: Socket): void {
   if (error.code === "ECONNRESET") return void socket.destroy();
   // More of what was refused: it is read until the connection is closed, because a reset would reach the client before the refusal does.
   if (socket.writableEnded) return;

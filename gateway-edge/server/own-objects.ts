@@ -2,7 +2,6 @@ import type { Express, Request, Response } from "express";
 import { IncomingMessage, ServerResponse } from "../../common/node-http.ts";
 import { type HeaderList, nameAt, valueIn } from "../calls/header-list.ts";
 import type { HeaderFields } from "../calls/http-exchange.ts";
-import { writeKnownHead } from "./answer-head.ts";
 
 /** Request and response classes for `createServer`. */
 export interface OwnObjects {
@@ -30,10 +29,7 @@ export function ownObjects(app: Express): OwnObjects {
 
     override writeHead(status: number, given?: unknown, headers?: unknown): this {
       const early = this.earlyHeaders;
-      if (Array.isArray(given)) {
-        const list = given as HeaderList;
-        return writeKnownHead(this, status, list, early) ? this : super.writeHead(status, withEarly(list, early));
-      }
+      if (Array.isArray(given)) return super.writeHead(status, withEarly(given as HeaderList, early));
       for (let at = 0; at < early.length; at += 2) {
         const [name, value] = [early[at] as string, early[at + 1] as string];
         if (!super.hasHeader(name)) super.setHeader(name, value);

@@ -24,7 +24,7 @@ const NO_PARAMS = Object.freeze({});
 /**
  * Gated routes that are found by their exact path in a table: express' layers would cost such a call more than its authentication. All
  * other requests (another method, a parameter in the path, a query, an extra slash) go to express, whose router has the same routes and
- * gives the same answers. Requests and responses must be instances of the app's own classes (own-objects.ts).
+ * gives the same answers. Requests and responses are those of call connections (server/http1), or instances of the app's own classes (own-objects.ts).
  */
 export function exactRoutes(deps: EdgeDeps, { routes, gate }: { routes: readonly CallRoute[]; gate: Gate }): ExactRoutes {
   const byMethod = tableOf(routes);

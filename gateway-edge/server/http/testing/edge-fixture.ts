@@ -1,6 +1,4 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import express from "express";
@@ -45,10 +43,10 @@ import { createMemoryRecords } from "../../../stored/records/memory-records-fixt
 import type { Worker } from "../../../stored/records/worker.ts";
 import { ResponseFeed } from "../../../stored/responses/response-feed.ts";
 import { startWork } from "../../../stored/start-work.ts";
+import { type Listener, listen } from "../../listen.ts";
 import { platformErrorHandler } from "../../middleware/error-response.ts";
 import { requestId } from "../../middleware/request-id.ts";
 import { crossOrigin } from "../../middleware/security-headers.ts";
-import { ownObjects } from "../../own-objects.ts";
 import { realtimeUpgrades } from "../realtime/realtime-upgrade.ts";
 import { exactInferenceRoutes, inferenceRouter, platformMessagesHandler, type RouteParts } from "../routes.ts";
 
@@ -352,7 +350,7 @@ export async function startEdge(
   const runs = createEdgeRuns(deps, inference);
   const feed = new ResponseFeed();
   const worker = startWork(deps, inference, { runs, feed });
-  const servers: Server[] = [];
+  const listeners: Listener[] = [];
   const open = async (authProfile: "gateway" | "hosted") => {
     const app = express();
     app.disable("x-powered-by");
@@ -366,15 +364,9 @@ export async function startEdge(
     app.use(gatewayNotFound, gatewayErrorHandler);
     const exact = exactInferenceRoutes(deps, routeParts);
     const upgrades = realtimeUpgrades(deps, routeParts);
-    const options = { ...ownObjects(app), shouldUpgradeCallback: upgrades.accepts };
-    const server = createServer(
-      options,
-      (request, response) => void (exact.answer(request as express.Request, response as express.Response) || app(request, response)),
-    );
-    server.on("upgrade", upgrades.handle);
-    servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const listener = await listen(app, { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {}, exact, upgrades });
+    listeners.push(listener);
+    return `http://127.0.0.1:${listener.port}`;
   };
   const url = await open("gateway");
   const hostedUrl = await open("hosted");
@@ -397,10 +389,7 @@ export async function startEdge(
       clearInterval(heart);
       await worker.stop();
       await inference.stop();
-      for (const server of servers) {
-        server.closeAllConnections();
-        await new Promise((resolve) => server.close(resolve));
-      }
+      await Promise.all(listeners.map((listener) => listener.stop()));
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,90 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../../../common/clock.ts";
+import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
+import { CallConnection, type ConnectionDeps } from "./call-connection.ts";
+import { CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from "./limits.ts";
+import { requestLines } from "./request-head.ts";
+
+interface CallConnectionsOptions {
+  readonly clock: Clock;
+  /** Paths of POST requests that are calls. */
+  readonly paths: Iterable<string>;
+  answer(request: CallRequest, response: CallResponse): void;
+  /** Refuses a request that did not arrive in time. */
+  refuseLate(socket: Socket): void;
+}
+
+const checksIn = (milliseconds: number) => Math.ceil(milliseconds / CHECK_INTERVAL_MS) + 1;
+
+/**
+ * The connections of a server whose requests so far were calls. They take the place of the listener with which Node's server reads each connection, and
+ * give it the connections that it has to read.
+ */
+export class CallConnections implements ConnectionDeps {
+  readonly lines: ConnectionDeps["lines"];
+  isStopping = false;
+  readonly #options: CallConnectionsOptions;
+  readonly #server: Server;
+  readonly #listeners: readonly ((socket: Socket) => void)[];
+  readonly #open = new Set<CallConnection>();
+  #cancelCheck: (() => void) | undefined;
+
+  constructor(server: Server, options: CallConnectionsOptions) {
+    this.lines = requestLines(options.paths);
+    this.#options = options;
+    this.#server = server;
+    this.#listeners = server.listeners("connection") as ((socket: Socket) => void)[];
+    server.removeAllListeners("connection");
+    server.on("connection", (socket) => this.#accept(socket));
+  }
+
+  answer(request: CallRequest, response: CallResponse): void {
+    this.#options.answer(request, response);
+  }
+
+  handOver(socket: Socket, bytes: Buffer): void {
+    for (const listener of this.#listeners) listener.call(this.#server, socket);
+    socket.emit("data", bytes);
+  }
+
+  closed(connection: CallConnection): void {
+    this.#open.delete(connection);
+    if (this.#open.size > 0) return;
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
+  }
+
+  /** Closes the connections that wait for their next request. */
+  closeIdle(): void {
+    for (const connection of this.#open) if (connection.state === "idle") connection.socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    this.#open.add(new CallConnection(socket, this));
+    if (!this.#cancelCheck) this.#checkLater();
+  }
+
+  /** Only while there are connections. */
+  #checkLater(): void {
+    this.#cancelCheck = this.#options.clock.after(CHECK_INTERVAL_MS, () => {
+      this.#checkLater();
+      for (const connection of this.#open) this.#check(connection);
+    });
+  }
+
+  #check(connection: CallConnection): void {
+    const { state, socket } = connection;
+    if (state === "answering") return;
+    const checks = connection.checked();
+    if (state === "idle") {
+      if (checks >= IDLE_CHECKS) socket.destroy();
+    } else if (checks >= (state === "fresh" ? FRESH_CHECKS : READING_CHECKS)) this.#options.refuseLate(socket);
+  }
+}
+
+const [FRESH_CHECKS, READING_CHECKS, IDLE_CHECKS] = [HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS].map(checksIn) as [
+  number,
+  number,
+  number,
+];
