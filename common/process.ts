@@ -1,6 +1,7 @@
 import { ConfigError } from "./config.ts";
 import { refuseUnverifiedTls } from "./exposed.ts";
 import type { Logger } from "./logger.ts";
+import { collectStartGarbage } from "./start-garbage.ts";
 
 /** Messages of a child process to the supervisor (scripts/run.ts) or a test over the IPC channel. */
 export type ProcessReport =
@@ -17,6 +18,7 @@ export async function runMain(title: string, main: () => Promise<void>): Promise
   try {
     refuseUnverifiedTls(process.env);
     await main();
+    collectStartGarbage();
   } catch (thrown) {
     if (thrown instanceof ConfigError) {
       process.stderr.write(`${title}: ${thrown.message}\n`);

@@ -56,6 +56,7 @@ await runMain("tributary edge", async () => {
   let stopping = false;
   const state = (): ProcessState => (stopping ? "stopping" : inference.ready() ? "ready" : "unavailable");
   addReadyMetric(metrics.registry, state);
+  if (config.metricsPort !== undefined) metrics.addProcess();
   const metricsServer = await serveMetrics(config, metrics.registry, state);
   const reports = reportToAll(deps, inference);
 

@@ -7,8 +7,8 @@ import { goalTable } from "./verdict.ts";
 import { rssOf, usedBy } from "./windows.ts";
 
 const READY_MS = 60_000;
-/** What a start leaves to do, such as compiled code that is written to its cache, is not idle time. */
-const REST_MS = 5000;
+/** What a start leaves to do, such as compiled code that is written to its cache and garbage that is collected up to ten seconds later, is not idle time. */
+const REST_MS = 15_000;
 const CPU_SECONDS_MOST = 0.5;
 const RSS_MB_MOST = 600;
 const START_S_MOST = 2.5;

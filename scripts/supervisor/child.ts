@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { ProcessReport } from "../../common/process.ts";
+import type { SupervisorMessage } from "../../common/start-garbage.ts";
 import { type BackOff, nextDelayMs } from "./back-off.ts";
 import type { LogFile } from "./log-file.ts";
 
@@ -38,6 +39,8 @@ export interface Child {
   readonly pid: number | undefined;
   /** Resolves when the child is ready for the first time. Never settles if it fails permanently; then `onFailure` is called. */
   start(): Promise<void>;
+  /** Sends a message to the process, if it runs. */
+  notify(message: SupervisorMessage): void;
   /** Disables restarts and sends SIGTERM, then SIGKILL after `stopMs`. Resolves when the child has exited. */
   stop(): Promise<void>;
 }
@@ -97,6 +100,10 @@ export function createChild(spec: ChildSpec, deps: ChildDeps): Child {
     start: () => {
       launch();
       return firstReady.promise;
+    },
+    notify: (message) => {
+      // One that has just ended gets nothing.
+      if (running?.connected) running.send(message, () => {});
     },
     stop: async () => {
       stopping = true;

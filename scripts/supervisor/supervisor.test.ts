@@ -34,6 +34,7 @@ if (EXIT_CODE) process.exit(Number(EXIT_CODE));
 note("started");
 process.on("SIGTERM", () => { if (!DEAF) setTimeout(() => { note("stopped"); process.exit(0); }, Number(STOP_AFTER_MS)); });
 process.on("disconnect", () => process.exit(0));
+process.on("message", ({ type }) => note("hears " + type));
 setTimeout(() => { note("ready"); process.send({ type: "ready", port: 1 }); }, Number(READY_AFTER_MS));
 `;
 
@@ -108,6 +109,21 @@ test("edges stop first, then what started later, then the workers, then the cont
   supervisor = undefined;
   const stopped = events().flatMap((event) => (event.endsWith(" stopped") ? [event.replace(" stopped", "")] : []));
   expect([stopped.slice(0, 2).toSorted(), ...stopped.slice(2)]).toEqual([["edge-0", "edge-1"], "coordinator", "trainer", "control"]);
+});
+
+test("when all are ready, also what started later, each hears it once", async () => {
+  const control = spec("control");
+  supervisor = createSupervisor({
+    control,
+    workers: [spec("trainer")],
+    later: [spec("coordinator", { READY_AFTER_MS: "50" })],
+    ...options(),
+  });
+  await supervisor.start();
+  const heard = () => events().filter((event) => event.endsWith("hears all-ready"));
+  await until(() => heard().length === 3);
+  expect(heard().toSorted()).toEqual(["control hears all-ready", "coordinator hears all-ready", "trainer hears all-ready"]);
+  expect(events().indexOf("coordinator ready")).toBeLessThan(events().indexOf(heard()[0] as string));
 });
 
 test("a child ended by kill -9 is started again, each time a little later", async () => {

@@ -5,6 +5,8 @@ import { type LogFile, openLogFile, type Rotation } from "./log-file.ts";
 
 /** What a process needs to stop beside its time for running calls. */
 export const STOP_MS = 35_000;
+/** For a moment processes still write caches of their start. */
+const ALL_READY_MS = 1000;
 const TERMINAL_POLL_MS = 200;
 const ROTATE_POLL_MS = 1000;
 
@@ -63,6 +65,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }, ROTATE_POLL_MS);
   const stopCopying = options.logToTerminal ? copyToTerminal(logs) : () => {};
   let stopping = false;
+  let notifying: NodeJS.Timeout | undefined;
+  const notifyLater = () => {
+    if (stopping) return;
+    notifying = setTimeout(() => {
+      for (const child of [control, ...edges, ...workers, ...later]) child.notify({ type: "all-ready" });
+    }, ALL_READY_MS);
+  };
   return {
     children: [control, ...edges, ...workers, ...later],
     failed,
@@ -70,10 +79,11 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       await control.start();
       // A signal may have arrived while the control plane was starting.
       if (!stopping) await Promise.all([...edges, ...workers].map((child) => child.start()));
-      if (!stopping) for (const child of later) void child.start();
+      if (!stopping) void Promise.all(later.map((child) => child.start())).then(notifyLater);
     },
     stop: async () => {
       stopping = true;
+      clearTimeout(notifying);
       for (const wave of [edges, later, workers, [control]]) await Promise.all(wave.map((child) => child.stop()));
       stopCopying();
       clearInterval(rotating);

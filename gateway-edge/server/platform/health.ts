@@ -37,6 +37,7 @@ export function healthRoutes(deps: EdgeDeps, parts: HealthParts): Router {
   });
   router.get("/metrics", async (request, response) => {
     if (!isLocal(request)) await requireOperator(request, response, { deps, parts });
+    parts.metrics.addProcess();
     response.setHeader("content-type", parts.metrics.registry.contentType);
     response.end(await parts.metrics.registry.metrics());
   });

@@ -14,6 +14,8 @@ import { RequestCounts } from "./request-counts.ts";
 export interface Metrics {
   /** For metrics of other parts of the edge. */
   readonly registry: Registry;
+  /** Adds what every process has, once. From then on the event loop is sampled, which is half of the wake-ups of an idle edge, so it waits for the first reader. */
+  addProcess(): void;
   /** Counts a request when its response ends, under the route's template and never under its path, and writes its line in the log. */
   observe(request: CallRequest, response: CallResponse): void;
 }
@@ -28,7 +30,11 @@ interface MetricsDeps {
 export function createMetrics({ clock, edgeIndex, accessLog }: MetricsDeps): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ edge: String(edgeIndex) });
-  addProcessMetrics(registry, "edge");
+  let hasProcess = false;
+  const addProcess = () => {
+    if (!hasProcess) addProcessMetrics(registry, "edge");
+    hasProcess = true;
+  };
   const requests = new RequestCounts();
   addCounter(registry, {
     name: "tributary_http_requests_total",
@@ -48,6 +54,7 @@ export function createMetrics({ clock, edgeIndex, accessLog }: MetricsDeps): Met
   }
   return {
     registry,
+    addProcess,
     observe: (request, response) => {
       const startedMs = clock.monotonicMs();
       response.on("close", () => {
