@@ -20,8 +20,8 @@ const HELD_BYTES_MAX = 64 * 1024;
 
 const HEAD_END = "\r\n\r\n";
 
-/** What a connection waits for: its first request, the next one, the rest of a body, or the end of its response. */
-type State = "fresh" | "idle" | "reading" | "answering";
+/** What a connection waits for: its first request, the next one, the rest of a body, the end of its response, or its own end, from which on nothing is read. */
+type State = "fresh" | "idle" | "reading" | "answering" | "closing";
 
 /**
  * A connection whose requests are calls: each is read from its socket and answered on it, one after the other. From the first request on that is
@@ -61,11 +61,16 @@ export class CallConnection implements ResponseConnection {
     return ++this.#checks;
   }
 
+  /** A request that comes now would have no answer: the connection is refused or closed. */
+  close(): void {
+    this.#enter("closing");
+  }
+
   answered(response: DirectResponse): void {
     if (this.#response !== response) return;
     this.#response = undefined;
     if (response.closesConnection || this.#deps.isStopping) {
-      this.#enter("idle");
+      this.#enter("closing");
       this.socket.destroySoon();
       return;
     }
@@ -78,7 +83,7 @@ export class CallConnection implements ResponseConnection {
 
   readonly #receive = (bytes: Buffer): void => {
     if (this.#state === "fresh" || this.#state === "idle") this.#read(bytes);
-    else this.#hold(bytes);
+    else if (this.#state !== "closing") this.#hold(bytes);
   };
 
   #hold(bytes: Buffer): void {

@@ -11,6 +11,7 @@ let server: Server;
 let calls: CallConnections;
 let clock: FakeClock;
 let late: Socket[];
+let refuseLate: (socket: Socket) => void;
 let answer: (request: CallRequest, response: CallResponse) => void;
 
 const bodyOf = (request: CallRequest) => ("wholeBody" in request ? request.wholeBody.toString() : "not whole");
@@ -30,11 +31,16 @@ beforeEach(async () => {
     });
     request.on("end", () => response.end(`node ${request.url} ${body}`));
   });
-  const refuseLate = (socket: Socket) => {
+  refuseLate = (socket) => {
     late.push(socket);
     socket.destroy();
   };
-  calls = new CallConnections(server, { clock, paths: ["/call"], answer: (request, response) => answer(request, response), refuseLate });
+  calls = new CallConnections(server, {
+    clock,
+    paths: ["/call"],
+    answer: (request, response) => answer(request, response),
+    refuseLate: (socket) => refuseLate(socket),
+  });
   server.on("connection", (socket) => void accepted.push(socket));
   await once(server.listen(0, "127.0.0.1"), "listening");
 });
@@ -227,6 +233,32 @@ test("from the announcement of a stop on, each response closes its connection; i
   reply(second, "second");
   await waiting.closed;
   expect(waiting.text()).toMatch(/Connection: close\r\n[\s\S]*second$/);
+});
+
+test("what comes after the last answer of a connection, or after its refusal, is no call", async () => {
+  const seen: string[] = [];
+  answer = (request, response) => {
+    seen.push(bodyOf(request));
+    response.setHeader("connection", "close");
+    setImmediate(() => reply(response, "last"));
+  };
+  const { socket, closed } = open();
+  socket.write(call("one") + call("two"));
+  await closed;
+  expect(seen).toEqual(["one"]);
+  late = [];
+  const slow = open();
+  slow.socket.write(call("slow").slice(0, -1));
+  for (let turns = 0; turns < 50; turns++) await turn();
+  refuseLate = (refused) => {
+    late.push(refused);
+    refused.write("too late");
+  };
+  for (let passed = 0; passed < 70_000; passed += 5000) await clock.advance(5000);
+  await until(() => slow.text() === "too late");
+  slow.socket.write("w");
+  for (let turns = 0; turns < 50; turns++) await turn();
+  expect([seen, late.length]).toEqual([["one"], 1]);
 });
 
 test("connections without a request, with half of one, and without the next one are closed in their time; running calls never", async () => {

@@ -17,6 +17,13 @@ interface CallConnectionsOptions {
 
 const checksIn = (milliseconds: number) => Math.ceil(milliseconds / CHECK_INTERVAL_MS) + 1;
 
+/** After so many checks in its state a connection is closed. */
+const CHECKS = {
+  fresh: checksIn(HEADERS_TIMEOUT_MS),
+  reading: checksIn(REQUEST_TIMEOUT_MS),
+  idle: checksIn(KEEP_ALIVE_TIMEOUT_MS),
+};
+
 /**
  * The connections of a server whose requests so far were calls. They take the place of the listener with which Node's server reads each connection, and
  * give it the connections that it has to read.
@@ -75,16 +82,9 @@ export class CallConnections implements ConnectionDeps {
 
   #check(connection: CallConnection): void {
     const { state, socket } = connection;
-    if (state === "answering") return;
-    const checks = connection.checked();
-    if (state === "idle") {
-      if (checks >= IDLE_CHECKS) socket.destroy();
-    } else if (checks >= (state === "fresh" ? FRESH_CHECKS : READING_CHECKS)) this.#options.refuseLate(socket);
+    if (state === "answering" || state === "closing" || connection.checked() < CHECKS[state]) return;
+    connection.close();
+    if (state === "idle") socket.destroy();
+    else this.#options.refuseLate(socket);
   }
 }
-
-const [FRESH_CHECKS, READING_CHECKS, IDLE_CHECKS] = [HEADERS_TIMEOUT_MS, REQUEST_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS].map(checksIn) as [
-  number,
-  number,
-  number,
-];

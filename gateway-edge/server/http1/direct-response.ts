@@ -91,7 +91,7 @@ export class DirectResponse extends EventEmitter implements CallResponse {
 
   /** Chunks are framed by the writer of the body (StreamedBody). */
   write(part: string | Uint8Array): boolean {
-    if (this.destroyed) return false;
+    if (this.destroyed || this.#isEnded) return false;
     if (typeof part !== "string") {
       this.flushHeaders();
       return this.socket.write(part);

@@ -60,17 +60,19 @@ export function readHead(text: string, lines: RequestLines): RequestHead | undef
   return isUsual && rawHeaders.length <= 2 * HEADERS_MAX ? { path, headers, rawHeaders, bodyBytes: Number(length) } : undefined;
 }
 
-/** Names in lower case; undefined: a request with it is left to Node. Bounded, because a client chooses names. */
-const known = new Map<string, string | undefined>();
+/** Names in lower case. Bounded, because clients choose names; the usual ones are soon known again. */
+const known = new Map<string, string>();
 const KNOWN_MAX = 1024;
 
+/** Undefined: a request with this name is left to Node. */
 function knownName(raw: string): string | undefined {
   const name = known.get(raw);
-  if (name !== undefined || known.has(raw)) return name;
+  if (name !== undefined) return name;
   const lower = raw.toLowerCase();
-  const made = NAME.test(raw) && !LEFT_TO_NODE.has(lower) ? lower : undefined;
-  if (known.size < KNOWN_MAX) known.set(raw, made);
-  return made;
+  if (!NAME.test(raw) || LEFT_TO_NODE.has(lower)) return undefined;
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(raw, lower);
+  return lower;
 }
 
 function trimmed(text: string, from: number, to: number): string {
