@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Clock, pause } from "../../common/clock.ts";
+import { type Clock, pause, untilBeatMs } from "../../common/clock.ts";
 import { ConfigError } from "../../common/config.ts";
 import type { Logger } from "../../common/logger.ts";
 import { FENCED, type FileStore } from "../stores/file-store.ts";
@@ -64,7 +64,7 @@ export function watchMark({ store, clock, logger, end }: Watch): () => void {
         logger.warn({ database: mark.database }, "the folder is handed over to MongoDB by `gw admin promote`: stopping");
         return end();
       }
-      await pause(clock, LOOK_MS, stop.signal);
+      await pause(clock, untilBeatMs(clock, LOOK_MS), stop.signal);
     }
   })();
   return () => stop.abort();

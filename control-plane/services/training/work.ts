@@ -1,4 +1,4 @@
-import { pause } from "../../../common/clock.ts";
+import { pause, untilBeatMs } from "../../../common/clock.ts";
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
@@ -92,7 +92,7 @@ function claimHandlers(deps: ControlDeps): Pick<Handlers, "claimFederations" | "
         const work = signal.aborted ? [] : await claimDue(request, leaseMs);
         const leftMs = untilMs - clock.monotonicMs();
         if (work.length > 0 || leftMs <= 0 || over.aborted) return { work };
-        await pause(clock, Math.min(Math.max(lookMs, LOOK_MS_MIN), leftMs), over);
+        await pause(clock, Math.min(untilBeatMs(clock, Math.max(lookMs, LOOK_MS_MIN)), leftMs), over);
       }
     },
 

@@ -1,3 +1,5 @@
+import { systemClock, untilBeatMs } from "../../../common/clock.ts";
+
 /** How often commits of other processes are looked for. */
 const LOOK_MS = 1000;
 
@@ -8,14 +10,14 @@ const LOOK_MS = 1000;
 export class ForeignCommits {
   readonly #lastCommit: () => number;
   readonly #found: () => void;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   #known: number;
 
   constructor(lastCommit: () => number, found: () => void) {
     this.#lastCommit = lastCommit;
     this.#found = found;
     this.#known = lastCommit();
-    this.#timer = setInterval(() => this.#look(0), LOOK_MS).unref();
+    this.#timer = this.#lookLater();
   }
 
   /** This process has committed. */
@@ -24,7 +26,18 @@ export class ForeignCommits {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
+  }
+
+  /** When recurring jobs wake up, too. */
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(
+      () => {
+        this.#timer = this.#lookLater();
+        this.#look(0);
+      },
+      untilBeatMs(systemClock, LOOK_MS),
+    ).unref();
   }
 
   #look(own: number): void {

@@ -38,10 +38,11 @@ export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #origins = new Map<string, Origin>();
   readonly #waits = { waits: 0, waitedMs: 0 };
+  /** Only while there are connections. */
+  #sweeping: NodeJS.Timeout | undefined;
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
-    setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
   waits(): ConnectionWaits {
@@ -62,14 +63,22 @@ export class ConnectionPool {
 
   #open(name: string, place: Pick<Origin, "address" | "tls">): Origin {
     const origin = new Origin(place, this.#options, {
-      onEmpty: () => this.#origins.delete(name),
+      onEmpty: () => this.#remove(name),
       onWaited: (waitedMs) => {
         this.#waits.waits++;
         this.#waits.waitedMs += waitedMs;
       },
     });
     this.#origins.set(name, origin);
+    this.#sweeping ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     return origin;
+  }
+
+  #remove(name: string): void {
+    this.#origins.delete(name);
+    if (this.#origins.size > 0) return;
+    clearInterval(this.#sweeping);
+    this.#sweeping = undefined;
   }
 
   #sweep(): void {
