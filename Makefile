@@ -83,7 +83,7 @@ test-recordings: generate ## recorded answers of real providers behind the gatew
 check: generate ## formatting, lint, types, imports, dead code, proto, sizes
 	node scripts/check.ts
 
-bench: generate ## what a call costs here and in nginx, bare Node, Portkey, LiteLLM and Bifrost, where installed; WRITE=1 ROUNDS=1 SCALE=0.1 ONLY=bare,tributary,growth,idle
+bench: generate ## what a call costs here and in nginx, bare Node, Portkey, LiteLLM and Bifrost, where installed; WRITE=1 ROUNDS=1 SCALE=0.1 ONLY=bare,tributary,growth,edges,idle
 	node scripts/bench.ts
 
 bench-smoke: generate ## what a paid call costs, over a bare pass-through; fails above the guard

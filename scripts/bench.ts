@@ -1,9 +1,9 @@
 /**
  * `make bench`: what a call costs here and in other gateways, in one run whose windows take turns. Everything of Tributary is on (a customer's key with
  * rate limits, reservation, journal, settlement, usage log), its whole process tree is counted, and settlement is waited for. Prints ratios and, with
- * WRITE=1, writes docs/benchmarks.md. Growth rows compare a platform with many keys, rows or deployments with a plain one, and the last table has what a
- * whole platform takes at rest. ROUNDS=1, SCALE=0.1 (a part of the calls and records), WARM=2000 and
- * ONLY=nginx,bare,tributary,portkey,litellm,bifrost,growth,idle shorten it.
+ * WRITE=1, writes docs/benchmarks.md. Growth rows compare a platform with many keys, rows or deployments with a plain one, a table has what two edges take
+ * for a call, and the last one what a whole platform takes at rest. ROUNDS=1, SCALE=0.1 (a part of the calls and records), WARM=2000 and
+ * ONLY=nginx,bare,tributary,portkey,litellm,bifrost,growth,edges,idle shorten it.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
@@ -14,11 +14,12 @@ import { CONTENDERS } from "./bench/contenders.ts";
 import { growthSections } from "./bench/growth.ts";
 import { idleSection } from "./bench/idle.ts";
 import type { Load } from "./bench/load.ts";
+import { scalingSection } from "./bench/scaling.ts";
 import { type Cell, middle, rssOf, window } from "./bench/windows.ts";
 
 const ROUNDS = Number(process.env["ROUNDS"] ?? 5);
 const SCALE = Number(process.env["SCALE"] ?? 1);
-const ONLY = process.env["ONLY"]?.split(",") ?? [...Object.keys(CONTENDERS), "growth", "idle"];
+const ONLY = process.env["ONLY"]?.split(",") ?? [...Object.keys(CONTENDERS), "growth", "edges", "idle"];
 const SLOWEST = ["LiteLLM"];
 /**
  * Whole calls before the first window, because the benchmark measures the steady state: V8 compiles some 300 functions of an edge for good after ten to twelve
@@ -65,6 +66,7 @@ try {
   await stopAll();
   if (ONLY.includes("growth"))
     tables.push(...(await growthSections({ folder, upstreamUrl }, { rounds: ROUNDS, scale: SCALE, warm: WARM })));
+  if (ONLY.includes("edges")) tables.push(await scalingSection({ folder, upstreamUrl }, { rounds: ROUNDS, scale: SCALE, warm: WARM }));
   if (ONLY.includes("idle")) tables.push(await idleSection({ folder, seconds: Math.max(10, 60 * SCALE) }));
   const text = report(tables, started);
   console.log(text);

@@ -24,6 +24,8 @@ export interface TributaryOptions {
   readonly name?: string | undefined;
   /** The configuration of its models. */
   readonly config?: string | undefined;
+  /** Absent: one. */
+  readonly edges?: number | undefined;
   /** Writes into its store while the control plane is stopped. */
   readonly fill?: ((store: Store, about: { customer: Tenant; folder: string }) => Promise<void>) | undefined;
 }
@@ -31,14 +33,14 @@ export interface TributaryOptions {
 const BACK_MS = 60_000;
 
 export async function startTributary({ folder, upstreamUrl }: Stage, options: TributaryOptions = {}): Promise<Tributary> {
-  const { name = "Tributary", config = benchConfig(upstreamUrl), fill } = options;
+  const { name = "Tributary", config = benchConfig(upstreamUrl), edges = 1, fill } = options;
   const file = join(folder, `${name.replaceAll(/\W+/g, "-")}.yaml`);
   writeFileSync(file, config);
   const metricsPort = await freePort();
   const beganMs = performance.now();
   // The benchmark measures what calls cost, so none is refused.
   const edgeEnv = { METRICS_PORT: String(metricsPort), OVERLOAD_TURN_MS: "0" };
-  const system = await startSystem({ env: { CONFIG: file, LOG_LEVEL: "warn" }, edgeEnv });
+  const system = await startSystem({ env: { CONFIG: file, LOG_LEVEL: "warn" }, edgeEnv, edges });
   const startMs = performance.now() - beganMs;
   const { customer, headers } = await limitedCustomer(system);
   const target = { url: system.url, headers };
@@ -53,7 +55,9 @@ export async function startTributary({ folder, upstreamUrl }: Stage, options: Tr
   return {
     ...{ ...target, name, version: VERSION, startMs, system, customer },
     roots: [system.controlPlane.pid, ...system.edges.map(({ pid }) => pid)],
-    settled: () => watchEdge({ metricsPort, pid: system.edges[0]?.pid ?? -1 }).settled(),
+    settled: async () => {
+      await Promise.all(system.edges.map(({ pid }, index) => watchEdge({ metricsPort: metricsPort + index, pid }).settled()));
+    },
     stop: () => system.stop(),
   };
 }

@@ -19,7 +19,7 @@ export interface SystemOptions {
   controlPlaneFlags?: readonly string[];
   /** Additional Node flags of the edges. */
   edgeFlags?: readonly string[];
-  /** Further settings of the edges alone. */
+  /** Further settings of the edges alone; of several, each has the METRICS_PORT after that of the one before. */
   edgeEnv?: Readonly<Record<string, string>>;
   /** Prefix of an edge's command; see startProcess. */
   edgeLauncher?: (journalFolder: string) => readonly string[];
@@ -115,9 +115,11 @@ async function startIn({ folder, started }: { folder: string; started: ServicePr
   const startControlPlane = () =>
     start("control-plane/main.ts", "control plane", { nodeFlags: [...SERVICE_NODE_FLAGS, ...(options.controlPlaneFlags ?? [])] });
   let controlPlane = await startControlPlane();
+  const { METRICS_PORT } = options.edgeEnv ?? {};
+  const metricsOf = (index: number) => (METRICS_PORT === undefined ? {} : { METRICS_PORT: String(Number(METRICS_PORT) + index) });
   const startEdge = (index: number) =>
     start("gateway-edge/main.ts", `edge ${index}`, {
-      more: { ...options.edgeEnv, EDGE_INDEX: String(index) },
+      more: { ...options.edgeEnv, ...metricsOf(index), EDGE_INDEX: String(index) },
       nodeFlags: [...SERVICE_NODE_FLAGS, ...(options.edgeFlags ?? [])],
       launcher: options.edgeLauncher?.(join(folder, "journal", `edge-${index}`)) ?? [],
     });
