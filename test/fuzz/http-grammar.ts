@@ -82,21 +82,41 @@ const JSON_VALUES = [
   `"${"x".repeat(2000)}"`,
 ];
 
+/** The last request of a connection that was kept. */
+export const CLOSING_REQUEST = Buffer.from("GET /health/liveliness HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+
+/** One request that ends its connection, or one that does not and another that does, sent together. */
+export function requestsOf(random: Chance, grammar: HttpGrammar): Buffer {
+  if (random.happens(0.5)) return requestOf(random, grammar, ["connection: close"]);
+  return Buffer.concat([requestOf(random, grammar), CLOSING_REQUEST]);
+}
+
 /** A request that is right in most of its parts and wrong in some. */
-export function requestOf(random: Chance, { routes, credentials }: HttpGrammar): Buffer {
+function requestOf(random: Chance, { routes, credentials }: HttpGrammar, last: readonly string[] = []): Buffer {
   const [route, routeBody = ""] = random.pick(routes);
   const [routeMethod = "GET", path = "/"] = route.split(" ");
   const method = mostly(random, routeMethod, METHODS);
   const target = random.happens(0.2) ? path + random.pick(TARGET_TAILS) : path;
   const version = mostly(random, "HTTP/1.1", VERSIONS);
   const { lines, bytes } = framed(random, bodyOf(random, routeBody));
-  const own = ["host: localhost", "connection: close", ...(random.happens(0.7) ? [random.pick(credentials)] : []), ...lines];
+  const own = ["host: localhost", ...last, ...(random.happens(0.7) ? [random.pick(credentials)] : []), ...lines];
   const extra = Array.from({ length: random.happens(0.5) ? random.between(1, 4) : 0 }, () => random.pick(HEADERS));
   const headers = [...own.filter(() => !random.happens(0.03)), ...extra];
   const end = mostly(random, "\r\n", ["\n", "\r", "\r\n\r\n", " \r\n"]);
   const head = [`${method} ${target} ${version}`, ...headers, "", ""].join(end);
   const request = Buffer.concat([Buffer.from(head, "latin1"), bytes]);
   return random.happens(0.25) ? mutated(random, request) : request;
+}
+
+/** A request of a call with any further headers and any body, whose head has only whole lines. */
+export function callOf(random: Chance, { routes, credentials }: HttpGrammar): Buffer {
+  const [route, routeBody = ""] = random.pick(routes);
+  const { lines, bytes } = framed(random, bodyOf(random, routeBody));
+  // A repeated key has the answer of the request before it.
+  const any = HEADERS.filter((line) => !line.startsWith("idempotency-key"));
+  const extra = Array.from({ length: random.below(4) }, () => random.pick(any));
+  const head = [`${route} HTTP/1.1`, "host: localhost", random.pick(credentials), ...lines, ...extra, "", ""].join("\r\n");
+  return Buffer.concat([Buffer.from(head, "latin1"), bytes]);
 }
 
 function mostly(random: Chance, right: string, others: readonly string[]): string {
