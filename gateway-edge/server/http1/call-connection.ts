@@ -10,13 +10,16 @@ export interface ConnectionDeps {
   /** Whether responses from now on ask their clients to close the connection. */
   readonly isStopping: boolean;
   answer(request: CallRequest, response: CallResponse): void;
+  /** Whether a body of this length may be held while its rest arrives; then `release` says when it no longer is. */
+  mayHold(bodyBytes: number): boolean;
+  release(bodyBytes: number): void;
   /** Node's server reads the connection from here on; `bytes` are what arrived of its next request. */
   handOver(socket: Socket, bytes: Buffer): void;
   closed(connection: CallConnection): void;
 }
 
-/** A request that is longer, and has not arrived as a whole, is left to Node, which shows its route the body as it comes. */
-const HELD_BYTES_MAX = 64 * 1024;
+/** Of requests that come before the answer to the one before them. */
+const AHEAD_BYTES_MAX = 64 * 1024;
 
 const HEAD_END = "\r\n\r\n";
 
@@ -90,9 +93,8 @@ export class CallConnection implements ResponseConnection {
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
     if (this.#head) {
-      if (this.#heldBytes >= this.#head.bodyBytes) this.#dispatch(this.#head, this.#takeHeld());
-    } else if (this.#heldBytes > HELD_BYTES_MAX) {
-      // Requests that come before the answer to this one.
+      if (this.#heldBytes >= this.#head.bodyBytes) this.#dispatch(this.#takeHead(this.#head), this.#takeHeld());
+    } else if (this.#heldBytes > AHEAD_BYTES_MAX) {
       this.socket.pause();
     }
   }
@@ -102,7 +104,7 @@ export class CallConnection implements ResponseConnection {
     const head = end < 0 || end > HEAD_BYTES_MAX ? undefined : this.#headOf(bytes.toString("latin1", 0, end));
     const body = bytes.subarray(end + HEAD_END.length);
     if (head && body.length >= head.bodyBytes) this.#dispatch(head, body);
-    else if (head && head.bodyBytes <= HELD_BYTES_MAX) this.#await(head, body);
+    else if (head && this.#deps.mayHold(head.bodyBytes)) this.#await(head, body);
     else this.#leave(bytes);
   }
 
@@ -124,7 +126,6 @@ export class CallConnection implements ResponseConnection {
 
   /** Answers the request; what follows its body is the next one. */
   #dispatch(head: RequestHead, bytes: Buffer): void {
-    this.#head = undefined;
     this.#enter("answering");
     const { bodyBytes } = head;
     if (bytes.length > bodyBytes) {
@@ -136,6 +137,12 @@ export class CallConnection implements ResponseConnection {
     const response = new DirectResponse(this);
     this.#response = response;
     this.#deps.answer(request, response);
+  }
+
+  #takeHead(head: RequestHead): RequestHead {
+    this.#head = undefined;
+    this.#deps.release(head.bodyBytes);
+    return head;
   }
 
   #takeHeld(): Buffer {
@@ -164,6 +171,7 @@ export class CallConnection implements ResponseConnection {
 
   readonly #close = (): void => {
     this.#deps.closed(this);
+    if (this.#head) this.#takeHead(this.#head);
     this.#response?.cut();
     this.#response = undefined;
   };

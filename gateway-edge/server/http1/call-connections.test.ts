@@ -10,6 +10,7 @@ import { CallConnections } from "./call-connections.ts";
 let server: Server;
 let calls: CallConnections;
 let clock: FakeClock;
+let nodesRequests: number;
 let late: Socket[];
 let refuseLate: (socket: Socket) => void;
 let answer: (request: CallRequest, response: CallResponse) => void;
@@ -24,7 +25,9 @@ beforeEach(async () => {
   clock = fakeClock();
   late = [];
   answer = (request, response) => void setImmediate(() => reply(response, `call ${bodyOf(request)}`));
+  nodesRequests = 0;
   server = createServer((request, response) => {
+    nodesRequests++;
     let body = "";
     request.setEncoding("utf8").on("data", (chunk: string) => {
       body += chunk;
@@ -132,6 +135,26 @@ test("a body of 64 KiB that comes in pieces is read here, and a longer one is le
     await until(() => text().endsWith("bbb") && text().length >= bytes);
     expect(text()).toContain(`\r\n\r\n${reader} b`);
   }
+});
+
+test("bodies that have not arrived are held up to 16 MiB in all, and further requests are Node's", async () => {
+  const half = call("b".repeat(64 * 1024)).slice(0, -1024);
+  const holding = Array.from({ length: 256 }, open);
+  for (const { socket } of holding) await new Promise((resolve) => socket.write(half, resolve));
+  await until(() => accepted.length === 256);
+  for (let turns = 0; turns < 50; turns++) await turn();
+  expect(nodesRequests).toBe(0);
+  open().socket.write(half);
+  await until(() => nodesRequests === 1);
+  // One that leaves and one that is answered make room.
+  holding[0]?.socket.destroy();
+  holding[1]?.socket.write("b".repeat(1024));
+  await until(() => holding[1]?.text().endsWith("b") === true && accepted.filter(({ destroyed }) => destroyed).length === 1);
+  for (let more = 0; more < 2; more++) open().socket.write(half);
+  for (let turns = 0; turns < 50; turns++) await turn();
+  expect(nodesRequests).toBe(1);
+  open().socket.write(half);
+  await until(() => nodesRequests === 2);
 });
 
 test("what a client sends before its answer is not read without limit", async () => {

@@ -15,6 +15,11 @@ interface CallConnectionsOptions {
   refuseLate(socket: Socket): void;
 }
 
+/** A body that is longer, and has not arrived as a whole, is left to Node, which shows its route the body as it comes. */
+const HELD_BYTES_MAX = 64 * 1024;
+/** Of all connections: nobody has looked yet whether these requests may be made. What exceeds it is left to Node, too. */
+const ALL_HELD_BYTES_MAX = 16 * 1024 * 1024;
+
 const checksIn = (milliseconds: number) => Math.ceil(milliseconds / CHECK_INTERVAL_MS) + 1;
 
 /** After so many checks in its state a connection is closed. */
@@ -35,6 +40,7 @@ export class CallConnections implements ConnectionDeps {
   readonly #server: Server;
   readonly #listeners: readonly ((socket: Socket) => void)[];
   readonly #open = new Set<CallConnection>();
+  #heldBytes = 0;
   #cancelCheck: (() => void) | undefined;
 
   constructor(server: Server, options: CallConnectionsOptions) {
@@ -48,6 +54,16 @@ export class CallConnections implements ConnectionDeps {
 
   answer(request: CallRequest, response: CallResponse): void {
     this.#options.answer(request, response);
+  }
+
+  mayHold(bodyBytes: number): boolean {
+    if (bodyBytes > HELD_BYTES_MAX || this.#heldBytes + bodyBytes > ALL_HELD_BYTES_MAX) return false;
+    this.#heldBytes += bodyBytes;
+    return true;
+  }
+
+  release(bodyBytes: number): void {
+    this.#heldBytes -= bodyBytes;
   }
 
   handOver(socket: Socket, bytes: Buffer): void {
