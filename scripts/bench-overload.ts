@@ -27,6 +27,8 @@ const CONNECTIONS = Number(process.env["CONNECTIONS"] ?? 10_000);
 /** JIT compilation takes thousands of calls. */
 const WARM_CALLS = Number(process.env["WARM"] ?? 20_000);
 const WARM_SECONDS = 5;
+/** 50 tokens, 20 a second. Streams that began together would all end and begin again together, for good: a thousand calls at one instant. */
+const STREAM_MS = 2500;
 const question = "a question of some length, ".repeat(8);
 const bodyOf = (stream: boolean, content: string) => JSON.stringify({ model: "bench", stream, messages: [{ role: "user", content }] });
 
@@ -117,7 +119,7 @@ function printRow({ name, report, usedSeconds, samples }: PrintedRow): void {
 /** Streams of 20 tokens a second beside idle connections, once at the edge and once at the upstream itself. */
 async function streamRow(): Promise<void> {
   const body = bodyOf(true, `every 50 ms, ${question}`);
-  const task = { body, callers: STREAMS, seconds: SECONDS };
+  const task = { body, callers: STREAMS, seconds: SECONDS, spreadMs: STREAM_MS };
   await caller.run({ ...target, ...task, seconds: WARM_SECONDS });
   const direct = await caller.run({ url: upstreamUrl, headers: {}, ...task });
   const samples = edge.begin();

@@ -14,6 +14,7 @@ process.send?.("ready");
 
 /** After a connection that was closed without an answer. */
 const RECONNECT_MS = 1000;
+const SPREAD_MS = 100;
 
 interface Tally {
   readonly answered: number[];
@@ -97,8 +98,7 @@ class Caller {
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    // Calls of a row begin within a tenth of a second, as those of real callers do not begin at one instant.
-    setTimeout(() => this.#call(), Math.random() * 100);
+    setTimeout(() => this.#call(), Math.random() * (task.spreadMs ?? SPREAD_MS));
   }
 
   #call(): void {

@@ -9,6 +9,8 @@ export interface CallerTask extends Target {
   /** Connections that call one after the other. */
   readonly callers: number;
   readonly seconds: number;
+  /** Connections begin within this time, as those of real callers do not begin at one instant; absent: a tenth of a second. */
+  readonly spreadMs?: number | undefined;
   /** Calls again at once after a refusal; absent: after the `retry-after` of the refusal. */
   readonly isHasty?: boolean | undefined;
   /** Connections that are open beside them and never call. */
