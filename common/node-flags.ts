@@ -14,6 +14,9 @@ export const HARDENING_FLAGS: readonly string[] = ["--disable-proto=delete", "--
  *
  * After eight seconds without much to do V8 collects garbage to give memory back, drops compiled code, and makes the heap small. Calls that come in bursts would
  * then pay for that collection, for compiling again, and for one or two more collections in their first five thousand, until the heap has grown again.
+ *
+ * The young generation has the size that V8 gives it. With at most 16 MB an edge takes 90 MB less, and 1.07 to 1.14 of its CPU for a call with 64 connections or a
+ * thousand, in turns: the calls under way do not fit, and are promoted. With 64 MB there is no difference.
  */
 export const SERVICE_NODE_FLAGS: readonly string[] = [
   ...HARDENING_FLAGS,
