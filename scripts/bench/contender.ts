@@ -18,3 +18,12 @@ export interface Stage {
   readonly folder: string;
   readonly upstreamUrl: string;
 }
+
+/** How much a section of the benchmark measures. */
+export interface Extent {
+  readonly rounds: number;
+  /** A part of the records and calls. */
+  readonly scale: number;
+  /** Calls before the first window. */
+  readonly warm: number;
+}

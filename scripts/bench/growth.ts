@@ -1,19 +1,11 @@
 import { call } from "../../test/helpers/api.ts";
 import { benchConfig } from "./config-text.ts";
-import type { Stage } from "./contender.ts";
+import type { Extent, Stage } from "./contender.ts";
 import { fillKeys, fillRows } from "./fill-store.ts";
 import { median } from "./median.ts";
 import { startTributary, type Tributary, type TributaryOptions } from "./tributary.ts";
 import { type GoalRow, goalTable, ratioByRound } from "./verdict.ts";
 import { type Cell, middle, rssOf, usedBy, window } from "./windows.ts";
-
-/** How much is measured. */
-interface GrowthOptions {
-  readonly rounds: number;
-  /** A part of the records and calls. */
-  readonly scale: number;
-  readonly warm: number;
-}
 
 const KEYS = 200_000;
 const ROWS = 1_000_000;
@@ -30,7 +22,7 @@ const LEDGER_MS_MOST = 50;
 const FIRST_CALL_MS_MOST = 0.2;
 
 /** Tables of what a call costs on platforms that grew, beside a plain one, and of what grows with the records alone. */
-export async function growthSections(stage: Stage, { rounds, scale, warm }: GrowthOptions): Promise<string[]> {
+export async function growthSections(stage: Stage, { rounds, scale, warm }: Extent): Promise<string[]> {
   const [keys, rows, deployments] = [KEYS, ROWS, DEPLOYMENTS].map((count) => Math.ceil(count * scale)) as [number, number, number];
   const calls = Math.ceil(CALLS * scale);
   let secrets: string[] = [];

@@ -1,15 +1,9 @@
-import type { Stage } from "./contender.ts";
+import type { Extent, Stage } from "./contender.ts";
 import { cpuSeconds } from "./cpu.ts";
 import { median } from "./median.ts";
 import { startTributary, type Tributary } from "./tributary.ts";
 import { goalTable, ratioByRound } from "./verdict.ts";
 import { window } from "./windows.ts";
-
-interface ScalingOptions {
-  readonly rounds: number;
-  readonly scale: number;
-  readonly warm: number;
-}
 
 /** CPU of one round, in microseconds a call. */
 export interface ScalingRound {
@@ -27,7 +21,7 @@ const SHARE_MOST = 0.15;
  * What a call costs one edge and two edges that share a port, in turns. Each edge has a core of its own where there are enough, so two answer as many
  * times the calls of one as their CPU for a call allows; the load generator leaves no two cores for them here.
  */
-export async function scalingSection(stage: Stage, { rounds, scale, warm }: ScalingOptions): Promise<string> {
+export async function scalingSection(stage: Stage, { rounds, scale, warm }: Extent): Promise<string> {
   const platforms: Tributary[] = [];
   try {
     for (const edges of [1, 2]) platforms.push(await startTributary(stage, { name: `edges ${edges}`, edges }));
