@@ -35,9 +35,9 @@ export async function putFederation(
 }
 
 /** The federation that has waited longest for a coordinator, except those that this coordinator released. */
-export async function findDueFederation(reader: Reader, except: readonly string[], now: number): Promise<Federation | undefined> {
-  const due = await collect(reader.scan("federations", { index: "byDue", before: now + 1, limit: except.length + 1 }));
-  return due.find(({ id }) => !except.includes(id));
+export async function findDueFederation(reader: Reader, except: ReadonlySet<string>, now: number): Promise<Federation | undefined> {
+  const due = await collect(reader.scan("federations", { index: "byDue", before: now + 1, limit: except.size + 1 }));
+  return due.find(({ id }) => !except.has(id));
 }
 
 /** Claims a federation for a coordinator; returns undefined if it is no longer due. */

@@ -116,7 +116,7 @@ export interface ClaimRequest {
 /** Releases a claim to other coordinators and records what the federation waits for. */
 export async function releaseWork(
   client: TrainingClient,
-  held: { federationId: string; claim: string; waitingFor: string },
+  held: { federationId: string; claim: string; waitingFor: string; waitingClaim: string },
 ): Promise<void> {
   await client.releaseFederation(held, { deadlineMs: CALL_MS });
 }

@@ -45,8 +45,16 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
   const running = new Set<Promise<void>>();
   const failures = countFailures();
   const released = createReleasedClaims(deps);
+  let waitingClaim = "";
   const begin = (work: FederationWork, claim: string): void => {
-    const done = workOn(deps, options, { work, claim, stopping: stopping.signal, failures, released }).catch((error: unknown) => {
+    const done = workOn(deps, options, {
+      work,
+      claim,
+      stopping: stopping.signal,
+      failures,
+      released,
+      waitingClaim: () => waitingClaim,
+    }).catch((error: unknown) => {
       logger.error(
         { federation: work.federation?.id, error: error instanceof Error ? error.stack : String(error) },
         "the work on a federation failed; it will be claimed again",
@@ -69,7 +77,9 @@ export function startCoordinator(deps: CoordinatorDeps, options: CoordinatorOpti
       // The control plane looks for work in our stead. It is asked anew where the answer may change: when it did not answer, or what was released may be wanted again.
       const wait: Pick<ClaimRequest, "waitMs" | "lookMs"> =
         isAnswered && except.length === 0 ? { waitMs: WAIT_MS, lookMs: options.pollMs } : {};
+      waitingClaim = claim;
       const claimed = limit <= 0 ? [] : await claimOrReport(options, { claim, limit, except, ...wait, signal: stopping.signal });
+      waitingClaim = "";
       isAnswered = claimed !== undefined;
       for (const work of claimed ?? []) begin(work, claim);
       await pause(clock, Math.max(options.pollMs - (clock.monotonicMs() - begunMs), 0), stopping.signal);
@@ -105,6 +115,8 @@ interface Claimed {
   readonly stopping: AbortSignal;
   readonly failures: FailureCounter;
   readonly released: ReleasedClaims;
+  /** The claim with which this coordinator waits for other work, or none. */
+  readonly waitingClaim: () => string;
 }
 
 /** Works on a federation under its claim, which is renewed from the start: fetching its blobs from another place may take long. */
@@ -161,7 +173,7 @@ async function release(
   { client, metrics }: CoordinatorOptions,
   { claimed, thrown }: { claimed: Claimed; thrown: BlobsUnavailable },
 ): Promise<void> {
-  const { work, claim, released } = claimed;
+  const { work, claim, released, waitingClaim } = claimed;
   const { waitingFor } = thrown;
   const federationId = work.federation?.id ?? "";
   const { isFirst } = released.add(federationId);
@@ -169,7 +181,7 @@ async function release(
   const fields = { federation: federationId, waitingFor, error: thrown.internal };
   if (isFirst) deps.logger.warn(fields, "a claim was released: this coordinator cannot read or copy its blobs");
   else deps.logger.debug(fields, "a claim was released again");
-  await releaseWork(client, { federationId, claim, waitingFor });
+  await releaseWork(client, { federationId, claim, waitingFor, waitingClaim: waitingClaim() });
 }
 
 /** The settings were checked when the federation was created, but maybe by another version. */

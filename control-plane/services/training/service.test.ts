@@ -106,7 +106,7 @@ describe("the holder of a federation", () => {
   const claim = (address: string) =>
     training().claimFederations({ claim: address, leaseMs: 1000n, limit: 1, except: [], address }, platform.as("anonymous"));
   const release = (federationId: string, address: string) =>
-    training().releaseFederation({ federationId, claim: address, waitingFor: "blobs" }, platform.as("anonymous"));
+    training().releaseFederation({ federationId, claim: address, waitingFor: "blobs", waitingClaim: "" }, platform.as("anonymous"));
 
   test("is the coordinator with the claim, and after a release the one before it, which has the blobs", async () => {
     const id = await idOf();

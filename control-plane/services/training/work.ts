@@ -1,39 +1,23 @@
-import { pause, untilBeatMs } from "../../../common/clock.ts";
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import { isCoordinatorAddress } from "../../../common/peers/coordinator-address.ts";
 import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
-import type { ClaimFederationsRequest, TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { stateAfter } from "../../domain/federation-state.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect } from "../../stores/page.ts";
-import { federationScope, type Scope } from "../../stores/scopes.ts";
-import type { Store, Transaction } from "../../stores/store.ts";
-import {
-  claimFederation,
-  continueExtended,
-  endFederation,
-  findDueFederation,
-  openRoundOf,
-  putFederation,
-  releaseFederation,
-  renewFederation,
-  requireClaim,
-  roundsOf,
-  setInitial,
-} from "../../writes/federations.ts";
+import { federationScope } from "../../stores/scopes.ts";
+import type { Transaction } from "../../stores/store.ts";
+import { continueExtended, endFederation, putFederation, roundsOf, setInitial } from "../../writes/federations.ts";
 import { requireInner, runInnerRounds } from "../../writes/inner-federations.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, reportProgress, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
+import { claimHandlers } from "./claims.ts";
 import { federationMessage, fittingRounds, readEvaluation, readResult, roundMessage } from "./messages.ts";
+import { type Step, stepOf } from "./step.ts";
 
-const LEASE_MS_MIN = 100;
-const LEASE_MS_MAX = 600_000;
-const CLAIMS_MAX = 100;
 const HISTORY_MAX = 100;
-const EXCEPT_MAX = 1000;
 const BLOB = /^[0-9a-f]{64}$/;
 
 type Handlers = ServiceHandlers<typeof TrainingServiceService>;
@@ -53,70 +37,12 @@ type WorkMethod =
   | "getHistory"
   | "getWork";
 
-/** How long a claim may wait for work, and how often it may look for it. */
-const WAIT_MS_MAX = 10_000;
-const LOOK_MS_MIN = 10;
-
-function claimHandlers(deps: ControlDeps): Pick<Handlers, "claimFederations" | "renewFederation"> {
-  const { store, clock } = deps;
-  const claimDue = async (request: ClaimFederationsRequest, leaseMs: number) => {
-    const { claim, address } = request;
-    const except = request.except.slice(0, EXCEPT_MAX);
-    const work = [];
-    while (work.length < Math.min(request.limit, CLAIMS_MAX)) {
-      // Most requests find nothing due, so a read without a transaction comes first.
-      const due = await findDueFederation(store, except, clock.now());
-      if (!due) break;
-      const asked = { id: due.id, claim, leaseMs, address };
-      const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
-      // Another coordinator was first.
-      if (!claimed) continue;
-      const round = await openRoundOf(store, claimed);
-      work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
-    }
-    return work;
-  };
-  return {
-    async claimFederations(request, { signal }) {
-      const leaseMs = requireLease(request.leaseMs);
-      const { address, waitMs = 0, lookMs = 0 } = request;
-      if (address !== "" && !isCoordinatorAddress(address))
-        throw new AppError(
-          "VALIDATION_ERROR",
-          "address must be the scheme, host and port of the coordinator, such as https://co.example.org:5100.",
-        );
-      const over = AbortSignal.any([signal, deps.feed.stopping]);
-      const untilMs = clock.monotonicMs() + Math.min(waitMs, WAIT_MS_MAX);
-      for (;;) {
-        // Nothing is claimed for a caller that has left.
-        const work = signal.aborted ? [] : await claimDue(request, leaseMs);
-        const leftMs = untilMs - clock.monotonicMs();
-        if (work.length > 0 || leftMs <= 0 || over.aborted) return { work };
-        await pause(clock, Math.min(untilBeatMs(clock, Math.max(lookMs, LOOK_MS_MIN)), leftMs), over);
-      }
-    },
-
-    async renewFederation({ federationId: id, claim, leaseMs: asked }) {
-      const leaseMs = requireLease(asked);
-      const held = await store.transaction(federationScope(id), (tx) => renewFederation(tx, { id, claim, leaseMs }, clock.now()));
-      return { federation: held && federationMessage(held, deps) };
-    },
-  };
-}
-
 /** Handlers for coordinators. Every write is one transaction that first checks the claim. */
 export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMethod> {
   const { store } = deps;
   const step = stepOf(deps);
   return {
-    ...claimHandlers(deps),
-
-    async releaseFederation(request) {
-      await step(request, (tx, federation, now) =>
-        releaseFederation(tx, { federation, waitingFor: request.waitingFor.slice(0, 500) }, now),
-      );
-      return {};
-    },
+    ...claimHandlers(deps, step),
 
     async reportWaiting(request) {
       const { waitingFor, until } = request;
@@ -178,21 +104,6 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
       return { rounds: fittingRounds(rounds.filter(({ state }) => state === "committed")) };
     },
   };
-}
-
-type Step = <Result>(
-  held: { federationId: string; claim: string },
-  work: (tx: Transaction, federation: Federation, now: number) => Promise<Result>,
-  scopesOf?: (store: Store, federationId: string) => Promise<readonly Scope[]>,
-) => Promise<Result>;
-
-/** Runs one transaction on a federation for the coordinator that holds its claim. `scopesOf` is for steps that move money. */
-function stepOf({ store, clock }: ControlDeps): Step {
-  return async ({ federationId: id, claim }, work, scopesOf) =>
-    store.transaction(scopesOf ? await scopesOf(store, id) : federationScope(id), async (tx) => {
-      const now = clock.now();
-      return work(tx, await requireClaim(tx, { id, claim }), now);
-    });
 }
 
 function roundHandlers(
@@ -264,10 +175,4 @@ function readRecord(text: string): RoundRecord {
   if (!isWhole || typeof record.result !== "string")
     throw new AppError("VALIDATION_ERROR", "The round record lacks round, previous, updates or result.");
   return record;
-}
-
-function requireLease(leaseMs: bigint): number {
-  const given = Number(leaseMs);
-  if (given >= LEASE_MS_MIN && given <= LEASE_MS_MAX) return given;
-  throw new AppError("VALIDATION_ERROR", `leaseMs must be ${LEASE_MS_MIN} to ${LEASE_MS_MAX}.`);
 }
