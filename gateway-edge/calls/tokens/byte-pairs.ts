@@ -1,4 +1,4 @@
-import type { RankTable } from "./published-ranks.ts";
+import type { RankTable } from "./rank-table.ts";
 import { turn } from "./turn.ts";
 
 /** How a text is split before merging: a private sticky expression, because it stores where it stopped. */
@@ -26,7 +26,7 @@ const POSITIONS = 2 ** 20;
 
 /** Byte-pair encoding in n log n: libraries merge by scanning, which takes half a minute for 200,000 equal letters. */
 export function createVocabulary(table: RankTable, split: Split): Vocabulary {
-  const countPart = (part: string) => (table.rankOf.has(part) ? 1 : countMerged(part, table));
+  const countPart = (part: string) => (table.rankOf(part, 0, part.length) >= 0 ? 1 : countMerged(part, table));
 
   return {
     async count(text) {
@@ -119,7 +119,7 @@ function bytesKey(text: string): string {
 }
 
 /** Merges the pair of the lowest rank, the leftmost of equal ones, until none is left. `bytes` has one character for each byte. */
-function countMerged(bytes: string, { rankOf, longest }: RankTable): number {
+function countMerged(bytes: string, table: RankTable): number {
   const length = bytes.length;
   // A linked list of parts by their start; ends[i] is also the start of the next part.
   const ends = new Int32Array(length + 1);
@@ -129,9 +129,9 @@ function countMerged(bytes: string, { rankOf, longest }: RankTable): number {
   const offer = (start: number) => {
     const next = ends[start] ?? length;
     const end = next < length ? (ends[next] ?? length) : -1;
-    const rank = end < 0 || end - start > longest ? undefined : rankOf.get(bytes.slice(start, end));
-    pairRank[start] = rank ?? -1;
-    if (rank !== undefined) heap.push(rank * POSITIONS + start);
+    const rank = end < 0 ? -1 : table.rankOf(bytes, start, end);
+    pairRank[start] = rank;
+    if (rank >= 0) heap.push(rank * POSITIONS + start);
   };
   for (let index = 0; index < length; index++) {
     ends[index] = index + 1;

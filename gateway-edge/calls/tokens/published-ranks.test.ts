@@ -4,15 +4,22 @@ import { readRanks } from "./published-ranks.ts";
 /** Few different bytes, so that tokens begin and end alike. */
 const token = fc.array(fc.constantFrom(0, 1, 97, 98, 0xc3, 0xa9, 0xff), { minLength: 1, maxLength: 5 });
 const vocabulary = fc.uniqueArray(token, { minLength: 1, maxLength: 300, selector: String });
+const textOf = (bytes: readonly number[]): string => Buffer.from(bytes).toString("latin1");
 const published = (tokens: readonly (readonly number[])[]): Uint8Array =>
   Buffer.from(tokens.map((bytes, rank) => `${Buffer.from(bytes).toString("base64")} ${rank}\n`).join(""));
 
 test("each token has its line as its rank, and nothing else has one", async () => {
   await fc.assert(
-    fc.asyncProperty(vocabulary, async (tokens) => {
-      const { rankOf, longest } = await readRanks(published(tokens));
-      expect([...rankOf]).toEqual(tokens.map((bytes, rank) => [Buffer.from(bytes).toString("latin1"), rank]));
-      expect(longest).toBe(Math.max(...tokens.map(({ length }) => length)));
+    fc.asyncProperty(vocabulary, fc.array(token), async (tokens, others) => {
+      const table = await readRanks(published(tokens));
+      const ranks = new Map(tokens.map((bytes, rank) => [textOf(bytes), rank]));
+      expect(table.size).toBe(tokens.length);
+      expect(table.longest).toBe(Math.max(...tokens.map(({ length }) => length)));
+      for (const text of [...ranks.keys(), ...others.map(textOf)]) {
+        expect(table.rankOf(text, 0, text.length)).toBe(ranks.get(text) ?? -1);
+        // As a part of a longer text.
+        expect(table.rankOf(`a${text}b`, 1, 1 + text.length)).toBe(ranks.get(text) ?? -1);
+      }
     }),
   );
 });
@@ -25,9 +32,9 @@ test("other work goes on while a large vocabulary is read", async () => {
     next = setImmediate(count);
   };
   let next = setImmediate(count);
-  const { rankOf } = await readRanks(published(tokens));
+  const table = await readRanks(published(tokens));
   clearImmediate(next);
-  expect(rankOf.size).toBe(50_000);
+  expect(table.size).toBe(50_000);
   expect(turns).toBeGreaterThan(10);
 });
 
@@ -39,5 +46,5 @@ test.each(["YQ== 1\n", "YQ==\n", "YQ== x\n", "YQ== 0\nYg==\n", "YQ== 0\n\n"])(
 );
 
 test("a vocabulary with a token that stands twice is refused", async () => {
-  await expect(readRanks(Buffer.from("YQ== 0\nYQ== 1\n"))).rejects.toThrow("of the vocabulary stands twice");
+  await expect(readRanks(Buffer.from("YQ== 0\nYQ== 1\n"))).rejects.toThrow("the token of line 2 of the vocabulary stands twice");
 });

@@ -1,32 +1,31 @@
+import { RankTable } from "./rank-table.ts";
 import { turn } from "./turn.ts";
-
-/** The rank of each token of a vocabulary, by its bytes: a text with a character for each byte. */
-export interface RankTable {
-  readonly rankOf: ReadonlyMap<string, number>;
-  /** The length of the longest token in bytes. */
-  readonly longest: number;
-}
 
 /** A few milliseconds of work each: all at once would delay every call of the process. */
 const LINES_PER_TURN = 4096;
-const [SPACE, ZERO] = [0x20, 0x30];
+const [NEW_LINE, SPACE, ZERO] = [0x0a, 0x20, 0x30];
 
 /** Reads a vocabulary as it is published for tiktoken: a line for each token, with its bytes in base64 and its rank. Yields to other work meanwhile. */
 export async function readRanks(published: Uint8Array): Promise<RankTable> {
-  const rankOf = new Map<string, number>();
   const reader = new LineReader(published);
-  let longest = 0;
+  const table = new RankTable(linesOf(published), Math.ceil((published.length * 3) / 4));
   while (reader.isMore) {
-    longest = Math.max(longest, addLines(reader, rankOf));
+    addLines(reader, table);
     await turn();
   }
-  return { rankOf, longest };
+  return table;
 }
 
-/** Adds the lines of a turn and returns the length of their longest token. */
-function addLines(reader: LineReader, rankOf: Map<string, number>): number {
+function linesOf(published: Uint8Array): number {
+  let lines = 1;
+  for (let at = published.indexOf(NEW_LINE); at >= 0; at = published.indexOf(NEW_LINE, at + 1)) lines++;
+  return lines;
+}
+
+/** Adds the lines of a turn. */
+function addLines(reader: LineReader, table: RankTable): void {
   const ends: number[] = [];
-  const first = rankOf.size;
+  const first = table.size;
   reader.end = 0;
   while (reader.isMore && ends.length < LINES_PER_TURN) {
     reader.token();
@@ -35,14 +34,11 @@ function addLines(reader: LineReader, rankOf: Map<string, number>): number {
     ends.push(reader.end);
   }
   const bytes = reader.text();
-  let [start, longest] = [0, 0];
+  let start = 0;
   for (const end of ends) {
-    rankOf.set(bytes.slice(start, end), rankOf.size);
-    longest = Math.max(longest, end - start);
+    if (!table.add(bytes, start, end)) throw new Error(`the token of line ${table.size + 1} of the vocabulary stands twice`);
     start = end;
   }
-  if (rankOf.size !== first + ends.length) throw new Error(`a token up to line ${first + ends.length} of the vocabulary stands twice`);
-  return longest;
 }
 
 /** Reads lines byte by byte: a buffer and a text for each of 200,000 tokens take two to three times as long. */
