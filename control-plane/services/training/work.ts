@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { NO_RECORD, type RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { type Withhold, withheldPayment } from "../../credit/withheld-payment.ts";
 import { stateAfter } from "../../domain/federation-state.ts";
 import type { Federation } from "../../domain/training-records.ts";
 import { collect } from "../../stores/page.ts";
@@ -112,25 +113,17 @@ function roundHandlers(
 ): Pick<Handlers, "openRound" | "recordResult" | "reportProgress" | "setPhase" | "commitRound"> {
   return {
     async openRound(request) {
-      const { reservations } = deps;
-      let done = () => {};
-      const open = (tx: Transaction, federation: Federation, now: number) => {
-        const { organizationId, budgetNanoUsd } = federation;
-        // A transaction may run several times.
-        done();
-        // Until the round is stored, calls must not get the credit that it takes.
-        done = reservations.withhold(organizationId, budgetNanoUsd);
-        return openRound(
-          tx,
-          { federation, participantIds: request.participantIds, reserved: reservations.reservedOf(organizationId) },
-          now,
+      const { participantIds } = request;
+      const open = (withhold: Withhold) =>
+        step(
+          request,
+          (tx, federation, now) => {
+            const reserved = withhold(federation.organizationId, federation.budgetNanoUsd);
+            return openRound(tx, { federation, participantIds, reserved }, now);
+          },
+          budgetScopes,
         );
-      };
-      try {
-        return { round: roundMessage(await step(request, open, budgetScopes)) };
-      } finally {
-        done();
-      }
+      return { round: roundMessage(await withheldPayment(deps.reservations, open)) };
     },
 
     async recordResult(request) {

@@ -1,5 +1,6 @@
 import { asAppError } from "../../../common/errors.ts";
 import { slotOf } from "../../../common/slots.ts";
+import { withheldPayment } from "../../../control-plane/credit/withheld-payment.ts";
 import { organizationAccount } from "../../../control-plane/domain/ledger.ts";
 import type { Federation, TrainingRound } from "../../../control-plane/domain/training-records.ts";
 import { federationScope, organizationScope } from "../../../control-plane/stores/scopes.ts";
@@ -54,11 +55,13 @@ async function payAt({ store, process, reservations }: ControlCore, { from, to, 
   const participants = [{ id: "participant", organizationId: to }];
   const federation = { id: federationId, organizationId: from, budgetNanoUsd: amount, eventSeq: 0, participants } as unknown as Federation;
   const round = { round: 1, budgetNanoUsd: amount } as unknown as TrainingRound;
-  const work = store.transaction([federationScope(federationId), organizationScope(store, from)], async (tx) => {
-    const now = process.clock.now();
-    await fundRound(tx, { federation, round: 1, reserved: reservations.reservedOf(from) }, now);
-    await payRewards(tx, { federation, round, shares: new Map([["participant", amount]]) }, now);
-  });
+  const work = withheldPayment(reservations, (withhold) =>
+    store.transaction([federationScope(federationId), organizationScope(store, from)], async (tx) => {
+      const now = process.clock.now();
+      await fundRound(tx, { federation, round: 1, reserved: withhold(from, amount) }, now);
+      await payRewards(tx, { federation, round, shares: new Map([["participant", amount]]) }, now);
+    }),
+  );
   try {
     await onceOnly(work);
     return true;
