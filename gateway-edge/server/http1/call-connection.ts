@@ -10,18 +10,32 @@ export interface ConnectionDeps {
   /** Whether responses from now on ask their clients to close the connection. */
   readonly isStopping: boolean;
   answer(request: CallRequest, response: CallResponse): void;
-  /** Whether a body of this length may be held while its rest arrives; then `release` says when it no longer is. */
-  mayHold(bodyBytes: number): boolean;
-  release(bodyBytes: number): void;
+  /** Whether a request of this length may be held while its rest arrives; then `release` says when it no longer is. */
+  mayHold(bytes: number): boolean;
+  release(bytes: number): void;
   /** Node's server reads the connection from here on; `bytes` are what arrived of its next request. */
   handOver(socket: Socket, bytes: Buffer): void;
   closed(connection: CallConnection): void;
 }
 
-/** Of requests that come before the answer to the one before them. */
+/** Of requests that come before the answer to the one before them; in few pieces, because each takes more than its bytes. */
 const AHEAD_BYTES_MAX = 64 * 1024;
+const AHEAD_PIECES_MAX = 64;
+/** A body that is longer, and has not arrived as a whole, is left to Node, which shows its route the body as it comes. */
+const HELD_BODY_MAX = 64 * 1024;
+/** Longer heads are not remembered: a connection keeps the last one until it closes. */
+const KNOWN_HEAD_MAX = 2048;
 
 const HEAD_END = "\r\n\r\n";
+
+/** A request whose body is not complete. */
+interface Awaited {
+  readonly head: RequestHead;
+  /** Head and body, of which the first `filled` bytes have arrived: in one piece, because a piece of a byte takes hundreds. */
+  readonly bytes: Buffer;
+  readonly bodyAt: number;
+  filled: number;
+}
 
 /** What a connection waits for: its first request, the next one, the rest of a body, the end of its response, or its own end, from which on nothing is read. */
 type State = "fresh" | "idle" | "reading" | "answering" | "closing";
@@ -36,9 +50,8 @@ export class CallConnection implements ResponseConnection {
   /** Checks of all connections since it is in its state. */
   #checks = 0;
   #state: State = "fresh";
-  /** The request whose body is not complete. */
-  #head: RequestHead | undefined;
-  /** What arrived of a body, or while a response was sent. */
+  #awaited: Awaited | undefined;
+  /** What arrived while a response was sent. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #response: DirectResponse | undefined;
@@ -69,6 +82,14 @@ export class CallConnection implements ResponseConnection {
     this.#enter("closing");
   }
 
+  /** Leaves a request that has not arrived to Node, whose limits are for such. */
+  leave(): void {
+    const awaited = this.#awaited;
+    if (!awaited) return;
+    this.#forget(awaited);
+    this.#leave(awaited.bytes.subarray(0, awaited.filled));
+  }
+
   answered(response: DirectResponse): void {
     if (this.#response !== response) return;
     this.#response = undefined;
@@ -86,63 +107,67 @@ export class CallConnection implements ResponseConnection {
 
   readonly #receive = (bytes: Buffer): void => {
     if (this.#state === "fresh" || this.#state === "idle") this.#read(bytes);
-    else if (this.#state !== "closing") this.#hold(bytes);
+    else if (this.#awaited) this.#fill(this.#awaited, bytes);
+    else if (this.#state === "answering") this.#hold(bytes);
   };
 
   #hold(bytes: Buffer): void {
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    if (this.#head) {
-      if (this.#heldBytes >= this.#head.bodyBytes) this.#dispatch(this.#takeHead(this.#head), this.#takeHeld());
-    } else if (this.#heldBytes > AHEAD_BYTES_MAX) {
-      this.socket.pause();
-    }
+    if (this.#heldBytes > AHEAD_BYTES_MAX || this.#held.length >= AHEAD_PIECES_MAX) this.socket.pause();
   }
 
   #read(bytes: Buffer): void {
     const end = bytes.indexOf(HEAD_END);
     const head = end < 0 || end > HEAD_BYTES_MAX ? undefined : this.#headOf(bytes.toString("latin1", 0, end));
-    const body = bytes.subarray(end + HEAD_END.length);
-    if (head && body.length >= head.bodyBytes) this.#dispatch(head, body);
-    else if (head && this.#deps.mayHold(head.bodyBytes)) this.#await(head, body);
+    const bodyAt = end + HEAD_END.length;
+    const length = bodyAt + (head?.bodyBytes ?? 0);
+    if (!head) this.#leave(bytes);
+    else if (bytes.length >= length) this.#dispatch(head, bytes.subarray(bodyAt, length), restOf(bytes, length));
+    else if (head.bodyBytes <= HELD_BODY_MAX && this.#deps.mayHold(length)) this.#await(head, bytes, bodyAt);
     else this.#leave(bytes);
   }
 
   /** The rest of the body has not arrived. */
-  #await(head: RequestHead, body: Buffer): void {
-    this.#head = head;
-    this.#held = [body];
-    this.#heldBytes = body.length;
+  #await(head: RequestHead, bytes: Buffer, bodyAt: number): void {
+    const request = Buffer.allocUnsafeSlow(bodyAt + head.bodyBytes);
+    this.#awaited = { head, bytes: request, bodyAt, filled: bytes.copy(request) };
     this.#enter("reading");
+  }
+
+  #fill(awaited: Awaited, bytes: Buffer): void {
+    const { head, bytes: request, bodyAt } = awaited;
+    const taken = bytes.copy(request, awaited.filled);
+    awaited.filled += taken;
+    if (awaited.filled < request.length) return;
+    this.#forget(awaited);
+    this.#dispatch(head, request.subarray(bodyAt), restOf(bytes, taken));
+  }
+
+  #forget({ bytes }: Awaited): void {
+    this.#awaited = undefined;
+    this.#deps.release(bytes.length);
   }
 
   /** Most clients send one head again and again. */
   #headOf(text: string): RequestHead | undefined {
     if (this.#last?.text === text) return this.#last.head;
     const head = readHead(text, this.#deps.lines);
-    this.#last = head && { text, head };
+    this.#last = head && text.length <= KNOWN_HEAD_MAX ? { text, head } : undefined;
     return head;
   }
 
-  /** Answers the request; what follows its body is the next one. */
-  #dispatch(head: RequestHead, bytes: Buffer): void {
+  /** Answers the request; what follows it is the next one. */
+  #dispatch(head: RequestHead, body: Buffer, next: Buffer | undefined): void {
     this.#enter("answering");
-    const { bodyBytes } = head;
-    if (bytes.length > bodyBytes) {
-      this.#held = [bytes.subarray(bodyBytes)];
-      this.#heldBytes = bytes.length - bodyBytes;
+    if (next) {
+      this.#held = [next];
+      this.#heldBytes = next.length;
     }
-    const body = bytes.length > bodyBytes ? bytes.subarray(0, bodyBytes) : bytes;
     const request = new DirectRequest(head, { body, socket: this.socket });
     const response = new DirectResponse(this);
     this.#response = response;
     this.#deps.answer(request, response);
-  }
-
-  #takeHead(head: RequestHead): RequestHead {
-    this.#head = undefined;
-    this.#deps.release(head.bodyBytes);
-    return head;
   }
 
   #takeHeld(): Buffer {
@@ -166,15 +191,24 @@ export class CallConnection implements ResponseConnection {
 
   readonly #drain = (): void => void this.#response?.emit("drain");
 
-  /** As Node's server does: a client that ends its side gets no more answers. */
-  readonly #end = (): void => void this.socket.end();
+  /** As Node's server does: a client that ends its side gets no more answers. One that ends it within a request is told so by Node. */
+  readonly #end = (): void => {
+    if (!this.#awaited) return void this.socket.end();
+    this.leave();
+    this.socket.emit("end");
+  };
 
   readonly #close = (): void => {
     this.#deps.closed(this);
-    if (this.#head) this.#takeHead(this.#head);
+    if (this.#awaited) this.#forget(this.#awaited);
     this.#response?.cut();
     this.#response = undefined;
   };
+}
+
+/** Most have none, and a view of nothing is an object, too. */
+function restOf(bytes: Buffer, from: number): Buffer | undefined {
+  return bytes.length > from ? bytes.subarray(from) : undefined;
 }
 
 /** The connection is closed after it, and that ends the call. */

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../../common/clock.ts";
 import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
 import { CallConnection, type ConnectionDeps } from "./call-connection.ts";
-import { CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from "./limits.ts";
+import { CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS } from "./limits.ts";
 import { requestLines } from "./request-head.ts";
 
 interface CallConnectionsOptions {
@@ -15,17 +15,15 @@ interface CallConnectionsOptions {
   refuseLate(socket: Socket): void;
 }
 
-/** A body that is longer, and has not arrived as a whole, is left to Node, which shows its route the body as it comes. */
-const HELD_BYTES_MAX = 64 * 1024;
-/** Of all connections: nobody has looked yet whether these requests may be made. What exceeds it is left to Node, too. */
-const ALL_HELD_BYTES_MAX = 16 * 1024 * 1024;
+/** Of all connections: nobody has looked yet whether these requests may be made. What exceeds it is left to Node. */
+const HELD_BYTES_MAX = 16 * 1024 * 1024;
 
 const checksIn = (milliseconds: number) => Math.ceil(milliseconds / CHECK_INTERVAL_MS) + 1;
 
-/** After so many checks in its state a connection is closed. */
+/** After so many checks in its state a connection is closed, or left to Node if it reads a body: most come at once. */
 const CHECKS = {
   fresh: checksIn(HEADERS_TIMEOUT_MS),
-  reading: checksIn(REQUEST_TIMEOUT_MS),
+  reading: checksIn(CHECK_INTERVAL_MS),
   idle: checksIn(KEEP_ALIVE_TIMEOUT_MS),
 };
 
@@ -56,14 +54,14 @@ export class CallConnections implements ConnectionDeps {
     this.#options.answer(request, response);
   }
 
-  mayHold(bodyBytes: number): boolean {
-    if (bodyBytes > HELD_BYTES_MAX || this.#heldBytes + bodyBytes > ALL_HELD_BYTES_MAX) return false;
-    this.#heldBytes += bodyBytes;
+  mayHold(bytes: number): boolean {
+    if (this.#heldBytes + bytes > HELD_BYTES_MAX) return false;
+    this.#heldBytes += bytes;
     return true;
   }
 
-  release(bodyBytes: number): void {
-    this.#heldBytes -= bodyBytes;
+  release(bytes: number): void {
+    this.#heldBytes -= bytes;
   }
 
   handOver(socket: Socket, bytes: Buffer): void {
@@ -99,6 +97,10 @@ export class CallConnections implements ConnectionDeps {
   #check(connection: CallConnection): void {
     const { state, socket } = connection;
     if (state === "answering" || state === "closing" || connection.checked() < CHECKS[state]) return;
+    if (state === "reading") {
+      connection.leave();
+      return;
+    }
     connection.close();
     if (state === "idle") socket.destroy();
     else this.#options.refuseLate(socket);

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import type { IncomingMessage, Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { createServer } from "../../../common/node-http.ts";
 import { readHead, requestLines } from "./request-head.ts";
@@ -30,6 +32,27 @@ beforeAll(async () => {
   await once(server.listen(0, "127.0.0.1"), "listening");
 });
 afterAll(() => void server.close());
+
+test("of a head that was read nothing stays in memory but the names of its headers", async () => {
+  const program = `
+    import { getHeapSnapshot, setFlagsFromString } from "node:v8";
+    import { runInNewContext } from "node:vm";
+    const { readHead, requestLines } = await import(${JSON.stringify(new URL("./request-head.ts", import.meta.url))});
+    const lines = requestLines(["/call"]);
+    const key = ["sk", process.pid].join("-canary-");
+    const isRead = () => readHead(["POST /call HTTP/1.1", "Host: a", "X-Stainless-Language: js", "Authorization: Bearer " + key, "Content-Length: 2"].join("\\r\\n"), lines) !== undefined;
+    const read = isRead();
+    setFlagsFromString("--expose-gc");
+    runInNewContext("gc")();
+    // The last text that an expression was applied to stays with it.
+    /b/.test("abc");
+    let snapshot = "";
+    for await (const part of getHeapSnapshot()) snapshot += part;
+    console.log(JSON.stringify({ read, name: snapshot.includes("X-Stainless-Language"), value: snapshot.includes("Bearer " + key) }));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--no-warnings", "-e", program]);
+  expect(JSON.parse(stdout)).toEqual({ read: true, name: true, value: false });
+}, 30_000);
 
 test("the usual head of a call is read as Node reads it", async () => {
   const lines = [FIRST, "Host: a", "content-type:application/json", "X-Mixed-Case: \t kept as it is\t ", "x-empty:", "Content-Length: 2"];

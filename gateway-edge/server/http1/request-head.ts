@@ -71,7 +71,8 @@ function knownName(raw: string): string | undefined {
   const lower = raw.toLowerCase();
   if (!NAME.test(raw) || LEFT_TO_NODE.has(lower)) return undefined;
   if (known.size >= KNOWN_MAX) known.clear();
-  known.set(raw, lower);
+  // A part of a text keeps the whole of it alive, here a head with its key: its bytes are copied.
+  known.set(Buffer.from(raw, "latin1").toString("latin1"), lower);
   return lower;
 }
 
