@@ -89,8 +89,36 @@ test("an organization that calls now and then keeps nothing; one that calls ofte
   account.grant(grant(91_000n), 0);
   expect(account.release(100)).toBe(41_000n);
   expect(account.free(100)).toBe(40_000n);
-  expect(account.release(1500)).toBe(40_000n);
-  expect(account.isIdle(1500)).toBe(true);
+  expect(account.release(15_000)).toBe(40_000n);
+  expect(account.isIdle(15_000)).toBe(true);
+});
+
+test("calls that are few for a moment keep what twenty seconds take: while a store has no primary, nothing that was returned can be had again", () => {
+  const account = new LeaseAccount("org");
+  account.grant(grant(100_000n), 0);
+  // 4.5 calls a second: a few streams at once on a slow machine.
+  for (let nowMs = 0; nowMs < 8000; nowMs += 220) {
+    account.wanted(100n, nowMs);
+    if (nowMs > 1000) account.release(nowMs);
+  }
+  const twentySeconds = 9000n;
+  for (let nowMs = 8000; nowMs < 11_000; nowMs += 250) {
+    account.release(nowMs);
+    expect(account.free(nowMs)).toBeGreaterThanOrEqual(twentySeconds);
+  }
+});
+
+test("an organization with one call in a second has credit ahead, as one with many does", () => {
+  const account = new LeaseAccount("org");
+  for (let nowMs = 0; nowMs <= 10_000; nowMs += 1000) account.wanted(100n, nowMs);
+  expect(account.target(10_000)).toBe(4000n);
+});
+
+test("what calls requested and did not get is no demand, however late they were answered", () => {
+  const account = new LeaseAccount("org");
+  for (let call = 0; call < 10; call++) account.wanted(1_000_000n, call * 200);
+  for (let call = 0; call < 10; call++) account.wanted(-999_900n, 4900);
+  expect(account.target(4900)).toBeLessThanOrEqual(4000n);
 });
 
 test("while calls come at one rate, what should be free stays the same, and nothing is given back and asked for again", () => {

@@ -14,9 +14,11 @@ export interface Held {
   readonly amount: bigint;
 }
 
-/** Calls in the demand window below which no credit is leased in advance: the credit of an organization that calls seldom stays free. */
+/** Calls in a span of demand below which no credit is leased in advance: the credit of an organization that calls seldom stays free. */
 const BUSY_CALLS = 4;
-const WINDOW_MS = 500;
+/** Demand is counted over two spans: the shorter follows a burst, the longer outlasts a pause and knows those that call steadily but slowly. */
+const SHORT_HALF_MS = 500;
+const LONG_HALF_MS = 5000;
 /**
  * Longer than a control plane takes to restart, and than a replica set without a primary takes to commit again: up to 19 s, most of it
  * MongoDB's own, and half of this time may already be used up. Calls go on meanwhile.
@@ -145,37 +147,80 @@ export class LeaseAccount {
   }
 }
 
-/** The amounts that calls requested in the last second, in two halves. */
+/** The amounts that calls requested lately. */
 class Demand {
-  #startMs = Number.NEGATIVE_INFINITY;
-  #now = { sum: 0n, calls: 0 };
-  #before = { sum: 0n, calls: 0 };
+  readonly #long = new Span(LONG_HALF_MS);
+  readonly #short = new Span(SHORT_HALF_MS, (half, startMs) => this.#long.add(half, startMs));
 
   add(amount: bigint, nowMs: number): void {
-    this.#turn(nowMs);
-    this.#now.sum += amount;
-    this.#now.calls++;
+    this.#short.add({ sum: amount, calls: 1 }, nowMs);
   }
 
   subtract(amount: bigint, nowMs: number): void {
-    this.#turn(nowMs);
-    // An amount that exceeds this half was requested in the previous half; what exceeds both is no longer counted.
-    const left = amount - this.#now.sum;
-    this.#now.sum = left < 0n ? -left : 0n;
-    if (left > 0n) this.#before.sum = left < this.#before.sum ? this.#before.sum - left : 0n;
+    this.#long.subtract(this.#short.subtract(amount, nowMs), nowMs);
   }
 
   target(nowMs: number): bigint {
+    const [short, long] = [this.#short.ahead(nowMs), this.#long.ahead(nowMs)];
+    return short > long ? short : long;
+  }
+}
+
+interface Half {
+  sum: bigint;
+  calls: number;
+}
+
+/** Returns what the half did not have. */
+function take(half: Half, amount: bigint): bigint {
+  const taken = amount < half.sum ? amount : half.sum;
+  half.sum -= taken;
+  return amount - taken;
+}
+
+/** What calls requested in a span of time, in two halves. */
+class Span {
+  readonly #halfMs: number;
+  /** The span is this often in the time for which credit is leased. */
+  readonly #times: bigint;
+  readonly #ended: ((half: Half, startMs: number) => void) | undefined;
+  #startMs = Number.NEGATIVE_INFINITY;
+  #now: Half = { sum: 0n, calls: 0 };
+  #before: Half = { sum: 0n, calls: 0 };
+
+  /** `ended` gets each half when the next one begins after it, with the time of its start. */
+  constructor(halfMs: number, ended?: (half: Half, startMs: number) => void) {
+    this.#halfMs = halfMs;
+    this.#times = (AHEAD_SECONDS * 1000n) / BigInt(2 * halfMs);
+    this.#ended = ended;
+  }
+
+  add({ sum, calls }: Half, nowMs: number): void {
+    this.#turn(nowMs);
+    this.#now.sum += sum;
+    this.#now.calls += calls;
+  }
+
+  /** Returns what exceeds this span. */
+  subtract(amount: bigint, nowMs: number): bigint {
+    this.#turn(nowMs);
+    // An amount that exceeds this half was requested in the previous half.
+    return take(this.#before, take(this.#now, amount));
+  }
+
+  /** What calls will request in the time for which credit is leased, if they go on like this. */
+  ahead(nowMs: number): bigint {
     this.#turn(nowMs);
     if (this.#now.calls + this.#before.calls < BUSY_CALLS) return 0n;
     // A half that has only begun is not representative: until it exceeds the previous half, the previous half counts twice.
     const [now, before] = [this.#now.sum, this.#before.sum];
-    return (now > before ? now + before : before * 2n) * AHEAD_SECONDS;
+    return (now > before ? now + before : before * 2n) * this.#times;
   }
 
   #turn(nowMs: number): void {
-    if (nowMs < this.#startMs + WINDOW_MS) return;
-    this.#before = nowMs < this.#startMs + 2 * WINDOW_MS ? this.#now : { sum: 0n, calls: 0 };
+    if (nowMs < this.#startMs + this.#halfMs) return;
+    if (this.#now.calls > 0) this.#ended?.(this.#now, this.#startMs);
+    this.#before = nowMs < this.#startMs + 2 * this.#halfMs ? this.#now : { sum: 0n, calls: 0 };
     this.#now = { sum: 0n, calls: 0 };
     this.#startMs = nowMs;
   }

@@ -87,6 +87,11 @@ export class LeaseBook {
     account?.release(this.#deps.clock.monotonicMs());
   }
 
+  /** No more calls come: all free credit is more than is needed, and the next message returns it. */
+  forgetDemand(): void {
+    for (const { account } of this.#active) account.forgetDemand();
+  }
+
   settle(organizationId: string, held: Held, cost: bigint): void {
     this.#entries.get(organizationId)?.account.settle(held, cost);
   }

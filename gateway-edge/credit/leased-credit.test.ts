@@ -230,6 +230,19 @@ test("what is left over goes back with the settlement", async () => {
   expect(state.returns).toMatchObject([{ generation: 1n, released: reserved - cost }]);
 });
 
+test("an edge that stops in the middle of traffic returns all credit that no call holds", async () => {
+  const { credit, state, clock } = await open();
+  for (let call = 0; call < 20; call++) {
+    await credit.reserve(input(call));
+    await credit.settle(finalOf(call));
+    await clock.advance(50);
+  }
+  await credit.close();
+  const spent = [...state.settled.values()].reduce((sum, { cost }) => sum + cost, 0n);
+  expect(state.settled.size).toBe(20);
+  expect(state.returns).toMatchObject([{ released: state.granted - spent }]);
+});
+
 test("an answer does not wait for the ledger, and what the control plane could not take it gets later, once", async () => {
   const { credit, clock, state } = await open();
   await credit.reserve(input(1));

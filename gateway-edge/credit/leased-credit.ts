@@ -153,6 +153,7 @@ export class LeasedCredit implements Credit {
 
   async close(): Promise<void> {
     this.#cancelSweep?.();
+    this.#book.forgetDemand();
     this.#shipper.wake({ reportReturns: this.#book.hasExcess() });
     await Promise.all([this.#shipper.idle(), this.#byCall.close()]);
     this.#shipper.stop();
