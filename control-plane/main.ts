@@ -18,6 +18,7 @@ import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstr
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, placeOf, readControlConfig, withFileMasterKey } from "./config.ts";
 import { CountedCalls } from "./credit/counted-calls.ts";
+import { EndedCalls } from "./credit/ended-calls.ts";
 import { Leases } from "./credit/leases.ts";
 import { RateLimiter } from "./credit/rate-limiter.ts";
 import { Reservations } from "./credit/reservations.ts";
@@ -87,6 +88,7 @@ await runMain("tributary control-plane", async () => {
   const held = createReservations(store, { slots, forwarder, config, logger });
   const edges = new Edges(clock);
   const exporter = await openExporter(config, { clock, logger, role: "control-plane" });
+  const ended = new EndedCalls({ edges, clock });
   const deps: ControlDeps = {
     config,
     instance: self.id,
@@ -102,7 +104,8 @@ await runMain("tributary control-plane", async () => {
     payments: await openPayments(config),
     ...held,
     slots,
-    leases: new Leases({ store, clock, policy: config.creditPolicy, ...held, caughtUp: () => edges.caughtUp() }),
+    leases: new Leases({ store, clock, policy: config.creditPolicy, ...held, ended }),
+    ended,
     ...createSettler(store, { ...held, slots, config, logger }),
     settlementSpans: exporter && new SettlementSpans({ sink: exporter, clock, random }),
     feed: new FeedHub({ store, clock, logger }),

@@ -3,6 +3,7 @@ import { AppError } from "../../common/errors.ts";
 import type { Logger } from "../../common/logger.ts";
 import type { Budget, BudgetKind } from "../domain/budget-records.ts";
 import { budgetName, periodEnd } from "../domain/budgets.ts";
+import { HeldError } from "./ended-calls.ts";
 
 /** One budget that applies to a call, and how much of it is spent. */
 export interface BudgetState {
@@ -43,7 +44,7 @@ export class BudgetLimiter {
         this.#options.logger.warn(facts, "the call exceeds a budget; it was let through because BUDGET_MODE is shadow");
         continue;
       }
-      if (left <= 0n) throw this.#refusal(kind, budget);
+      if (left <= 0n) throw this.#refusal(kind, budget, held);
       affordable = left;
     }
     return affordable;
@@ -61,11 +62,12 @@ export class BudgetLimiter {
     }
   }
 
-  #refusal(kind: BudgetKind, { budgetPeriod }: Budget): AppError {
+  #refusal(kind: BudgetKind, { budgetPeriod }: Budget, held: bigint): AppError {
     const again = periodEnd(budgetPeriod, this.#options.clock.now());
     const way = kind === "key" ? "Raise its maxBudget or use another key" : "Raise its maxBudget";
     const until = again === undefined ? "" : `, or wait until ${new Date(again).toISOString()}`;
     const which = budgetPeriod === undefined ? "budget" : `${budgetPeriod} budget`;
-    return new AppError("QUOTA_EXCEEDED", `The ${kind}'s ${which} is used up. ${way}${until}.`);
+    const message = `The ${kind}'s ${which} is used up. ${way}${until}.`;
+    return held > 0n ? new HeldError("QUOTA_EXCEEDED", message, { holder: "calls" }) : new AppError("QUOTA_EXCEEDED", message);
   }
 }

@@ -31,8 +31,9 @@ export interface Reserved {
 
 /** What the store says of the credit and the budgets that a call is paid from. */
 export interface CallCredit {
-  /** Without what is lent to edges. */
+  /** Without what is leased to edges. */
   readonly balance: bigint;
+  readonly leased: bigint;
   readonly budgetsOf: (budgets: readonly Omit<BudgetState, "spend">[]) => BudgetState[];
 }
 
@@ -52,7 +53,7 @@ export async function readCredit(reader: Reader, clock: Clock, input: ReserveInp
       const spent = spentOf(known.get(budgetName(each.kind, each.id)), clock.now());
       return { ...each, spend: isTotal ? (use?.spend ?? 0n) : spent };
     });
-  return { balance: (account?.balance ?? 0n) - leased, budgetsOf };
+  return { balance: (account?.balance ?? 0n) - leased, leased, budgetsOf };
 }
 
 export function refuseBlocked(team: Team | undefined): void {

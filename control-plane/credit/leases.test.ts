@@ -5,6 +5,7 @@ import type { Scopes } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { settleLease } from "../writes/leases.ts";
+import { EndedCalls } from "./ended-calls.ts";
 import { Leases } from "./leases.ts";
 
 const ORGANIZATION = "org_1";
@@ -22,7 +23,7 @@ const options = () => ({
   clock: { now: () => 1000 } as ConstructorParameters<typeof Leases>[0]["clock"],
   policy: "document" as const,
   reservations: { reservedOf: () => 0n, withhold: () => () => {} },
-  caughtUp: async () => {},
+  ended: { learn: async () => true, inVain: () => {} },
 });
 
 /** Two edges over one balance; `onCatchUp` is what the other edge brings when it is asked. */
@@ -33,11 +34,17 @@ async function open(balance: bigint, onCatchUp: () => Promise<void> = async () =
   const leases = new Leases({
     ...options(),
     store,
-    caughtUp: async () => {
-      state.asked++;
-      await new Promise((resolve) => setImmediate(resolve));
-      await onCatchUp();
-    },
+    ended: new EndedCalls({
+      edges: {
+        caughtUp: async () => {},
+        recall: async () => {
+          state.asked++;
+          await new Promise((resolve) => setImmediate(resolve));
+          await onCatchUp();
+        },
+      },
+      clock: { after: () => () => {} },
+    }),
   });
   const ask = (edgeId: string, need: bigint) => leases.lease({ edgeId, organizationId: ORGANIZATION, need, want: need, ...REQUEST });
   return { store, ask, state, leases };

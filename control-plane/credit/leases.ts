@@ -6,6 +6,7 @@ import { NotOwner } from "../domain/not-owner.ts";
 import { organizationScope } from "../stores/scopes.ts";
 import type { Store } from "../stores/store.ts";
 import { grantLeases, LEASE_USE_MS, type LeaseGrant, type LeaseInput } from "../writes/leases.ts";
+import type { EndedCalls } from "./ended-calls.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** The state of an edge's lease after a request. */
@@ -23,8 +24,7 @@ export interface LeasesOptions {
   readonly clock: Clock;
   readonly policy: "document" | "strict";
   readonly reservations: Pick<Reservations, "reservedOf" | "withhold">;
-  /** Resolves when the edges have reported their finished calls, or after a timeout. */
-  readonly caughtUp: () => Promise<void>;
+  readonly ended: Pick<EndedCalls, "learn" | "inVain">;
 }
 
 const NO_LEASE = { generation: 0, granted: 0n };
@@ -43,8 +43,6 @@ interface Asked {
 /** Grants slices of credit. Leases are in the store, so a restarted control plane knows what its edges may spend. */
 export class Leases {
   readonly #options: LeasesOptions;
-  /** Requests that fail while edges are being flushed share that flush. */
-  #catchingUp: Promise<void> | undefined;
   /** One commit grants the leases that were requested while the last one ran. */
   readonly #gathered = gather((requests: Asked[]) => this.#grantWaiting(requests), { most: BATCH_MAX });
   readonly #figures = { granted: 0, refused: 0, unchanged: 0 };
@@ -56,9 +54,13 @@ export class Leases {
   async lease(input: LeaseInput, signal?: AbortSignal): Promise<LeaseAnswer> {
     const grant = await this.#grant({ input, signal });
     if (!isWaitWorthwhile(input, grant)) return this.#answer(input, grant);
-    // Calls that ended at other edges and are not settled yet may free credit, or block the team. Refuse only after they are known.
-    await this.#catchUp();
-    return this.#answer(input, await this.#grant({ input, signal }));
+    // Other edges may have credit in advance, and calls that ended there may free some, or block the team. Refuse only after all is known.
+    if (!(await this.#options.ended.learn(input.organizationId, "leases"))) return this.#answer(input, grant);
+    const need = input.need - grant.amount;
+    const rest = { ...input, need, want: need, free: input.free + grant.amount };
+    const more = await this.#grant({ input: rest, signal });
+    if (isWaitWorthwhile(rest, more)) this.#options.ended.inVain(input.organizationId, "leases");
+    return this.#answer(input, { ...more, amount: grant.amount + more.amount });
   }
 
   /** Requests by what came of them, since the start. */
@@ -123,13 +125,6 @@ export class Leases {
     );
   }
 
-  #catchUp(): Promise<void> {
-    this.#catchingUp ??= this.#options.caughtUp().finally(() => {
-      this.#catchingUp = undefined;
-    });
-    return this.#catchingUp;
-  }
-
   #answer({ need }: LeaseInput, { lease, balance, amount }: LeaseGrant): LeaseAnswer {
     this.#figures[amount > 0n ? "granted" : need > 0n ? "refused" : "unchanged"]++;
     const { generation, granted } = lease ?? NO_LEASE;
@@ -155,7 +150,7 @@ async function inSlots(
   return inputs.map((input) => outcomes.get(input) ?? { error: new Error("a slot has no outcome for one of its requests") });
 }
 
-/** The call got no credit, the organization is not blocked, and credit held elsewhere may have been returned. */
+/** The call got less credit than it needs, the organization is not blocked, and credit held elsewhere may have been returned. */
 function isWaitWorthwhile({ need }: LeaseInput, { amount, balance, elsewhere }: LeaseGrant): boolean {
-  return need > 0n && amount === 0n && balance >= 0n && elsewhere > 0n;
+  return amount < need && balance >= 0n && elsewhere > 0n;
 }

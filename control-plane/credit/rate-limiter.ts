@@ -3,6 +3,7 @@ import { AppError, type RateState } from "../../common/errors.ts";
 import { limitName as nameOf } from "../../common/slots.ts";
 import { RateWindow } from "../domain/rate-window.ts";
 import type { RateLimits } from "../domain/records.ts";
+import { HeldError } from "./ended-calls.ts";
 import { type PermitHold, PermitHolds } from "./permit-holds.ts";
 
 /** The subject of a limit. A limit applies to all calls of the subject together, over all edges. */
@@ -277,8 +278,7 @@ function refusal({ unit, subject, most, waitSeconds, remaining }: Reading, rate:
       : unit === "tokens"
         ? { limitTokens: most, remainingTokens: remaining }
         : {};
-  return new AppError("RATE_LIMIT_EXCEEDED", message, {
-    retryAfterSeconds: waitSeconds,
-    rate: { ...rate, ...refusing, resetSeconds: waitSeconds },
-  });
+  const options = { retryAfterSeconds: waitSeconds, rate: { ...rate, ...refusing, resetSeconds: waitSeconds } };
+  if (unit === "parallel") return new HeldError("RATE_LIMIT_EXCEEDED", message, { ...options, holder: "calls" });
+  return new AppError("RATE_LIMIT_EXCEEDED", message, options);
 }

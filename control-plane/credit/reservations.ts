@@ -6,6 +6,7 @@ import type { Reader } from "../stores/store.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
 import { type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
+import { HeldError } from "./ended-calls.ts";
 import type { PermitHold } from "./permit-holds.ts";
 import { PERMIT_LIFE_MS, RateLimiter, type RatePermit, type RateSubject, type UnusedPermit } from "./rate-limiter.ts";
 import type { CountedElsewhere, SharedLimits } from "./shared-limits.ts";
@@ -54,6 +55,7 @@ interface CallState extends Omit<CallSubjects, "budgets"> {
   readonly elsewhere: CountedElsewhere | undefined;
   readonly budgets: readonly BudgetState[];
   readonly balance: bigint;
+  readonly leased: bigint;
   readonly beganMs: number;
 }
 
@@ -105,10 +107,10 @@ export class Reservations {
           releases = this.#releases;
           credit = await readCredit(this.#reader, this.#clock, input, model);
         }
-        const { balance, budgetsOf } = credit;
+        const { balance, leased, budgetsOf } = credit;
         const subjects = divided?.here ?? found.subjects;
         try {
-          return this.#reserveNow(input, { ...found, subjects, elsewhere, balance, budgets: budgetsOf(found.budgets), beganMs });
+          return this.#reserveNow(input, { ...found, subjects, elsewhere, balance, leased, budgets: budgetsOf(found.budgets), beganMs });
         } catch (refused) {
           if (waits === WRITTEN_WAITS_MAX || !this.#isWithheld(refused, input)) throw refused;
           await this.#leasing.written(input.organizationId);
@@ -205,7 +207,7 @@ export class Reservations {
   }
 
   /** Adds to what the call holds, or starts a reservation if the first one was lost with a control plane. */
-  #grow(input: ReserveInput, state: { budgets: readonly BudgetState[]; balance: bigint }): Reserved {
+  #grow(input: ReserveInput, state: CallState): Reserved {
     const amount = this.#affordable(input, state);
     const known = this.#byCall.get(input.callId);
     const names = known?.budgets ?? state.budgets.map(({ kind, id }) => budgetName(kind, id));
@@ -239,15 +241,18 @@ export class Reservations {
     return permit;
   }
 
-  #affordable(input: ReserveInput, state: { balance: bigint; budgets: readonly BudgetState[] }): bigint {
-    const available = state.balance - this.#takenOf(input.organizationId);
-    if (available <= 0n) {
-      throw new AppError("QUOTA_EXCEEDED", "The organization has no credits left. Buy credits to go on.", {
-        internal: `balance=${state.balance} reserved=${this.#takenOf(input.organizationId)}`,
-      });
-    }
-    if (this.#policy === "strict" && input.worstCase > available) {
-      throw new AppError("QUOTA_EXCEEDED", "The call could cost more than the credits that are left. Buy credits or lower max_tokens.");
+  #affordable(input: ReserveInput, state: CallState): bigint {
+    const taken = this.#takenOf(input.organizationId);
+    const available = state.balance - taken;
+    const isTooLarge = this.#policy === "strict" && input.worstCase > available;
+    if (available <= 0n || isTooLarge) {
+      const message =
+        available <= 0n
+          ? "The organization has no credits left. Buy credits to go on."
+          : "The call could cost more than the credits that are left. Buy credits or lower max_tokens.";
+      const internal = `balance=${state.balance} leased=${state.leased} reserved=${taken}`;
+      if (taken === 0n && state.leased === 0n) throw new AppError("QUOTA_EXCEEDED", message, { internal });
+      throw new HeldError("QUOTA_EXCEEDED", message, { internal, holder: "leases" });
     }
     return this.#budgets.affordable(input.worstCase < available ? input.worstCase : available, state.budgets);
   }

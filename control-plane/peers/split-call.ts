@@ -46,16 +46,18 @@ function organizationOf({ settlements, returns }: SettleRequest): string {
   return settlements[0]?.log?.organizationId ?? returns[0]?.organizationId ?? "";
 }
 
+const NO_OUTCOME = { outcome: undefined, isPerhapsOver: false };
+
 function reserveParts({ reservations }: ReserveManyRequest, keyOf: (organizationId: string) => string): Parts {
   const places = reservations.map((reservation, place) => ({ reservation, place }));
   const parts = [...Map.groupBy(places, ({ reservation }) => keyOf(reservation.organizationId)).values()];
   return {
     answer: async (answerPart) => {
-      const outcomes: ReserveManyResponse["outcomes"] = reservations.map(() => ({ outcome: undefined }));
+      const outcomes: ReserveManyResponse["outcomes"] = reservations.map(() => NO_OUTCOME);
       const answerOne = async (part: typeof places) => {
         const request: ReserveManyRequest = { reservations: part.map(({ reservation }) => reservation) };
         const answer = (await answerPart(request, part[0]?.reservation.organizationId ?? "")) as ReserveManyResponse;
-        for (const [index, { place }] of part.entries()) outcomes[place] = answer.outcomes[index] ?? { outcome: undefined };
+        for (const [index, { place }] of part.entries()) outcomes[place] = answer.outcomes[index] ?? NO_OUTCOME;
       };
       await Promise.all(parts.map(answerOne));
       return { outcomes } satisfies ReserveManyResponse;

@@ -6,6 +6,7 @@ import type { UsageArchiver } from "../archive/usage-archiver.ts";
 import type { Backups } from "../backup/backups.ts";
 import type { ControlConfig } from "../config.ts";
 import type { CountedCalls } from "../credit/counted-calls.ts";
+import type { EndedCalls } from "../credit/ended-calls.ts";
 import type { Leases } from "../credit/leases.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { SettlementSpans } from "../credit/settlement-spans.ts";
@@ -71,6 +72,7 @@ export interface ControlDeps {
   readonly slots: Slots;
   /** Leases of credit to edges. */
   readonly leases: Leases;
+  readonly ended: EndedCalls;
   /** Settles reported calls in batches. */
   readonly settler: Settler;
   /** Traces settlements; absent: nothing is traced. */

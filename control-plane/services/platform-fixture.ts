@@ -10,6 +10,7 @@ import { UsageArchiver } from "../archive/usage-archiver.ts";
 import { Backups } from "../backup/backups.ts";
 import { readControlConfig } from "../config.ts";
 import { CountedCalls } from "../credit/counted-calls.ts";
+import { EndedCalls } from "../credit/ended-calls.ts";
 import { Leases } from "../credit/leases.ts";
 import { RateLimiter } from "../credit/rate-limiter.ts";
 import { Reservations } from "../credit/reservations.ts";
@@ -130,6 +131,7 @@ function createDeps(given: {
   const rates = new RateLimiter(clock);
   const reservations = new Reservations({ reader: store, clock, policy: config.creditPolicy, rates });
   const edges = new Edges(clock);
+  const ended = new EndedCalls({ edges, clock });
   const logIndexes = new LogIndexes({ store, clock, logger: silentLogger, rowsMax: config.logIndexRows });
   const parts = openArchive(config, { clock, instance: "test" });
   return {
@@ -160,7 +162,8 @@ function createDeps(given: {
     reservations,
     counted: new CountedCalls(rates, clock),
     slots: allSlots({ count: store.slots, self: { id: "test", address: "127.0.0.1:4100" } }),
-    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, caughtUp: () => edges.caughtUp() }),
+    leases: new Leases({ store, clock, policy: config.creditPolicy, reservations, ended }),
+    ended,
     settler: new Settler({ store, reservations, clock, logger: silentLogger, settledRows: logIndexes }),
     feed: new FeedHub({ store, clock, logger: silentLogger }),
     edges,

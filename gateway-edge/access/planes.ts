@@ -14,7 +14,7 @@ type Access = ControlPlane["access"];
 /** A control plane as an edge that knows its address uses it. */
 export type PlaneClient = Pick<ControlPlane, "access" | "system" | "watch" | "reconnect" | "close">;
 /** The calls that the owner of an organization answers. */
-export type CreditAccess = Pick<Access, "lease" | "reserveMany" | "release" | "settle">;
+export type CreditAccess = Pick<Access, "lease" | "reserve" | "reserveMany" | "release" | "settle">;
 
 export interface PlanesDeps {
   /** The control plane that this edge is connected to; with one, all calls go there. */
@@ -167,6 +167,7 @@ export function createPlanes(deps: PlanesDeps): Planes {
     division: () => connections.division,
     access: {
       lease: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.lease(request, within)),
+      reserve: (request, options) => ask(laneOf(request.organizationId), options, (access, within) => access.reserve(request, within)),
       // The reservations of one request have one lane.
       reserveMany: (request, options) =>
         ask(laneOf(request.reservations[0]?.organizationId ?? ""), options, (access, within) => access.reserveMany(request, within)),

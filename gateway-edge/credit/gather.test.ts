@@ -21,16 +21,24 @@ const reservation = (callId: string): ReserveRequest => ({
 
 function open() {
   const batches: string[][] = [];
-  const state = { refused: new Set<string>(), failure: undefined as AppError | undefined };
+  const state = { refused: new Set<string>(), over: new Set<string>(), alone: [] as string[], failure: undefined as AppError | undefined };
   const access = {
+    reserve: async ({ callId }: ReserveRequest) => {
+      state.alone.push(callId);
+      if (state.refused.has(callId)) throw new AppError("RATE_LIMIT_EXCEEDED", "still no");
+      return { reserved: BigInt(callId.length), rate: undefined };
+    },
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       batches.push(reservations.map(({ callId }) => callId));
       await new Promise((resolve) => setTimeout(resolve, 5));
       if (state.failure) throw state.failure;
       const outcomes = reservations.map(({ callId }) =>
-        state.refused.has(callId)
-          ? { outcome: { $case: "refused" as const, value: toErrorInfo(new AppError("QUOTA_EXCEEDED", "no")) } }
-          : { outcome: { $case: "reserved" as const, value: { reserved: BigInt(callId.length), rate: undefined } } },
+        state.refused.has(callId) || state.over.has(callId)
+          ? {
+              outcome: { $case: "refused" as const, value: toErrorInfo(new AppError("QUOTA_EXCEEDED", "no")) },
+              isPerhapsOver: state.over.has(callId),
+            }
+          : { outcome: { $case: "reserved" as const, value: { reserved: BigInt(callId.length), rate: undefined } }, isPerhapsOver: false },
       );
       return { outcomes };
     },
@@ -52,6 +60,21 @@ test("calls that come together go together, and what comes meanwhile goes with t
   expect(await Promise.all(first)).toEqual([1n, "QUOTA_EXCEEDED", 3n]);
   expect((await second).reserved).toBe(4n);
   expect(batches).toEqual([["a", "bb", "ccc"], ["dddd"]]);
+});
+
+test("a call that is refused because of what may be over asks once more by itself, and the others of its batch do not wait for it", async () => {
+  const { reserve, state } = open();
+  for (const id of ["over", "still"]) state.over.add(id);
+  state.refused.add("still");
+  state.refused.add("no");
+  const codes = ["a", "over", "still", "no"].map((id) =>
+    reserve(reservation(id), OPTIONS).then(
+      ({ reserved }) => reserved,
+      ({ code, message }: AppError) => `${code} ${message}`,
+    ),
+  );
+  expect(await Promise.all(codes)).toEqual([1n, 4n, "RATE_LIMIT_EXCEEDED still no", "QUOTA_EXCEEDED no"]);
+  expect(state.alone).toEqual(["over", "still"]);
 });
 
 test("a failed connection fails every call of the batch, and the next batch is tried all the same", async () => {

@@ -9,9 +9,15 @@ import type { ControlPlane } from "../access/clients/control-plane.ts";
 
 type Access = ControlPlane["access"];
 
-/** Batches the reservations of single calls. Every caller gets its own outcome. */
+/** A refusal that may be wrong: calls that are over may hold what the call lacks. */
+class PerhapsOver extends Error {}
+
+/**
+ * Batches the reservations of single calls. Every caller gets its own outcome. A call that is refused because of what may be over asks once
+ * more by itself: the control plane first asks all edges what has ended, and no other call waits for that.
+ */
 export function gatherReservations(
-  access: Pick<Access, "reserveMany">,
+  access: Pick<Access, "reserve" | "reserveMany">,
   laneOf: (organizationId: string) => string = () => "",
 ): (request: ReserveRequest, options: CallOptions) => Promise<ReserveResponse> {
   // One lane for each control plane and the one that counts the model's limits: while one does not answer, only calls that need it wait.
@@ -20,7 +26,10 @@ export function gatherReservations(
     const lane = `${laneOf(request.organizationId)} ${laneOf(limitName({ kind: "model", id: request.model }))}`;
     const ask = lanes.get(lane) ?? gatherCalls((reservations: ReserveRequest[], within) => reserveMany(access, reservations, within));
     lanes.set(lane, ask);
-    return ask(request, options);
+    return ask(request, options).catch((error: unknown) => {
+      if (!(error instanceof PerhapsOver)) throw error;
+      return access.reserve(request, options);
+    });
   };
 }
 
@@ -31,10 +40,9 @@ async function reserveMany(
 ): Promise<Outcome<ReserveResponse>[]> {
   const { outcomes } = await access.reserveMany({ reservations }, options);
   return reservations.map((_, index) => {
-    const outcome = outcomes[index]?.outcome;
+    const { outcome, isPerhapsOver } = outcomes[index] ?? {};
     if (outcome?.$case === "reserved") return { answer: outcome.value };
-    return {
-      error: outcome ? fromErrorInfo(outcome.value) : new AppError("UNAVAILABLE", "The control plane did not answer for this call."),
-    };
+    if (!outcome) return { error: new AppError("UNAVAILABLE", "The control plane did not answer for this call.") };
+    return { error: isPerhapsOver ? new PerhapsOver() : fromErrorInfo(outcome.value) };
   });
 }

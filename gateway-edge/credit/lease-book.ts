@@ -80,11 +80,12 @@ export class LeaseBook {
     });
   }
 
-  /** Free credit is returned at once, and the next message reports it; the next call requests credit again. */
+  /** Free credit is returned at once, and the next message reports it; the next call requests credit again. Calls that wait need what is free. */
   recall(organizationId: string): void {
-    const account = this.#entries.get(organizationId)?.account;
-    account?.forgetDemand();
-    account?.release(this.#deps.clock.monotonicMs());
+    const entry = this.#entries.get(organizationId);
+    if (!entry) return;
+    entry.account.forgetDemand();
+    if (entry.waiting.length === 0) entry.account.release(this.#deps.clock.monotonicMs());
   }
 
   /** No more calls come: all free credit is more than is needed, and the next message returns it. */

@@ -58,6 +58,7 @@ async function open({
       if (state.most !== undefined && state.granted > state.most) state.granted = state.most;
       return { generation: state.generation, granted: state.granted, lifeMs: 45_000, isStrict: false, isBlocked: state.isBlocked };
     },
+    reserve: () => Promise.reject(new Error("no call is refused because of what may be over")),
     reserveMany: async ({ reservations }: ReserveManyRequest) => {
       await ask();
       return {
@@ -66,7 +67,10 @@ async function open({
           const granted = { requests: aheadRequests, tokens: undefined, lifeMs: 1000, parallel: state.parallel };
           const permit = aheadRequests > 0n && state.rate ? granted : undefined;
           if (permit?.parallel !== undefined) state.parallelReturned.set(callId, 0);
-          return { outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: state.rate, permit } } };
+          return {
+            outcome: { $case: "reserved" as const, value: { reserved: worstCase, rate: state.rate, permit } },
+            isPerhapsOver: false,
+          };
         }),
       };
     },

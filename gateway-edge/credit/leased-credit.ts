@@ -14,7 +14,7 @@ import { reserveByCall } from "./reserve-by-call.ts";
 import { type Division, Shipper } from "./ship.ts";
 
 export interface LeasedCreditDeps {
-  readonly access: Pick<ControlPlane["access"], "lease" | "reserveMany" | "release" | "settle">;
+  readonly access: Pick<ControlPlane["access"], "lease" | "reserve" | "reserveMany" | "release" | "settle">;
   /** Which control plane has which organization; absent: there is one. */
   readonly owners?: Division | undefined;
   readonly journal: Journal;

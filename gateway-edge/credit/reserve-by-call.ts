@@ -8,7 +8,7 @@ import { gatherReservations } from "./gather.ts";
 import type { Ahead, RatePermits, UnusedPermit } from "./rate-permits.ts";
 
 export interface ByCallDeps {
-  readonly access: Pick<ControlPlane["access"], "reserveMany" | "release">;
+  readonly access: Pick<ControlPlane["access"], "reserve" | "reserveMany" | "release">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly edgeId: string;

@@ -107,7 +107,13 @@ async function giveCredit(store: Store, organizations: readonly string[]): Promi
 /** Edges ask for leases of one organization after the other, as many at once as the edges of a busy platform. */
 async function measureGrants(store: Store, organizations: readonly string[], grants: number): Promise<number> {
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
-  const leases = new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
+  const leases = new Leases({
+    store,
+    clock: systemClock,
+    policy: "document",
+    reservations,
+    ended: { learn: async () => true, inVain: () => {} },
+  });
   let next = 0;
   const startedMs = systemClock.monotonicMs();
   await Promise.all(

@@ -72,7 +72,13 @@ export async function measureRpcs(
 function countedAccess(store: Store, rpcs: { lease: number; settle: number }): LeasedCreditDeps["access"] {
   const reservations = new Reservations({ reader: store, clock: systemClock, policy: "document" });
   const settler = new Settler({ store, reservations, clock: systemClock, logger: silentLogger });
-  const leases = new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
+  const leases = new Leases({
+    store,
+    clock: systemClock,
+    policy: "document",
+    reservations,
+    ended: { learn: async () => true, inVain: () => {} },
+  });
   const slots = allSlots({ count: store.slots, self: { id: "bench", address: "" } });
   // The credit handlers need only these parts of the control plane.
   const handlers = creditHandlers({ slots, reservations, settler, leases } as unknown as ControlDeps);
@@ -86,6 +92,7 @@ function countedAccess(store: Store, rpcs: { lease: number; settle: number }): L
       rpcs.settle++;
       return handlers.settle(request, {} as Context);
     },
+    reserve: () => Promise.reject(new Error("no call of this bench has a limit")),
     reserveMany: () => Promise.reject(new Error("no call of this bench has a limit")),
     release: () => Promise.reject(new Error("no call of this bench has a limit")),
   };

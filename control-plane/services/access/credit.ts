@@ -10,6 +10,7 @@ import type {
   SettleRequest,
 } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Reserved, ReserveInput } from "../../credit/call-credit.ts";
+import { HeldError } from "../../credit/ended-calls.ts";
 import type { UnusedPermit } from "../../credit/rate-limiter.ts";
 import type { LeaseReport } from "../../credit/report-parts.ts";
 import { NotOwner } from "../../domain/not-owner.ts";
@@ -26,7 +27,8 @@ type CreditHandlers = Pick<
 export function creditHandlers(deps: ControlDeps): CreditHandlers {
   return {
     async reserve(request) {
-      return reserveResponse(await deps.reservations.reserve(reserveInput(request)));
+      const input = reserveInput(request);
+      return reserveResponse(await deps.ended.retried(input.organizationId, () => deps.reservations.reserve(input)));
     },
 
     async reserveMany(request) {
@@ -96,10 +98,12 @@ function leaseReport({ settlements, returns, edgeId, endedEdges }: SettleRequest
 
 async function reserveOne(deps: ControlDeps, request: ReserveRequest): Promise<ReserveOutcome> {
   try {
-    return { outcome: { $case: "reserved", value: reserveResponse(await deps.reservations.reserve(reserveInput(request))) } };
+    const value = reserveResponse(await deps.reservations.reserve(reserveInput(request)));
+    return { outcome: { $case: "reserved", value }, isPerhapsOver: false };
   } catch (thrown) {
     if (thrown instanceof NotOwner) throw thrown;
-    return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
+    // Edges are not asked here: the other calls of the request would wait for them.
+    return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) }, isPerhapsOver: thrown instanceof HeldError };
   }
 }
 

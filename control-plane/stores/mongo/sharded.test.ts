@@ -232,5 +232,5 @@ function buy(store: Store, organizationId: string, amount: bigint): Promise<unkn
 
 function leasesOf(store: Store): Leases {
   const reservations = { reservedOf: () => 0n, withhold: () => () => {} };
-  return new Leases({ store, clock: systemClock, policy: "document", reservations, caughtUp: async () => {} });
+  return new Leases({ store, clock: systemClock, policy: "document", reservations, ended: { learn: async () => true, inVain: () => {} } });
 }

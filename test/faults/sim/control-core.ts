@@ -1,5 +1,6 @@
 import type { ServerStream } from "../../../common/grpc/server.ts";
 import { slotOf } from "../../../common/slots.ts";
+import { EndedCalls } from "../../../control-plane/credit/ended-calls.ts";
 import { Leases } from "../../../control-plane/credit/leases.ts";
 import { Reservations } from "../../../control-plane/credit/reservations.ts";
 import { Settler } from "../../../control-plane/credit/settler.ts";
@@ -65,12 +66,14 @@ export class ControlCore {
     slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
     this.#settler = new Settler({ store, reservations, clock, logger });
     const edges = new Edges(clock);
-    const leases = new Leases({ store, clock, policy: plan.policy, reservations, caughtUp: () => edges.caughtUp() });
+    const ended = new EndedCalls({ edges, clock });
+    const leases = new Leases({ store, clock, policy: plan.policy, reservations, ended });
     // The handlers of credit and of watches need no more than this of what the control plane is made of.
     const deps = {
       reservations,
       settler: this.#settler,
       leases,
+      ended,
       slots,
       edges,
       feed: { stopping: this.#stopping.signal },
@@ -192,4 +195,4 @@ function channelTo(
   return { service, close: () => {} } as unknown as ReturnType<ForwardDeps["open"]>;
 }
 
-const METHODS: readonly Method[] = ["lease", "settle", "reserveMany", "release", "flushed"];
+const METHODS: readonly Method[] = ["lease", "settle", "reserve", "reserveMany", "release", "flushed"];

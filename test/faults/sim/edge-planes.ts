@@ -13,7 +13,7 @@ type Access = PlaneClient["access"];
 
 const NEXT_PLACE_MS = 100;
 /** What an edge asks of a control plane about credit. */
-const METHODS: readonly Method[] = ["lease", "settle", "reserveMany", "release", "flushed"];
+const METHODS: readonly Method[] = ["lease", "settle", "reserve", "reserveMany", "release", "flushed"];
 
 /** The control planes as an edge uses them: the edge's own connections and watches, over the simulated network. */
 export function connectPlanes(

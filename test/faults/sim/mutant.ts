@@ -9,7 +9,10 @@ import type { AccessServiceService } from "../../../proto/gen/tributary/access/v
 import type { Tables } from "./memory-store.ts";
 
 export type Access = LeasedCreditDeps["access"];
-export type CreditHandlers = Pick<ServiceHandlers<typeof AccessServiceService>, "lease" | "settle" | "reserveMany" | "release" | "flushed">;
+export type CreditHandlers = Pick<
+  ServiceHandlers<typeof AccessServiceService>,
+  "lease" | "settle" | "reserve" | "reserveMany" | "release" | "flushed"
+>;
 
 /** A bug, planted from outside: each part stands where the product's own would. */
 export interface Mutant {

@@ -18,6 +18,11 @@ export interface Grant {
 export function noteGrants(world: World, core: ControlCore, handlers: CreditHandlers): CreditHandlers {
   return {
     ...handlers,
+    async reserve(request, context) {
+      const answer = await handlers.reserve(request, context);
+      note(world, core, request);
+      return answer;
+    },
     async reserveMany(request, context) {
       const answer = await handlers.reserveMany(request, context);
       request.reservations.forEach(({ callId, organizationId }, index) => {

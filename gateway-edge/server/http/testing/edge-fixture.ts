@@ -251,9 +251,9 @@ export class FakeControl {
 
   #outcome(request: ReserveRequest): ReserveOutcome {
     try {
-      return { outcome: { $case: "reserved", value: this.#reserve(request) } };
+      return { outcome: { $case: "reserved", value: this.#reserve(request) }, isPerhapsOver: false };
     } catch (thrown) {
-      return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) } };
+      return { outcome: { $case: "refused", value: toErrorInfo(asAppError(thrown)) }, isPerhapsOver: false };
     }
   }
 
