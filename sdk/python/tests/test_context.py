@@ -43,7 +43,7 @@ def test_progress_reaches_a_caller_that_asks_for_it_before_the_answer(serve: Ser
 
     with serve(train=train).connect() as line:
         body = b'{"parameters": null}'
-        line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nX-Progress: interim\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        line.sendall(b"POST /train HTTP/1.1\r\nHost: localhost\r\nX-Progress: interim\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         assert _read_head(line) == "HTTP/1.1 102 Processing\r\nX-Progress: 0.25\r\n\r\n"
         shown.set()
         heads = [_read_head(line)]

@@ -97,14 +97,14 @@ def test_a_caller_still_sending_megabytes_gets_to_see_its_413(served: Served) ->
 
 def test_a_terabyte_that_is_only_announced_costs_nothing(served: Served) -> None:
     with served.connect() as line:
-        line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 1099511627776\r\n\r\n")
+        line.sendall(b"POST /train HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1099511627776\r\n\r\n")
         assert line.recv(12) == b"HTTP/1.1 413"
 
 
 def test_100_continue_is_sent_only_if_the_body_is_accepted(served: Served) -> None:
     for length, expected in ((2, b"HTTP/1.1 100"), (LIMIT + 1, b"HTTP/1.1 413")):
         with served.connect() as line:
-            line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
+            line.sendall(b"POST /train HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
             assert line.recv(12) == expected
 
 
@@ -134,8 +134,8 @@ def test_chunks_are_a_body_too(served: Served) -> None:
     ],
 )
 def test_requests_with_wrong_lengths_are_refused_and_their_connection_is_closed(served: Served, head: bytes) -> None:
-    smuggled = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-    octets = served.speak(b"POST /train HTTP/1.1\r\n" + head + b"\r\nHost: x\r\n\r\n{}" + smuggled)
+    smuggled = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    octets = served.speak(b"POST /train HTTP/1.1\r\n" + head + b"\r\nHost: localhost\r\n\r\n{}" + smuggled)
     status, body = answer_of(octets)
     assert (status, body["code"], octets.count(b"HTTP/1.1")) == (400, "VALIDATION_ERROR", 1)
 
@@ -144,7 +144,7 @@ def test_requests_with_wrong_lengths_are_refused_and_their_connection_is_closed(
     "chunks", [b"zz\r\n{}", b"2\r\n{}xx0\r\n\r\n", b"-2\r\n{}\r\n0\r\n\r\n", b"2\n{}\n0\n\n", b"2" * 2000, b"0\r\n" + b"a: b\r\n" * 200]
 )
 def test_broken_chunks_are_a_400(served: Served, chunks: bytes) -> None:
-    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks))
+    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks))
     assert (status, body["code"]) == (400, "VALIDATION_ERROR")
 
 
@@ -168,7 +168,7 @@ def test_invalid_requests_are_answered_as_json_and_not_as_html(served: Served, o
 
 def test_a_thousand_random_requests_never_bring_it_down(served: Served) -> None:
     chance = random.Random(3)
-    start = b'POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\n\r\n{"parameters":"AAAA"}'
+    start = b'POST /train HTTP/1.1\r\nHost: localhost\r\nContent-Length: 19\r\n\r\n{"parameters":"AAAA"}'
     for _ in range(1_000):
         octets = bytearray(start)
         for _ in range(chance.randint(1, 6)):
@@ -181,10 +181,10 @@ def test_a_thousand_random_requests_never_bring_it_down(served: Served) -> None:
 
 def test_a_body_that_stands_still_is_a_408_and_one_that_ends_early_a_400(served: Served) -> None:
     line = served.connect()
-    line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+    line.sendall(b"POST /train HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
     raw = read_all(line)
     assert (answer_of(raw)[0], answer_of(raw)[1]["code"]) == (408, "TIMEOUT")
-    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"))
+    status, body = answer_of(served.speak(b"POST /train HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"))
     assert (status, "9 bytes before" in body["error"]) == (400, True)
 
 
@@ -205,6 +205,88 @@ def test_bodies_that_are_not_read_are_a_415(served: Served, headers: dict[str, s
 def test_a_web_page_of_another_site_cannot_call(served: Served) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
         assert served.send("/train", {}, headers={"Sec-Fetch-Site": site, "Content-Type": "text/plain"}).status == status
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:5000", 200),
+        ("127.0.0.1", 200),
+        ("127.1:5000", 200),
+        ("LOCALHOST:5000", 200),
+        ("app.localhost:5000", 200),
+        ("localhost.", 200),
+        ("[::1]:5000", 200),
+        ("[0:0:0:0:0:0:0:1]", 200),
+        ("0.0.0.0:5000", 200),
+        ("[::]:5000", 200),
+        ("trainer.internal:5000", 200),
+        ("evil.example:5000", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example", 403),
+        ("trainer.internal.evil.example", 403),
+        ("127.0.0.1@evil.example", 403),
+        ("evil.example@127.0.0.1", 403),
+        ("192.168.1.5:5000", 403),
+        ("[fe80::1]:5000", 403),
+        ("[localhost]", 403),
+        ("127.0.0.1:70000", 403),
+        ("a b", 403),
+        ("", 403),
+    ],
+)
+def test_a_name_that_a_web_page_may_have_is_refused_without_a_token(serve: Serve, host: str, status: int) -> None:
+    served = serve(train=lambda p, d: b"x", host_names=("Trainer.internal",))
+    for path, body in (("/train", {}), ("/v1/info", None), ("/metrics", None)):
+        reply = served.send(path, body, headers={"Host": host})
+        assert (reply.status, reply.status == 200 or reply.body["code"]) == (status, status == 200 or "FORBIDDEN")
+    assert served.send("/health", headers={"Host": host}).status == 200
+
+
+def test_a_caller_with_the_token_or_a_signature_may_use_any_name(serve: Serve) -> None:
+    elsewhere = {"Host": "participant.example:5001"}
+    served = serve(train=lambda p, d: b"x", token="a-token-of-this-test", auth="none")
+    assert served.send("/train", {}, headers={**elsewhere, "x-api-key": "a-token-of-this-test"}).status == 200
+    assert served.send("/train", {}, headers=elsewhere).status == 401
+    # A signature is asked for in its own step, which says what is missing.
+    assert serve(train=lambda p, d: b"x", secret="a-secret-of-this-test").send("/train", {}, headers=elsewhere).status == 401
+    # Who may call from other machines is one question, and a name that may be a web page's another.
+    assert serve(train=lambda p, d: b"x", auth="none").send("/train", {}, headers=elsewhere).status == 403
+
+
+def test_an_origin_that_is_not_the_participants_own_is_refused_whatever_else_it_carries(serve: Serve) -> None:
+    served = serve(train=lambda p, d: b"x", token="a-token-of-this-test")
+    token = {"x-api-key": "a-token-of-this-test"}
+    own = f"127.0.0.1:{served.running.port}"
+    assert served.send("/train", {}, headers={**token, "Origin": f"http://{own}"}).status == 200
+    for origin in ("https://evil", "http://evil.example", "http://127.0.0.1:1", "http://127.0.0.1", "null", "", f"http://{own}.evil.example"):
+        for path, body in (("/train", {}), ("/v1/info", None), ("/nothing", None)):
+            reply = served.send(path, body, headers={**token, "Origin": origin})
+            assert (origin, reply.status, reply.body["code"]) == (origin, 403, "FORBIDDEN")
+    for origin, host, status in (
+        ("http://participant.example", "participant.example:80", 200),
+        ("https://Participant.example", "participant.example", 200),
+        ("https://participant.example", "participant.example:80", 200),
+        ("https://participant.example:80", "participant.example", 403),
+        ("http://evil.example", "a b", 403),
+    ):
+        assert served.send("/train", {}, headers={**token, "Origin": origin, "Host": host}).status == status
+
+
+def test_two_hosts_or_origins_are_refused_whichever_comes_first(served: Served) -> None:
+    own = f"127.0.0.1:{served.running.port}".encode()
+    for hosts in ((own, b"evil.example"), (b"evil.example", own), (own, own)):
+        head = b"".join(b"Host: %s\r\n" % host for host in hosts)
+        status, body = answer_of(served.speak(b"GET /v1/info HTTP/1.1\r\n" + head + b"\r\n"))
+        assert (status, body["code"]) == (400, "VALIDATION_ERROR")
+    origins = b"Origin: http://%s\r\nOrigin: http://evil.example\r\n" % own
+    status, body = answer_of(served.speak(b"GET /v1/info HTTP/1.1\r\nHost: " + own + b"\r\n" + origins + b"\r\n"))
+    assert (status, body["code"]) == (403, "FORBIDDEN")
+
+
+def test_a_page_whose_name_leads_to_this_machine_is_refused_although_its_origin_is_its_host(served: Served) -> None:
+    page = {"Host": "evil.example:5000", "Origin": "http://evil.example:5000", "Sec-Fetch-Site": "same-origin"}
+    assert served.send("/train", {}, headers=page).status == 403
 
 
 def test_a_token_is_required_of_every_caller_but_probes(serve: Serve) -> None:
@@ -253,7 +335,7 @@ def test_more_connections_than_there_may_be_are_refused_at_once_and_room_comes_b
     served = serve(train=lambda p, d: b"x", connections_max=2)
     idle = [served.connect(), served.connect()]
     for line in idle:
-        line.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        line.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert line.recv(12) == b"HTTP/1.1 200"
     status, body = answer_of(read_all(served.connect()))
     assert (status, body["code"]) == (503, "BUSY")

@@ -124,8 +124,9 @@ def test_a_participant_without_a_function_does_not_start() -> None:
 def test_settings_come_from_the_program_then_the_environment_then_the_defaults() -> None:
     assert read_settings({}, {}) == Settings()
     assert (Settings().host, Settings().port, Settings().auth) == ("127.0.0.1", 5000, "loopback")
-    variables = {"TRAINER_PORT": "6000", "TRAINER_QUEUE_MAX": "3", "HOST": "0.0.0.0", "TRAINER_TOKEN": ""}
+    variables = {"TRAINER_PORT": "6000", "TRAINER_QUEUE_MAX": "3", "HOST": "0.0.0.0", "TRAINER_TOKEN": "", "TRAINER_HOST_NAMES": "a, b"}
     settings = read_settings(variables, {"port": 7000})
+    assert settings.host_names == ("a", "b")
     assert (settings.port, settings.queue_max, settings.host, settings.token) == (7000, 3, "0.0.0.0", None)
 
 
@@ -135,6 +136,7 @@ def test_settings_come_from_the_program_then_the_environment_then_the_defaults()
         ({"TRAINER_PORT": "x", "TRAINER_QUEUE_MAX": "y"}, {}, ["TRAINER_PORT", "TRAINER_QUEUE_MAX"]),
         ({"TRAINER_PORT": "70000", "TRAINER_THREADS": "0"}, {}, ["port", "threads"]),
         ({}, {"auth": "open", "token": "short", "queue_max": 1.5}, ["auth", "token", "queue_max"]),
+        ({}, {"host_names": "a", "token": "short"}, ["host_names", "token"]),
         ({}, {"body_bytes_max": 2048, "bytes_budget": 1024}, ["bytes_budget"]),
     ],
 )

@@ -39,7 +39,7 @@ def gate() -> Any:
 def post(served: Served, path: str, fields: Any) -> Any:
     line = served.connect()
     body = json.dumps(fields).encode()
-    line.sendall(b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body))
+    line.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body))
     return line
 
 

@@ -48,7 +48,7 @@ def test_training_goes_on_when_the_coordinator_is_gone_and_its_result_waits_for_
     served = serve(train=train)
     body = b'{"parameters": null}'
     with served.connect() as line:
-        line.sendall(b"POST /train HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        line.sendall(b"POST /train HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         assert started.wait(10)
     # The connection is closed, as by a coordinator that was killed.
     running = served.send("/train", body, headers={"Idempotency-Key": "k"})

@@ -8,20 +8,20 @@ from email.message import Message
 
 from .errors import ParticipantError
 from .settings import Settings
+from .web_pages import refuse_other_names, refuse_web_pages
 
 
 def require_access(settings: Settings, *, address: str, headers: Message) -> None:
+    """Web pages are refused, and calls that need neither token nor signature also if they are to a name that may be a web page's."""
+    refuse_web_pages(headers)
     if settings.token is not None:
         if not any(hmac.compare_digest(_octets(key), _octets(settings.token)) for key in _keys_of(headers)):
             raise ParticipantError("UNAUTHORIZED", "A token is required as x-gw-api-key, x-api-key or Authorization: Bearer.")
-    elif settings.auth == "loopback" and not is_loopback(address):
+        return
+    if settings.secret is None:
+        refuse_other_names(headers, settings.host_names)
+    if settings.auth == "loopback" and not is_loopback(address):
         raise ParticipantError("UNAUTHORIZED", "Only calls from the participant's own machine are accepted. Its operator can set a token.")
-
-
-def refuse_web_pages(headers: Message) -> None:
-    """A web page of another site can send a POST to this machine without a preflight, and its body could be unpickled."""
-    if headers.get("sec-fetch-site", "").strip().lower() in ("cross-site", "same-site"):
-        raise ParticipantError("FORBIDDEN", "Requests from web pages of other sites are refused.")
 
 
 def is_owner(settings: Settings, address: str, headers: Message) -> bool:

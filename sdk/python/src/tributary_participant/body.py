@@ -32,6 +32,9 @@ def refuse_malformed_headers(headers: Message) -> None:
     """The parser treats everything after an invalid header line as a body, so a Content-Length there would be overlooked."""
     if _is_malformed(headers):
         raise ParticipantError("MALFORMED_REQUEST", "The headers cannot be read.")
+    if len(headers.get_all("host", [])) > 1:
+        # A proxy before this participant may have routed the request by another one than is read here.
+        raise ParticipantError("MALFORMED_REQUEST", "The request has more than one Host header.")
 
 
 def has_body(headers: Message) -> bool:

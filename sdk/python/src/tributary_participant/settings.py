@@ -24,6 +24,8 @@ class Settings:
     """If set, every call must carry it as `x-gw-api-key`, `x-api-key` or `Authorization: Bearer`."""
     secret: str | None = None
     """If set, every call but the health pages must be signed with it, as coordinators do; with a token, only training calls."""
+    host_names: tuple[str, ...] = ()
+    """Names beside 127.0.0.1 and localhost by which it may be called without token and secret: the `Host` header."""
     join_url: str | None = None
     """The gateway that this participant asks for work, if it cannot be called, such as behind NAT."""
     join_token: str | None = None
@@ -98,6 +100,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "TRAINER_AUTH": ("auth", str),
     "TRAINER_TOKEN": ("token", str),
     "TRAINER_SECRET": ("secret", str),
+    "TRAINER_HOST_NAMES": ("host_names", _read_names),
     "TRAINER_JOIN_URL": ("join_url", str),
     "TRAINER_JOIN_TOKEN": ("join_token", str),
     "DATA_DIR": ("data_dir", str),
@@ -143,6 +146,8 @@ def _problems_of(settings: Settings) -> list[str]:
         problems.append("properties: must be a dictionary that JSON can represent")
     if any(not isinstance(name, str) or name == "" for name in settings.devices) or len(set(settings.devices)) < len(settings.devices):
         problems.append("devices: must be names, each once")
+    if isinstance(settings.host_names, str) or any(not isinstance(name, str) for name in settings.host_names):
+        problems.append("host_names: must be a tuple of names")
     problems += _join_problems(settings)
     for name, text in (("token", settings.token), ("secret", settings.secret)):
         if text is not None and len(text) < 16:
