@@ -104,9 +104,9 @@ async function authorize(auth: Auth, { io, settings }: { io: Io; settings: Setti
     if (key) return { "x-gw-api-key": key };
     throw noKey();
   }
+  if (auth === "either" && key && settings.tokenOrKey === "key") return { authorization: `Bearer ${key}` };
   const token = await freshToken(io, settings);
   if (token) return { authorization: `Bearer ${token}` };
-  if (auth === "either" && key) return { authorization: `Bearer ${key}` };
   if (auth === "optional") return {};
   throw notLoggedIn(settings);
 }

@@ -7,7 +7,7 @@ import { maskedBody, maskedHeader } from "./mask.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The credential of a request: none, the user's token if there is one, that token, an API key, or whichever of the two is available. */
+/** The credential of a request: none, the user's token if there is one, that token, an API key, or whichever of the two overrides the other. */
 export type Auth = "none" | "optional" | "user" | "key" | "either";
 
 export interface ApiRequest {

@@ -33,6 +33,8 @@ export interface Settings {
   get(name: SettingName): Resolved | undefined;
   readonly token: Resolved | undefined;
   readonly apiKey: Resolved | undefined;
+  /** What a command sends that takes a token as well as a key: a key given by flag, or else the token. A key in the environment is for calls. */
+  readonly tokenOrKey: "token" | "key";
   /** Stored credentials of this profile and API URL. */
   readonly stored: StoredCredentials | undefined;
   /** Updates the stored credentials of this profile and API URL; undefined removes a field. */
@@ -67,6 +69,10 @@ export function resolveSettings(input: {
       return first([env["GW_TOKEN"], "GW_TOKEN"], [readStored()?.token, `profile ${profile}`]);
     },
     apiKey: first([flags.apiKey, "flag"], [env["GW_API_KEY"], "GW_API_KEY"], [readStored()?.apiKey, `profile ${profile}`]),
+    get tokenOrKey() {
+      if (flags.apiKey) return "key";
+      return env["GW_TOKEN"] || readStored()?.token ? "token" : "key";
+    },
     get stored() {
       return readStored();
     },
