@@ -18,7 +18,7 @@ export const CONTENT_TYPES: Readonly<Record<BodyType, string>> = {
   octets: "application/octet-stream",
 };
 
-/** The type of a request body: JSON unless Content-Type is one of the binary types. */
+/** The type of a request body: JSON whatever Content-Type says, unless it is one of the binary types. */
 export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
   const encoding = encodingOf(headers);
   if (encoding !== "" && encoding !== "identity" && !GZIP.has(encoding)) {
@@ -26,12 +26,6 @@ export function bodyTypeOf(headers: IncomingHttpHeaders): BodyType {
     throw new TrainerError("UNSUPPORTED_PARAMETERS", message);
   }
   const type = mediaType(headers["content-type"]);
-  if (type.startsWith("multipart/")) {
-    throw new TrainerError(
-      "UNSUPPORTED_PARAMETERS",
-      `Content-Type ${type.slice(0, 50)} is not supported; send JSON, MessagePack or octets.`,
-    );
-  }
   return Object.hasOwn(TYPES, type) ? (TYPES[type] as BodyType) : "json";
 }
 

@@ -195,11 +195,22 @@ def test_a_connection_that_says_nothing_is_closed(served: Served) -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Content-Encoding": "gzip"}, {"Content-Type": "multipart/form-data; boundary=x"}, {"Content-Type": "application/msgpack"}],
+    [{"Content-Encoding": "gzip"}, {"Content-Type": "application/msgpack"}],
 )
 def test_bodies_that_are_not_read_are_a_415(served: Served, headers: dict[str, str]) -> None:
     reply = served.send("/train", {}, headers=headers)
     assert (reply.status, reply.body["code"]) == (415, "UNSUPPORTED_PARAMETERS")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "multipart/form-data; boundary=x", "multipart/mixed", "no type"],
+)
+def test_bodies_of_other_types_are_read_as_json(served: Served, content_type: str) -> None:
+    headers = {"Content-Type": content_type}
+    assert served.send("/train", {"parameters": "AAAA"}, headers=headers).status == 200
+    form = served.send("/train", b"--x\r\n\r\n{}\r\n--x--\r\n", headers=headers)
+    assert (form.status, form.body["code"]) == (400, "VALIDATION_ERROR")
 
 
 def test_a_web_page_of_another_site_cannot_call(served: Served) -> None:

@@ -13,13 +13,13 @@ _KEY_CHARACTERS_MAX = 255
 
 
 def body_type(headers: Message) -> str:
-    """JSON unless Content-Type is one of the binary types."""
+    """JSON whatever Content-Type says, unless it is one of the binary types, of which MessagePack is not read."""
     encoding = headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
         message = f"Content-Encoding {encoding[:50]} is not supported; send the body uncompressed."
         raise ParticipantError("UNSUPPORTED_PARAMETERS", message)
     media_type = _media_type(headers.get("content-type", ""))
-    if media_type.startswith("multipart/") or media_type.endswith("msgpack"):
+    if media_type.endswith("msgpack"):
         message = f"Content-Type {media_type[:50]} is not supported; send JSON or octets."
         raise ParticipantError("UNSUPPORTED_PARAMETERS", message, details={"body_types": [JSON, OCTETS]})
     return OCTETS if media_type == OCTETS else JSON
