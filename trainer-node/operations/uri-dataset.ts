@@ -68,6 +68,12 @@ function notAllowed(): InputProblem {
   );
 }
 
+function isFolder(): InputProblem {
+  return new InputProblem("VALIDATION_ERROR", "dataset.uri names a folder; name one file in it: .json, .jsonl, .csv or .npz", {
+    form: "uri",
+  });
+}
+
 function allowedPath(uri: string, prefixes: readonly string[]): string {
   if (!uri.startsWith("file:///")) throw notAllowed();
   try {
@@ -83,7 +89,9 @@ function allowedPath(uri: string, prefixes: readonly string[]): string {
 function readBounded(path: string, uri: string): Buffer {
   const file = openSync(path, "r");
   try {
-    const { size } = fstatSync(file);
+    const stats = fstatSync(file);
+    if (stats.isDirectory()) throw isFolder();
+    const { size } = stats;
     if (size > FILE_BYTES_MAX) {
       throw new TrainerError("PAYLOAD_TOO_LARGE", `${uri.slice(0, 200)} has ${size} bytes; the limit is ${FILE_BYTES_MAX}.`, {
         details: { limit_bytes: FILE_BYTES_MAX, size_bytes: size },
