@@ -164,6 +164,17 @@ export class RateLimiter {
     }
   }
 
+  /** Whether any subject has a limit that counts. */
+  get isCounting(): boolean {
+    return this.#minutes.size > 0;
+  }
+
+  /** Counts tokens of calls that were admitted before, for each of the names that has a limit. */
+  addTokens(names: readonly string[], tokens: number): void {
+    const now = this.#clock.monotonicMs();
+    for (const name of names) this.#minutes.get(name)?.tokens.add(tokens, now);
+  }
+
   /** Counts calls as running, and not as requests of a minute. */
   resume(subjects: readonly RateSubject[]): void {
     for (const subject of subjects) this.#run(nameOf(subject), 1);

@@ -2,7 +2,9 @@ import type { Clock } from "../../common/clock.ts";
 import { AppError, type RateState } from "../../common/errors.ts";
 import { silentLogger } from "../../common/logger.ts";
 import { budgetName } from "../domain/budgets.ts";
+import type { UsageRow } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
+import { answerTokens } from "./answer-tokens.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
 import { type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
@@ -153,6 +155,12 @@ export class Reservations {
   takeBack(callId: string, unused: UnusedPermit): void {
     this.#rates.takeBack(callId, unused);
     this.#shared?.takeBack(callId, unused);
+  }
+
+  /** Calls count as their prompts when they are admitted; with the settlement they count as their answers too. */
+  countAnswers(rows: readonly UsageRow[]): void {
+    if (!this.#rates.isCounting) return;
+    for (const { names, tokens } of answerTokens(rows, (callId) => this.#byCall.get(callId)?.tokens)) this.#rates.addTokens(names, tokens);
   }
 
   release(callId: string): void {

@@ -185,6 +185,7 @@ export class Settler {
     const mismatches = outcomes.flatMap(({ refused }) => refused);
     this.#count(outcomes[0], mismatches.length);
     if (mismatches.length > 0) await this.#store.transaction("audit", (tx) => auditMismatches(tx, mismatches, this.#clock.now()));
+    this.#reservations.countAnswers(outcomes[0]?.stored ?? []);
     batch.forEach(({ rows, resolve }, index) => {
       for (const row of rows) this.#reservations.release(row.id);
       const outcome = outcomes[index];

@@ -81,4 +81,14 @@ describe.each(["document", "strict"])("a client that waits for each answer, with
     const tenant = await newTenant(system, { creditNano: 100 * COST });
     expect(await inTurn(system, tenant.key, { calls: 40, ...(policy === "strict" ? { max_tokens: 1_000 } : {}) })).toEqual(served(40));
   });
+
+  test("meets a limit of tokens with what its answers had, not only its prompts", async () => {
+    const tenant = await newTenant(system, { creditNano: 20_000_000_000 });
+    const key = await limitedKey(system, tenant, { tpm: 3000 });
+    let admitted = 0;
+    while (admitted < 600 && (await inTurn(system, key, { calls: 1 }))[0] === 200) admitted++;
+    // 30 tokens each, of which the edge counts five before the call; the answers of the last quarter of a second may not have been reported.
+    expect(admitted).toBeGreaterThanOrEqual(100);
+    expect(admitted).toBeLessThan(400);
+  });
 });
