@@ -56,10 +56,13 @@ export const requestedStrategy = z.preprocess(
   }),
 );
 
+const NOISE_MIN = 1e-9;
+
 const privacy = z.strictObject({
   mode: z.enum(["central", "local"], "must be central or local"),
   clipNorm: z.number().positive("must be above 0"),
-  noiseMultiplier: z.number().positive("must be above 0").max(1e6),
+  /** With less, epsilon has eighteen digits or more: noise in name only. */
+  noiseMultiplier: z.number().positive("must be above 0").min(NOISE_MIN, `must be at least ${NOISE_MIN}`).max(1e6),
   delta: z.number().gt(0, "must be above 0").lt(1, "must be below 1"),
   /** The federation ends before the round that would spend more. */
   epsilonBudget: z.number().positive("must be above 0").optional(),

@@ -105,6 +105,18 @@ test("whatever the noise, epsilon is at most that of the plain conversion, and g
   );
 });
 
+test("with hardly any noise epsilon is a number too, and not below rho: what is not a number would fit into every budget", () => {
+  const exponents = fc.double({ min: 6, max: 150, noNaN: true });
+  const deltas = fc.double({ min: 1e-12, max: 0.5, noNaN: true });
+  fc.assert(
+    fc.property(exponents, deltas, (exponent, delta) => {
+      const rho = 10 ** exponent;
+      expect(epsilonOfRho(rho, delta)).toBeGreaterThanOrEqual(rho);
+      expect(epsilonOfRho(rho, delta)).toBeLessThanOrEqual((rho + 2 * Math.sqrt(rho * Math.log(1 / delta))) * (1 + 1e-12));
+    }),
+  );
+});
+
 test("nothing spent is epsilon 0, and no noise is no privacy", () => {
   expect(epsilonOfRho(0, 1e-5)).toBe(0);
   expect(epsilonOfRho(rhoOfRound({ noiseMultiplier: 0 }), 1e-5)).toBe(Number.POSITIVE_INFINITY);

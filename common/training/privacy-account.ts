@@ -15,9 +15,10 @@ export function rhoOfRound({ noiseMultiplier }: { noiseMultiplier: number }): nu
  */
 export function epsilonOfRho(rho: number, delta: number): number {
   if (rho === 0 || rho === Number.POSITIVE_INFINITY) return rho;
+  // In terms of the order less one: with little noise the order itself is rounded to one, and the result is not a number.
   const epsilonAt = (logarithm: number): number => {
-    const order = 1 + Math.exp(logarithm);
-    return rho * order + Math.log1p(-1 / order) - Math.log(delta * order) / (order - 1);
+    const above = Math.exp(logarithm);
+    return rho * (1 + above) + logarithm - Math.log1p(above) - (Math.log(delta) + Math.log1p(above)) / above;
   };
   // The best order of the plain conversion, rho + 2 sqrt(rho ln(1 / delta)); ours is near it.
   const middle = Math.log(Math.log(1 / delta) / rho) / 2;

@@ -50,16 +50,24 @@ export async function returnPrivacy(
   for (const [name, times] of dataSetUses(federation.participants, { shared: task.dataset, chosen })) {
     const known = await tx.get("dataSets", dataSetId(federation.organizationId, name));
     if (!known) continue;
-    const rho = Math.max(0, known.rho - times * rhoOfRound(dp));
+    const refund = times * rhoOfRound(dp);
+    const rho = refund > REFUND_RHO_MAX ? known.rho : Math.max(0, known.rho - refund);
     await tx.put("dataSets", { ...known, rho, rounds: Math.max(0, known.rounds - 1), updatedAt: now });
   }
 }
+
+/**
+ * Epsilon is in the millions above it. Such a round stays charged: beside a sum like that the small parts of an account are rounded away, and
+ * subtracting it would leave less than was spent.
+ */
+const REFUND_RHO_MAX = 1e6;
 
 function spent(dataSet: DataSet, { dp, times }: { dp: { noiseMultiplier: number }; times: number }, now: number): DataSet {
   const rho = dataSet.rho + times * rhoOfRound(dp);
   const { name, epsilonBudget, delta } = dataSet;
   const epsilon = epsilonOfRho(rho, delta);
-  if (epsilonBudget !== undefined && epsilon > epsilonBudget) {
+  // What is not a number does not fit either.
+  if (epsilonBudget !== undefined && !(epsilon <= epsilonBudget)) {
     throw refused(
       `The privacy budget of the data set "${name}" is used up: another round would make its epsilon ${epsilon.toFixed(3)}, the budget is ${epsilonBudget}.`,
     );

@@ -492,6 +492,14 @@ test("what two federations spend of one data set adds up; at its budget a round 
     'The privacy budget of the data set "digits" is used up: another round would make its epsilon 9.010',
   );
   expect((await federate({})).failure).toMatchObject({ code: "QUOTA_EXCEEDED", message: expect.stringContaining("adds no noise") });
+  // Noise in name only: no epsilon is too large to be compared, and none has to be computed of less.
+  const quiet = await federate({ dp: { ...dp, mode: "central", noiseMultiplier: 1e-9 } });
+  expect(quiet.failure).toMatchObject({ code: "QUOTA_EXCEEDED", message: expect.stringContaining("is used up") });
+  const silent = { task, rounds: 1, participants: [{ url: nodes[0]?.url }], dp: { ...dp, mode: "central", noiseMultiplier: 1e-20 } };
+  expect((await ask("POST", "", silent, other.token)).body).toMatchObject({
+    code: "VALIDATION_ERROR",
+    details: [{ path: "body.dp.noiseMultiplier" }],
+  });
   expect((await datasets())[0]).toMatchObject({ rounds: 2 });
   expect((await budget({ name: "digits", epsilonBudget: null })).body.dataset).toMatchObject({ epsilonBudget: null, rounds: 2 });
   expect(await federate({})).toMatchObject({ state: "completed" });
