@@ -39,6 +39,7 @@ const withSecret: View = {
 };
 
 const limits: readonly Field[] = [
+  option("--scopes <a,b>", "inference, train, or none for both", "scopes", { kind: "list", clears: true }),
   modelsField,
   ...rateLimitFields,
   ...budgetFields,

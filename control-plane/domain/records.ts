@@ -147,6 +147,7 @@ export interface ApiKey extends RateLimits, Budget, ContentSetting {
   organizationId: string;
   models?: readonly string[];
   guardrails?: readonly string[];
+  scopes?: readonly string[];
   expiresAt?: number;
   /** Set when its creator, who knows the secret, leaves the team. A rotation enables the key again. */
   disabledAt?: number;

@@ -177,6 +177,7 @@ export async function keyMessage(reader: Reader, key: ApiKey, now: number): Prom
     status: keyStatus(key, team, now),
     models: key.models && { names: [...key.models] },
     guardrails: key.guardrails && { names: [...key.guardrails] },
+    scopes: key.scopes && { names: [...key.scopes] },
     rpm: key.rpm,
     tpm: key.tpm,
     maxParallelRequests: key.maxParallelRequests,

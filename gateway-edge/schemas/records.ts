@@ -125,6 +125,8 @@ export const apiKeyRecord = z
     status: z.string(),
     models: z.array(z.string()).nullable(),
     guardrails: z.array(z.string()).nullable(),
+    /** Null: everything. */
+    scopes: z.array(z.string()).nullable(),
     ...rateLimitRecord,
     ...budgetRecord,
     ...money("spend"),

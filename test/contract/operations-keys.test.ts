@@ -264,3 +264,53 @@ describe("rotating", () => {
     expectError(await post("rotate", { apiKey: "key_nothing" }), 404, "NOT_FOUND");
   });
 });
+
+describe("scopes", () => {
+  const federation = (more: object = {}) => ({
+    name: "of a key",
+    rounds: 1,
+    task: { name: "softmax", dataset: "digits" },
+    participants: [{ join: true }],
+    ...more,
+  });
+  const federate = (key: string, more?: object) => ask("POST", "/training/federations", { key, body: federation(more) });
+
+  test("a key without the scope train is refused wherever training is, and still makes calls", async () => {
+    const { body } = await create({ scopes: ["inference"] });
+    expect(body.apiKey.scopes).toEqual(["inference"]);
+    expectError(await federate(body.key), 403, "FORBIDDEN");
+    for (const path of ["/training/federations", "/training/nodes", "/training/nodes/node_local/v1/info", "/training/datasets"]) {
+      expectError(await ask("GET", path, { key: body.key }), 403, "FORBIDDEN");
+    }
+    expect((await chat(system, body.key, "hi")).status).toBe(200);
+  });
+
+  test("a key without the scope inference makes no calls, and is given it within a second", async () => {
+    const { body } = await create({ scopes: ["train"] });
+    expectGatewayError(await chat(system, body.key, "hi"), 403, "permission_denied_error", "model_not_allowed");
+    const messages = { apiKey: body.key, model: "echo", messages: [{ role: "user", content: "hi" }] };
+    expectError(await ask("POST", "/api/gw/messages", { token: tenant.token, body: messages }), 403, "FORBIDDEN");
+    expect((await federate(body.key)).status).toBe(201);
+    expect((await post("update", { token: body.apiKey.id, scopes: null })).body.apiKey.scopes).toBeNull();
+    await within(
+      1500,
+      () => chat(system, body.key, "hi"),
+      ({ status }) => status === 200,
+    );
+  });
+
+  test("a scope that there is not, and none, are the caller's mistakes", async () => {
+    expectError(await create({ scopes: ["everything"] }), 400, "VALIDATION_ERROR", "scopes");
+    expectError(await create({ scopes: [] }), 400, "VALIDATION_ERROR", "scopes");
+  });
+
+  test("a key with a budget pays no participants: its budget bounds calls only", async () => {
+    const { body } = await create({ maxBudget: 1000 });
+    expectError(await federate(body.key, { budgetNanoUsd: 1 }), 403, "FORBIDDEN");
+    const free = await federate(body.key);
+    expect(free.status).toBe(201);
+    const paid = await ask("POST", "/training/federations", { token: tenant.token, body: federation({ budgetNanoUsd: 1 }) });
+    const { id } = paid.body.federation;
+    expectError(await ask("POST", `/training/federations/${id}/extend`, { key: body.key, body: { rounds: 1 } }), 403, "FORBIDDEN");
+  });
+});

@@ -86,6 +86,7 @@ async function callerOfKey(deps: ControlDeps, key: ApiKey, until: number | undef
     isAdmin: false,
     role: higher(asMember?.role, inTeam?.role) ?? "member",
     guardrails: [...new Set([...(team.guardrails ?? []), ...(key.guardrails ?? [])])],
+    scopes: key.scopes && { names: [...key.scopes] },
     logContent: contentSettingOf(organization, key).isStored,
     semanticCache: organization?.semanticCache,
     isLimited: [key, team, organization, user].some(isBounded),

@@ -202,7 +202,7 @@ function withLimits(key: ApiKey, limits: KeyLimits | undefined): ApiKey {
   if (!limits) return key;
   const { rpm, tpm, maxParallelRequests, logContent, logContentDays } = limits;
   checkContentDays(logContentDays);
-  const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names };
+  const lists = { models: limits.models?.names, guardrails: limits.guardrails?.names, scopes: limits.scopes?.names };
   const given = { ...lists, rpm, tpm, maxParallelRequests, expiresAt: limits.expiresAt?.getTime(), logContent, logContentDays };
   const clear = new Set(limits.clear);
   const budget = { maxBudget: limits.maxBudget, period: limits.budgetPeriod, clear: clear.has("maxBudget") };
@@ -214,6 +214,7 @@ const CONTENT_SETTINGS = ["logContent", "logContentDays"] as const;
 const CLEARABLE: ReadonlySet<string> = new Set([
   "models",
   "guardrails",
+  "scopes",
   "rpm",
   "tpm",
   "maxParallelRequests",

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { CallContext } from "../../../common/grpc/server.ts";
+import { requireScope } from "../../../common/key-scopes.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { manages } from "../../domain/permissions.ts";
@@ -19,6 +20,8 @@ export interface TrainingActor {
   readonly organizationId: string;
   /** Visible teams. */
   teamIds(reader: Reader): Promise<ReadonlySet<string> | "all">;
+  /** Whether it may spend credit on rewards: a key with a budget may not, because its budget bounds calls only. */
+  readonly mayPay: boolean;
   /** The role in a team; undefined: no access, and the team must look missing. */
   roleIn(reader: Reader, teamId: string): Promise<Role | undefined>;
 }
@@ -30,11 +33,13 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
   const caller = sha256 === undefined ? undefined : await callerOfHash(deps, deps.secrets.keyHash(Buffer.from(sha256, "hex")));
   if (caller) {
     if (caller.status === "team_blocked") throw callerBlocked(caller);
+    requireScope(caller, "train");
     const teamId = caller.teamId;
     return {
       person: await creatorOf(deps, caller),
       userId: Number(caller.userId),
       organizationId: caller.organizationId,
+      mayPay: (await deps.store.get("keys", caller.keyId))?.maxBudget === undefined,
       teamIds: async () => new Set([teamId]),
       roleIn: async (_reader, asked) => (asked === teamId ? (caller.role as Role) : undefined),
     };
@@ -45,6 +50,7 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
     person,
     userId: person.user.id,
     organizationId: person.organizationId,
+    mayPay: true,
     teamIds: (reader) => visibleTeamIds(reader, person),
     roleIn: async (reader, teamId) => {
       try {
@@ -79,6 +85,15 @@ export async function requireVisible<Owned extends { teamId: string; organizatio
   const role = found && (await actor.roleIn(reader, found.teamId));
   if (!found || !role) throw new AppError("NOT_FOUND", `There is no such ${what}.`);
   return { found, role };
+}
+
+/** What a federation pays its participants is the organization's credit. */
+export function requirePayer({ mayPay }: TrainingActor, budgetNanoUsd: bigint): void {
+  if (mayPay || budgetNanoUsd === 0n) return;
+  throw new AppError(
+    "FORBIDDEN",
+    "This API key has a budget, which does not bound what federations pay. Log in, use a key without a budget, or set budgetNanoUsd to 0.",
+  );
 }
 
 export function requireManager(role: Role): void {

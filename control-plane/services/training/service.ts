@@ -18,7 +18,7 @@ import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
-import { requireManager, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
+import { requireManager, requirePayer, requireTrainingActor, requireVisible, teamForNew } from "./access.ts";
 import { blobUseHandlers } from "./blob-uses.ts";
 import { trainingBlobHandlers } from "./blobs.ts";
 import { dataSetHandlers } from "./data-sets.ts";
@@ -68,6 +68,7 @@ const createFederation =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
+    requirePayer(actor, request.budgetNanoUsd);
     const { initialBlob = "" } = request;
     if (initialBlob !== "" && !BLOB.test(initialBlob)) throw new AppError("VALIDATION_ERROR", "The initial parameters are not a SHA-256.");
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
@@ -188,6 +189,7 @@ const changeState =
       const given = await tx.get("federations", request.id);
       const { found: federation, role } = await requireVisible(tx, { actor, found: given, what: "federation" });
       requireManager(role);
+      if (action === "extend" || action === "resume") requirePayer(actor, federation.budgetNanoUsd);
       const { rounds } = request;
       const changed =
         action === "extend"

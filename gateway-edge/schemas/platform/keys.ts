@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { KEY_SCOPES } from "../../../common/key-scopes.ts";
 import { guardrailNames, id, instant, name, nanoAmount, paging, plainText, search } from "../fields.ts";
 import { apiKeyRecord, listOf } from "../records.ts";
 import { budgetFields } from "./budgets.ts";
@@ -12,6 +13,11 @@ const GRACE_SECONDS_MAX = 7 * 24 * 3600;
 const limits = {
   models: z.array(plainText(200)).max(MODELS_MAX).nullish(),
   guardrails: guardrailNames.nullish(),
+  scopes: z
+    .array(z.enum(KEY_SCOPES, `must be ${KEY_SCOPES.join(" or ")}`))
+    .min(1)
+    .max(KEY_SCOPES.length)
+    .nullish(),
   ...rateLimitFields,
   ...budgetFields,
   expiresAt: instant.nullish(),

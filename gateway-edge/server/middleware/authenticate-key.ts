@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { CREDENTIAL_HEADERS } from "../../../common/credential-headers.ts";
 import { AppError } from "../../../common/errors.ts";
+import { requireScope } from "../../../common/key-scopes.ts";
 import { hasKeyShape, secretSha256 } from "../../../common/key-shape.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { CallRequest, CallResponse } from "../../calls/http-exchange.ts";
@@ -55,6 +56,7 @@ export function keyAuthentication(
 ): (request: Pick<CallRequest, "socket" | "rawHeaders">) => Caller | Promise<Caller> {
   const known = (caller: Caller | undefined): Caller => {
     if (caller === undefined) throw invalidKey(profile);
+    requireScope(caller, "inference");
     return caller;
   };
   const testsOf = keyTests(profile, directory);

@@ -127,6 +127,7 @@ function referenceOf(body: { token?: string | undefined; apiKey?: string | undef
 const LIMIT_NAMES = [
   "models",
   "guardrails",
+  "scopes",
   "rpm",
   "tpm",
   "maxParallelRequests",
@@ -140,6 +141,7 @@ function toLimits(body: schemas.KeyLimitFields): KeyLimits {
   return {
     models: body.models ? { names: body.models } : undefined,
     guardrails: body.guardrails ? { names: body.guardrails } : undefined,
+    scopes: body.scopes ? { names: body.scopes } : undefined,
     rpm: body.rpm ?? undefined,
     tpm: body.tpm ?? undefined,
     maxParallelRequests: body.maxParallelRequests ?? undefined,

@@ -135,6 +135,7 @@ export function presentApiKey(key: ApiKey): z.infer<typeof records.apiKeyRecord>
     status,
     models: key.models?.names ?? null,
     guardrails: key.guardrails?.names ?? null,
+    scopes: key.scopes?.names ?? null,
     ...presentLimits(key),
     ...presentBudget(key.budget),
     ...money("spend", key.spend),

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from "express";
 import type { Clock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { newId } from "../../../../common/ids.ts";
+import { requireScope } from "../../../../common/key-scopes.ts";
 import { secretSha256 } from "../../../../common/key-shape.ts";
 import type { Random } from "../../../../common/random.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
@@ -38,6 +39,7 @@ export function messagesHandler(deps: PlatformMessagesDeps): RequestHandler {
     const { apiKey, chatBody } = takeApiKey(parseJson(rawBody));
     const caller = await callerBehind(apiKey, deps);
     if (!caller || !(await user.belongsTo(caller.organizationId))) throw new AppError("UNAUTHORIZED", "apiKey is not valid.");
+    requireScope(caller, "inference");
     await answerCall(deps, {
       request,
       response,
