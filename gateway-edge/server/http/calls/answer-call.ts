@@ -12,7 +12,7 @@ import type { DeliveredPart } from "../../../calls/inference/delivery.ts";
 import type { InferenceCall, InferenceResult } from "../../../calls/inference/inference-call.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import type { CallRouting } from "../../../calls/inference/route-request.ts";
-import type { OpenCalls } from "../../../calls/open-calls.ts";
+import type { OpenCall, OpenCalls } from "../../../calls/open-calls.ts";
 import { traceTagsOf } from "../../../calls/tracing/trace-tag.ts";
 import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
@@ -74,14 +74,25 @@ function answerOnce<Answer>(deps: CallDeps, exchange: CallExchange<Answer>, idem
   const newWriter = () => new SseWriter(response, deps.clock, { keepAlive: format.keepAlive, stallMs: deps.stallMs });
   // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
   const early = job.stream ? newWriter() : undefined;
-  const [requestId, signal] = [requestIdOf(response), clientLeft(response, deps.openCalls)];
+  const call = deps.openCalls.open();
+  endWithClient(response, call, idempotent);
+  const [requestId, signal] = [requestIdOf(response), call.signal];
   const running = begin(deps, { callId, requestId, endpoint, caller, job, routing, signal, errorStatus: errors.status, client: early });
   return (early ? openInTime(deps, early, running) : running)
     .then((result) => sendResult(deps, { exchange, result, idempotent, newWriter: () => early ?? newWriter() }))
     .then(
-      () => idempotent.close(),
-      (thrown: unknown) => endFailed(deps, { exchange, writer: early, thrown, idempotent }),
+      () => endCall(call, { response, idempotent }),
+      (thrown: unknown) => {
+        if (response.closed) call.close();
+        return endFailed(deps, { exchange, writer: early, thrown, idempotent });
+      },
     );
+}
+
+/** A call that went on without its client is over now; others are with their response. */
+function endCall(call: OpenCall, { response, idempotent }: { response: CallResponse; idempotent: IdempotentCall }): void | Promise<void> {
+  if (response.closed) call.close();
+  return idempotent.close();
 }
 
 /** Every error of a call is a rejection. */
@@ -164,8 +175,9 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
     idempotent.record(frames);
     return frames;
   };
-  const write = (part: DeliveredPart | BytesPart) => writer.write(recorded(part));
-  const reads = { parts, gather: (part: DeliveredPart | BytesPart) => writer.gather(recorded(part)), flush: () => writer.flush() };
+  const write = (part: DeliveredPart | BytesPart) => takenOrKept(writer.write(recorded(part)), idempotent);
+  const gather = (part: DeliveredPart | BytesPart) => takenOrKept(writer.gather(recorded(part)), idempotent);
+  const reads = { parts, gather, flush: () => writer.flush() };
   try {
     for (let next = await parts.next(); !next.done; next = await parts.next()) {
       if (next.value.type === "settled") {
@@ -190,6 +202,12 @@ async function sendStream<Answer>(deps: CallDeps, sending: Sending<Answer, "stre
 }
 
 type Taken = boolean | Promise<boolean>;
+
+/** What a client does not take who left is kept under its Idempotency-Key, if it has one. */
+function takenOrKept(taken: Taken, idempotent: IdempotentCall): Taken {
+  if (taken === true) return true;
+  return taken === false ? idempotent.goesOn : taken.then((isTaken) => isTaken || idempotent.goesOn);
+}
 
 /** Writes the parts that are here, which then go out together. False if the client has disconnected. */
 function writeArrived<Part>(parts: ReadyIterator<Part>, write: (part: Part) => Taken, before: Taken = true): Taken {
@@ -266,11 +284,17 @@ export function send(
  */
 export function clientLeft(response: CallResponse, openCalls: OpenCalls): CancelSignal {
   const call = openCalls.open();
+  endWithClient(response, call);
+  return call.signal;
+}
+
+/** The same for a call that may go on without its client: it stays open then, and the edge may still cut it. */
+function endWithClient(response: CallResponse, call: OpenCall, idempotent?: Pick<IdempotentCall, "goesOn">): void {
   const closed = () => {
+    if (!response.writableFinished && idempotent?.goesOn) return;
     call.close();
     if (!response.writableFinished) call.left();
   };
   if (response.closed) closed();
   else response.on("close", closed);
-  return call.signal;
 }

@@ -14,6 +14,8 @@ export interface IdempotentDeps {
 export interface IdempotentCall {
   /** The stored answer of an earlier call with this key: send it and do nothing else. */
   readonly answer: StoredAnswer | undefined;
+  /** Whether the call goes on without its client, who will ask again with this key: the answer can still be stored. */
+  readonly goesOn: boolean;
   /** Adds bytes to the answer that will be stored. */
   record(bytes: string | Uint8Array): void;
   /** Stores the recorded answer. Must happen before the client's last byte, so that a retry finds it. */
@@ -49,7 +51,7 @@ async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentIn
   return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, owner);
 }
 
-const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, record: () => {}, store: () => {}, close: () => {} };
+const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, goesOn: false, record: () => {}, store: () => {}, close: () => {} };
 
 function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
   let recorded: (string | Uint8Array)[] | undefined = [];
@@ -70,6 +72,9 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
 
   return {
     answer: undefined,
+    get goesOn() {
+      return recorded !== undefined;
+    },
     record(piece) {
       bytes += Buffer.byteLength(piece);
       if (bytes > STORED_BYTES_MAX) recorded = undefined;

@@ -31,7 +31,7 @@ export async function sendBytes({ exchange, result, idempotent, writer }: BytesS
         writer.end("");
       } else if (part.type === "bytes") {
         idempotent.record(part.bytes);
-        if (!(await writer.write(part.bytes))) break;
+        if (!(await writer.write(part.bytes)) && !idempotent.goesOn) break;
       }
     }
   } catch (thrown) {
