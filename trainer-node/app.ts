@@ -1,4 +1,8 @@
+import { readFile } from "node:fs/promises";
 import express, { type Express } from "express";
+import { requireBlob } from "./coordinator/blobs/blob-folder.ts";
+import { servableRoutes } from "./coordinator/blobs/servable-route.ts";
+import type { ReadableBlobs } from "./coordinator/updates/inspect-blob.ts";
 import type { TrainerDeps } from "./deps.ts";
 import { TrainerError } from "./errors.ts";
 import { requireAccess } from "./http/access.ts";
@@ -22,6 +26,14 @@ const KNOWN_ROUTES = new Set([
   ...OPERATION_NAMES.flatMap((name) => [`/${name}`, `/v1/${name}`]),
 ]);
 
+/** The blobs of a tenant; none if this node stores none. */
+const readableBlobs =
+  (store: TrainerDeps["blobs"]) =>
+  (tenant: string): ReadableBlobs => {
+    const find: ReadableBlobs["find"] = async (sha256) => store?.find(sha256, tenant);
+    return { find, read: async (sha256) => readFile((await requireBlob(find, sha256)).path) };
+  };
+
 /** The participant API. */
 export function createApp(deps: TrainerDeps): Express {
   const app = express();
@@ -39,6 +51,7 @@ export function createApp(deps: TrainerDeps): Express {
   app.use(secureRoutes(deps));
   app.use(jobRoutes(deps));
   app.use(blobRoutes(deps));
+  app.use(servableRoutes(readableBlobs(deps.blobs)));
   app.use(roundRoutes(deps));
   app.use(infoRoutes(deps));
   app.use((request) => {

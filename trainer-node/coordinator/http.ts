@@ -14,6 +14,7 @@ import { blobRoutes } from "./blobs/blob-routes.ts";
 import { COPIES_PATH, copyRoutes } from "./blobs/copies/copy-routes.ts";
 import { initialRoutes } from "./blobs/initial-route.ts";
 import { parametersRoutes } from "./blobs/parameters-route.ts";
+import { servableRoutes } from "./blobs/servable-route.ts";
 import type { HealthReport } from "./claim-health.ts";
 import { joinedRoutes } from "./participants/joined-routes.ts";
 import type { JoinedWork } from "./participants/joined-work.ts";
@@ -89,6 +90,7 @@ export function createCoordinatorApp(deps: CoordinatorHttpDeps): Express {
   app.use(serveRoutes(functions));
   app.use(parametersRoutes(blobs));
   app.use(initialRoutes(blobs));
+  app.use(servableRoutes((tenant) => ({ find: blobs.of(tenant).findOwned, read: blobs.read })));
   app.use(joinedRoutes({ work, blobs, stopping }));
   app.use((request) => {
     throw new TrainerError("NOT_FOUND", `There is no route ${request.path.slice(0, 200)}.`);

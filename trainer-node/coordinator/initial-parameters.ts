@@ -1,17 +1,14 @@
-import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { initialProblems } from "../../common/training/initial-settings.ts";
 import { startsUntrained } from "../../common/training/untrained-start.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
-import type { BlobFolder } from "./blobs/blob-folder.ts";
 import type { InitialParameters } from "./control.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { askForParameters } from "./participants/ask-for-parameters.ts";
-import { ParticipantProblem } from "./participants/participant-problem.ts";
 import { trainTask } from "./train-task.ts";
 import { untrainedParameters } from "./untrained-parameters.ts";
 import { withFittingControls } from "./updates/fitting-controls.ts";
-import { inspectBlob } from "./updates/inspect-blob.ts";
-import { requireReadable, UNSUPPORTED } from "./updates/inspect-update.ts";
+import { UNSUPPORTED } from "./updates/inspect-update.ts";
+import { initialProblem } from "./updates/parameters-problem.ts";
 
 /**
  * The federation with the parameters that its first round starts from: those that were named at its creation, those that one participant
@@ -31,21 +28,6 @@ export async function withInitialParameters(run: FederationRun): Promise<Federat
     return { ...federation, headBlob: fitting, initialBlob: fitting, initialStart: given.start };
   }
   throw new FederationFailed(problem.startsWith(UNSUPPORTED) ? UNSUPPORTED : "VALIDATION_ERROR", unusable(problem));
-}
-
-/** Why a federation with these settings cannot start from a blob; undefined if it can. */
-export async function initialProblem(
-  blobs: BlobFolder,
-  sha256: string,
-  settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">,
-): Promise<string | undefined> {
-  try {
-    requireReadable(await inspectBlob(blobs, sha256), settings);
-    return undefined;
-  } catch (thrown) {
-    if (thrown instanceof ParticipantProblem) return thrown.message;
-    throw thrown;
-  }
 }
 
 const unusable = (problem: string): string => `The initial parameters cannot be used: ${problem}`;

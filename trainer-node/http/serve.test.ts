@@ -117,10 +117,10 @@ describe("a classifier of rows", () => {
     expect((await fetch(`${node.url}/v1/serve/${nameOf(manifest)}/completions`)).status).toBe(405);
   });
 
-  test("unreadable parameters are a 503, because the caller did not send them", async () => {
+  test("unreadable parameters are a 400: to repeat the call, or to ask another node, does not help", async () => {
     const broken = { task: "softmax", blob: await put(Buffer.from("no model at all")) } as const;
     const asked = clientOf(broken).chat.completions.create({ model: "d", messages: [{ role: "user", content: JSON.stringify(row(0)) }] });
-    await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining("cannot be read") });
+    await expect(asked).rejects.toMatchObject({ status: 400, message: expect.stringContaining("cannot be read") });
   });
 
   test("missing parameters are downloaded once and checked; without a source that has them: 503", async () => {

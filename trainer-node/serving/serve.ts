@@ -80,15 +80,13 @@ function tensorsOf({ blob, task }: Manifest, { digits, readBlob }: ServeContext)
   return { tensors: splitControls(tensors).model, single: format === "npy" };
 }
 
-/** The caller did not send the parameters, so unreadable ones are an error of the node. */
+/** A repeated call and another node cannot help, so the error is not one of an unavailable node. */
 function decoded(digest: string, bytes: Uint8Array<ArrayBuffer>): ReturnType<typeof decodeParameters> {
   try {
     return decodeParameters(bytes);
   } catch (cause) {
     if (!(cause instanceof InputProblem || cause instanceof TrainerError)) throw cause;
-    throw new TrainerError("PARAMETERS_UNAVAILABLE", `The parameters sha256:${digest} of this model cannot be read: ${cause.message}`, {
-      details: { sha256: digest },
-      cause,
-    });
+    const message = `The parameters sha256:${digest} of this model cannot be read, so it has to be published with others: ${cause.message}`;
+    throw new TrainerError("VALIDATION_ERROR", message, { details: { sha256: digest }, cause });
   }
 }

@@ -46,6 +46,11 @@ interface CallOptions {
   metadata?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
+/** Why a blob cannot be served; null: it can. */
+export interface Servable {
+  readonly problem: string | null;
+}
+
 /** The coordinator's HTTP API: operations that need the bytes of updates and models, which only the coordinator has. */
 export interface CoordinatorClient {
   verify(federationId: string, options: CallOptions): Promise<Verification>;
@@ -63,6 +68,8 @@ export interface CoordinatorClient {
   ): Promise<Response>;
   /** Why a federation with these settings cannot start from a blob; undefined if it can. */
   initialProblem(asked: { sha256: string; settings: object }, options: CallOptions): Promise<string | undefined>;
+  /** Why a blob cannot be served as a model of a built-in task, or a null problem; undefined if the coordinator does not have it. */
+  servable(sha256: string, task: string, options: CallOptions): Promise<Servable | undefined>;
   /** Which of these participants, or of all, can serve the federation's model with their own function. */
   servers(federationId: string, participants: readonly string[] | undefined, options: CallOptions): Promise<ServingParticipants>;
   /** The participants that lack a needed capability, by their index. */
@@ -96,7 +103,7 @@ export function holderAddress({ coordinatorUrl, tls }: CoordinatorAddress, holde
   return isTrustedAddress(holder, { hasTls: tls !== undefined }) ? holder : coordinatorUrl;
 }
 
-type FederationReads = Pick<CoordinatorClient, "verify" | "replay" | "hasBlob" | "parameters" | "servers">;
+type FederationReads = Pick<CoordinatorClient, "verify" | "replay" | "hasBlob" | "servable" | "parameters" | "servers">;
 
 /** Reads of one federation, from the coordinator that holds it. If it cannot be reached, COORDINATOR_URL is asked, which may have copies. */
 export function connectHolder(config: CoordinatorAddress, holder: string): FederationReads {
@@ -116,6 +123,7 @@ export function connectHolder(config: CoordinatorAddress, holder: string): Feder
     verify: (...asked) => either((client) => client.verify(...asked)),
     replay: (...asked) => either((client) => client.replay(...asked)),
     hasBlob: (...asked) => either((client) => client.hasBlob(...asked)),
+    servable: (...asked) => either((client) => client.servable(...asked)),
     parameters: (...asked) => either((client) => client.parameters(...asked)),
     servers: (...asked) => either((client) => client.servers(...asked)),
   };
@@ -202,6 +210,12 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
       if (answer.status !== 200) throw unexpected(answer);
       return (JSON.parse(answer.text) as { problem: string | null }).problem ?? undefined;
     },
+    servable: async (sha256, task, options) => {
+      const answer = await ask(servablePath(sha256, task), options, { method: "GET" });
+      if (answer.status === 404) return undefined;
+      if (answer.status !== 200) throw unexpected(answer);
+      return JSON.parse(answer.text) as Servable;
+    },
     unable: async (asked, options) => {
       const answer = await ask("/v1/participants/look", options, { method: "POST", body: asked });
       if (answer.status !== 200) throw unexpected(answer);
@@ -209,6 +223,10 @@ function createClient(config: CoordinatorAddress, coordinatorUrl: string): Coord
     },
   };
 }
+
+/** The path of a coordinator or a trainer node for the question whether a blob can be served. */
+export const servablePath = (sha256: string, task: string): string =>
+  `/v1/blobs/${encodeURIComponent(sha256)}/servable?task=${encodeURIComponent(task)}`;
 
 type Ask = (
   path: string,

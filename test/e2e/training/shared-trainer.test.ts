@@ -30,8 +30,20 @@ const ROWS = [
 const portOf = (url: string) => new URL(url).port;
 const at = (node: string, path: string) => `/training/nodes/${node}${path}`;
 
-async function storeBlob(owner: Tenant, node: string): Promise<string> {
-  const bytes = `parameters ${randomUUID()}`;
+/** A new softmax model of one column and two classes as safetensors, all of whose bytes are text. */
+function softmaxModel({ number = "\0\0", weight = [1, 2] } = {}): string {
+  const tensors = { weight, bias: [2] };
+  let at = 0;
+  const entries = Object.entries(tensors).map(([name, shape]) => {
+    const bytes = 2 * shape.reduce((product, size) => product * size, 1);
+    at += bytes;
+    return [name, { dtype: "F16", shape, data_offsets: [at - bytes, at] }];
+  });
+  const header = JSON.stringify({ __metadata__: { id: randomUUID() }, ...Object.fromEntries(entries) });
+  return `\0\x01${"\0".repeat(6)}${header.padEnd(256)}${number.repeat(at / 2)}`;
+}
+
+async function storeBlob(owner: Tenant, node: string, bytes = softmaxModel()): Promise<string> {
   const path = `/v1/blobs/${createHash("sha256").update(bytes).digest("hex")}`;
   const stored = await call(system.url, "PUT", at(node, path), { key: owner.key, body: bytes });
   expect(stored.status).toBe(201);
@@ -190,7 +202,7 @@ describe("blobs at the coordinator", () => {
   }, 30_000);
 
   test("an organization reads, publishes and deletes what it uploaded; for others it is not there", async () => {
-    const bytes = `parameters ${randomUUID()}`;
+    const bytes = softmaxModel();
     const path = blobPath(digestOf(bytes));
     expect(await put(bob, bytes)).toMatchObject({ status: 201, body: { blob: { sha256: digestOf(bytes), bytes: bytes.length } } });
     expect((await put(bob, bytes)).status).toBe(200);
@@ -205,6 +217,24 @@ describe("blobs at the coordinator", () => {
     await put(bob, unused);
     expect((await call(system.url, "DELETE", blobPath(digestOf(unused)), { key: bob.key })).status).toBe(204);
     expect((await call(system.url, "GET", blobPath(digestOf(unused)), { key: bob.key })).status).toBe(404);
+  });
+
+  test.each([
+    [
+      "a pickle",
+      "\x80\x04.",
+      "UNSUPPORTED_PARAMETERS: the coordinator cannot read its parameters (a pickle?), and the task softmax has to",
+    ],
+    ["infinite weights", softmaxModel({ number: "\0|" }), 'NON_FINITE: tensor "weight" has a NaN or infinity'],
+    ["another shape", softmaxModel({ weight: [3] }), 'SHAPE_MISMATCH: tensor "weight" must be [columns, classes]; it is [3]'],
+  ])("%s is not published, whether it is at the coordinator or on a shared node", async (_name, bytes, problem) => {
+    await put(bob, bytes);
+    const onNode = await storeBlob(ann, "node_local", bytes);
+    for (const owner of [bob, ann]) {
+      const refused = await publish(owner, onNode.slice("/v1/blobs/".length));
+      expect([refused.status, refused.body.code, refused.body.details?.[0]?.path]).toEqual([400, "VALIDATION_ERROR", "body.blob"]);
+      expect(refused.body.error).toContain(problem);
+    }
   });
 
   test("a hash that nothing is stored under is not published, nor what only another organization has on the shared node", async () => {

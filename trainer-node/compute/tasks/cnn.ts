@@ -30,6 +30,7 @@ export const cnnTask = networkTask({
         "output.bias [classes]",
       ],
     },
+    columnsOf: (shapeOf) => pixelsFor(sizeAt(shapeOf("output.weight"), 0) / (2 * sizeAt(shapeOf("conv1.weight"), 3))),
     accuracy: "share of rows labeled correctly",
   },
   loss: softmaxLoss,
@@ -56,6 +57,12 @@ export const cnnTask = networkTask({
     ];
   },
 });
+
+/** The pixels of the smallest image of which pooling leaves so many. */
+function pixelsFor(pooled: number): number {
+  const side = Math.round(Math.sqrt(pooled)) * 4;
+  return Math.min(Math.max(side || 0, SIDE.min), SIDE.max) ** 2;
+}
 
 function sideOf(data: RowsData): number {
   const side = Math.sqrt(columnsOf(data));

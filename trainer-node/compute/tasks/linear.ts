@@ -1,7 +1,7 @@
 import { InputProblem } from "../problem.ts";
 import { dense } from "./network/dense.ts";
 import { squaredLoss } from "./network/loss.ts";
-import { columnsOf, networkTask } from "./network-task.ts";
+import { columnsOf, networkTask, sizeAt } from "./network-task.ts";
 
 /** Linear regression on half the squared error. */
 export const linearTask = networkTask({
@@ -11,6 +11,7 @@ export const linearTask = networkTask({
     rows: "valued",
     options: {},
     parameters: { named: ["linear.weight [columns, 1]", "linear.bias [1]"] },
+    columnsOf: (shapeOf) => sizeAt(shapeOf("linear.weight"), 0),
     accuracy: "coefficient of determination R², at least 0",
   },
   loss: squaredLoss,

@@ -1,6 +1,6 @@
 import { dense } from "./network/dense.ts";
 import { logisticLoss } from "./network/loss.ts";
-import { columnsOf, labeledSamples, networkTask } from "./network-task.ts";
+import { columnsOf, labeledSamples, networkTask, sizeAt } from "./network-task.ts";
 
 /** Logistic regression of two classes, with one output. */
 export const logisticTask = networkTask({
@@ -10,6 +10,7 @@ export const logisticTask = networkTask({
     rows: "labelled",
     options: {},
     parameters: { named: ["logistic.weight [columns, 1]", "logistic.bias [1]"] },
+    columnsOf: (shapeOf) => sizeAt(shapeOf("logistic.weight"), 0),
     accuracy: "share of rows labeled correctly",
   },
   loss: logisticLoss,

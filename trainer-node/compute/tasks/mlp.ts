@@ -17,6 +17,7 @@ export const mlpTask = networkTask({
     parameters: {
       named: ["hidden1.weight [columns, h1]", "hidden1.bias [h1]", "...", "output.weight [h, classes]", "output.bias [classes]"],
     },
+    columnsOf: (shapeOf) => sizeAt(shapeOf("hidden1.weight"), 0),
     accuracy: "share of rows labeled correctly",
   },
   loss: softmaxLoss,

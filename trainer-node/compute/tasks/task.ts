@@ -14,6 +14,8 @@ export interface Task {
   readonly accuracy: string;
   /** Its tensors are sums over the rows, so that every participant weighs the same, however many rows it has. */
   readonly sums?: true;
+  /** The columns of the rows that a model with these tensors takes; absent: its tensors suit rows of any width. */
+  columnsOf?(shapeOf: (tensor: string) => readonly number[]): number;
   /** Opens a model from the tensors of the request, or a new one for the data. */
   open(start: TaskStart): Learner;
 }

@@ -4,7 +4,7 @@ import { federationSettingsFields } from "../../../common/training/federation-se
 import { TrainerError } from "../../errors.ts";
 import { onlyMethods } from "../../http/methods.ts";
 import { parseWith } from "../../operations/schemas.ts";
-import { initialProblem } from "../initial-parameters.ts";
+import { initialProblem } from "../updates/parameters-problem.ts";
 import type { BlobFolder } from "./blob-folder.ts";
 
 const PATH = "/v1/blobs/:sha256/initial";

@@ -9,6 +9,9 @@ import { giveBack } from "../../stream/give-back.ts";
 import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
 import { inspectUpdate, type Layout, layoutOf, nonFinite, OPAQUE } from "./inspect-update.ts";
 
+/** Where the bytes of blobs are. */
+export type ReadableBlobs = Pick<BlobFolder, "find" | "read">;
+
 /** Bytes read at a time: many updates arrive at once, and none of them may be in memory as a whole. */
 const STEP_BYTES = 2 ** 18;
 
@@ -17,7 +20,7 @@ const inTurn = createTurns();
 const never = new AbortController().signal;
 
 /** Inspects a stored update, piece by piece if its format allows it. */
-export async function inspectBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
+export async function inspectBlob(blobs: ReadableBlobs, sha256: string): Promise<Layout> {
   const path = await pathOf(blobs, sha256);
   const tensors = readable(path);
   if (!tensors) return inspectWhole(blobs, sha256);
@@ -31,13 +34,13 @@ export async function inspectBlob(blobs: BlobFolder, sha256: string): Promise<La
 }
 
 /** The layout of a blob that was inspected before or made here, without checking its numbers again. */
-export async function layoutOfBlob(blobs: BlobFolder, sha256: string): Promise<Layout> {
+export async function layoutOfBlob(blobs: ReadableBlobs, sha256: string): Promise<Layout> {
   const tensors = readable(await pathOf(blobs, sha256));
   return tensors ? layoutOf(tensors) : inspectWhole(blobs, sha256);
 }
 
 /** Inspects an update of another format than safetensors. Opaque ones are detected without reading them into memory. */
-async function inspectWhole(blobs: BlobFolder, sha256: string): Promise<Layout> {
+async function inspectWhole(blobs: ReadableBlobs, sha256: string): Promise<Layout> {
   if (await isOpaqueFile(await pathOf(blobs, sha256))) return OPAQUE;
   return inTurn(async () => {
     const bytes = await blobs.read(sha256);
@@ -76,7 +79,7 @@ async function contains(file: FileHandle, text: string, size: number): Promise<b
   }
 }
 
-async function pathOf(blobs: BlobFolder, sha256: string): Promise<string> {
+async function pathOf(blobs: ReadableBlobs, sha256: string): Promise<string> {
   return (await requireBlob(blobs.find, sha256)).path;
 }
 

@@ -57,10 +57,14 @@ export function layoutOf(tensors: readonly TensorHeader[]): Layout {
  */
 export function requireReadable(found: Layout, settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">): void {
   const need = computingNeed(settings);
-  if (need !== undefined && found === OPAQUE) throw unsupported(`the coordinator cannot read its parameters (a pickle?), and ${need}`);
+  if (need !== undefined && found === OPAQUE) throw unreadable(need);
   const integers = privacyRules(settings).computes !== undefined && found !== OPAQUE ? integerTensorIn(found) : undefined;
   if (integers !== undefined) throw unsupported(`its tensor "${integers}" is not of floats, and ${need}`);
 }
+
+/** The problem of opaque parameters that `need` computes with. */
+export const unreadable = (need: string): ParticipantProblem =>
+  unsupported(`the coordinator cannot read its parameters (a pickle?), and ${need}`);
 
 const unsupported = (what: string): ParticipantProblem =>
   new ParticipantProblem(`${UNSUPPORTED}: ${what} has to compute with floats; send float tensors as safetensors, npz or npy`, {

@@ -7,10 +7,11 @@ import type { EdgeDeps } from "../../../deps.ts";
 import { idParams } from "../../../schemas/fields.ts";
 import * as trained from "../../../schemas/platform/trained-models.ts";
 import * as schemas from "../../../schemas/platform/training.ts";
-import { type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
+import { DEADLINE_MS, type Operation, type OperationCall, operation } from "../../middleware/operation.ts";
 import { presentList, sent } from "../present.ts";
 import { modelNameOf, taskOf } from "./present-training.ts";
 import { eachRound } from "./read-rounds.ts";
+import { isBuiltIn, refuse } from "./servable-blob.ts";
 import { servingNodes } from "./serving-nodes.ts";
 import { presentModel, presentVersion } from "./trained-models.ts";
 
@@ -36,9 +37,12 @@ const publish = (deps: EdgeDeps) =>
       const rounds = await committedRounds(deps, federation, call);
       const round = wanted === undefined ? rounds.at(-1) : rounds.find((entry) => entry.round === wanted);
       if (!round) throw notCommitted(wanted);
-      if (!(await connectHolder(deps.config, federation.holder).hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
+      const holder = connectHolder(deps.config, federation.holder);
+      if (!(await holder.hasBlob(round.resultBlob, call.read()))) throw parametersGone(round.round);
       const servers = await servingNodes(deps, { federation, servedBy }, call);
       const task = servers.servingFederationId === undefined ? taskOf(federation) : FUNCTION_TASK;
+      const servable = isBuiltIn(task) ? await holder.servable(round.resultBlob, task, call.read(DEADLINE_MS.verify)) : undefined;
+      if (servable) refuse(servable, { task, path: "body.round" });
       const request = {
         ...rest,
         ...servers,

@@ -1,11 +1,13 @@
 import { AppError, asAppError } from "../../../../common/errors.ts";
 import { operatorFetch } from "../../../../common/operator-fetch.ts";
 import type { BlobNode, FindBlobResponse } from "../../../../proto/gen/tributary/training/v1/blobs.ts";
-import { type BlobStorage, connectCoordinator } from "../../../access/clients/coordinator.ts";
+import { type BlobStorage, connectCoordinator, type Servable, servablePath } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationCall } from "../../middleware/operation.ts";
 
 const LOOK_MS = 5000;
+/** For a node that reads the whole blob. */
+const READ_MS = 300_000;
 
 /**
  * Requires a blob that the caller's organization stored, at the coordinator or on a shared node, or that its federations made. Platform
@@ -42,11 +44,26 @@ export async function nodeStorage(node: BlobNode, tenant: string): Promise<BlobS
   return { used, limit };
 }
 
+/** Whether a tenant's blob on a node of the operator can be served; undefined if the node does not have it, or cannot tell. */
+export async function servableOnNode(
+  node: BlobNode,
+  { blob, task, tenant }: { blob: string; task: string; tenant: string },
+): Promise<Servable | undefined> {
+  const answer = await askNode(node, servablePath(blob, task), { method: "GET", tenant, waitMs: READ_MS });
+  return answer.ok ? ((await answer.json()) as Servable) : undefined;
+}
+
+interface NodeAsk {
+  readonly method: string;
+  readonly tenant: string;
+  readonly waitMs?: number;
+}
+
 /** Calls a node of the operator in the name of a tenant, or of the operator with "". */
-function askNode({ url, token }: BlobNode, path: string, { method, tenant }: { method: string; tenant: string }): Promise<Response> {
+function askNode({ url, token }: BlobNode, path: string, { method, tenant, waitMs = LOOK_MS }: NodeAsk): Promise<Response> {
   const headers = {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(tenant === "" ? {} : { "x-gw-tenant": tenant }),
   };
-  return operatorFetch(url + path, { method, headers, redirect: "error", signal: AbortSignal.timeout(LOOK_MS) });
+  return operatorFetch(url + path, { method, headers, redirect: "error", signal: AbortSignal.timeout(waitMs) });
 }

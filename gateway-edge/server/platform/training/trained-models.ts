@@ -7,6 +7,7 @@ import { readFields } from "../../../upstream/routing/lenient.ts";
 import { type Operation, operation } from "../../middleware/operation.ts";
 import { money, presentList, sent } from "../present.ts";
 import { requireOwnBlob } from "./own-blob.ts";
+import { requireServableBlob } from "./servable-blob.ts";
 
 const tag = "Trained models";
 const shared = { tag, auth: "user", apiKey: true } as const;
@@ -35,6 +36,7 @@ const publish = (deps: EdgeDeps) =>
         pricing: pricing && { unit: pricing.unit, input: BigInt(pricing.input), output: BigInt(pricing.output) },
       };
       await requireOwnBlob(deps, body.blob, call);
+      await requireServableBlob(deps, { blob: body.blob, task: task.task, path: "body.blob" }, call);
       const { model, version } = await deps.control.trainedModels.publishVersion(request, call.write());
       return { model: presentModel(sent(model, "model")), version: presentVersion(sent(version, "version")) };
     },
