@@ -68,6 +68,20 @@ test("a body that is not JSON is refused without a word of it: it may hold a pas
   }
 });
 
+test("bytes that are not UTF-8 are not JSON; every text is", () => {
+  const inString = (...bytes: number[]) => Buffer.from([0x22, ...bytes, 0x22]);
+  for (const bytes of [
+    inString(0xff, 0xfe),
+    inString(0xc3),
+    inString(0xed, 0xa0, 0x80),
+    inString(0xc0, 0x80),
+    inString(0xf4, 0x90, 0x80, 0x80),
+  ]) {
+    expect(() => parseJson(bytes)).toThrow(expect.objectContaining({ code: "INVALID_JSON", message: expect.stringContaining("UTF-8") }));
+  }
+  for (const text of ["\uFFFD", "ä€😀", "\u0000\uD7FF\u{10FFFF}"]) expect(parseJson(Buffer.from(JSON.stringify(text)))).toBe(text);
+});
+
 test("a body that breaks off is an error, also when the sender had left before it was read", async () => {
   const outcomes: Promise<unknown>[] = [];
   const cut = createServer((request) => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { finished } from "node:stream/promises";
 import { AppError } from "../../common/errors.ts";
@@ -73,6 +74,8 @@ export function requireIdentity(request: Pick<IncomingMessage, "headers">): void
 
 /** A body as JSON with at most 64 levels. */
 export function parseJson(bytes: Buffer): unknown {
+  // To decode would replace such bytes: the caller would not learn that its text was lost.
+  if (!isUtf8(bytes)) throw new AppError("INVALID_JSON", "The body is not valid JSON: its bytes are not UTF-8.");
   const text = bytes.toString("utf8");
   if (jsonDepthExceeds(text, JSON_DEPTH_MAX)) {
     throw new AppError("INVALID_JSON", `The JSON body is nested deeper than ${JSON_DEPTH_MAX} levels.`);

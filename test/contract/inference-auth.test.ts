@@ -168,6 +168,18 @@ describe("errors of chat completions", () => {
     for (const answer of [typed, large]) expect(answer.headers.get("x-gw-call-id")).toMatch(/^call_/);
   });
 
+  test("a body whose bytes are not UTF-8 is bad JSON, here and in the platform API", async () => {
+    const post = async (path: string, secret: string, text: string) => {
+      const headers = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+      const answer = await fetch(system.url + path, { method: "POST", headers, body: Buffer.from(text, "latin1") });
+      return { status: answer.status, body: await answer.json() };
+    };
+    const called = await post("/v1/chat/completions", tenant.key, '{"model":"echo","messages":[{"role":"user","content":"\xff\xfe"}]}');
+    expect(called).toMatchObject({ status: 400, body: { error: { type: "invalid_request_error", code: "invalid_json" } } });
+    const made = await post("/api/gw/teams", tenant.token, '{"name":"\xff\xfe"}');
+    expect(made).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", error: expect.stringContaining("UTF-8") } });
+  });
+
   test("a body that is no request is 422 in both readers' shapes, with every fault", async () => {
     const cases: [unknown, (string | number)[]][] = [
       [{ model: "echo" }, ["body", "messages"]],
