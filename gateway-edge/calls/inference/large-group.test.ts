@@ -10,9 +10,7 @@ import { createRouter } from "../../upstream/routing/route.ts";
 import { STRATEGIES } from "../../upstream/routing/settings.ts";
 import { chatJob } from "./jobs/chat.ts";
 import { planCall } from "./plan-call.ts";
-import { routeRequest } from "./route-request.ts";
-
-const ROUTING = { fallbacks: [], contextWindowFallbacks: {}, numRetries: undefined, disableFallbacks: false, dropParams: undefined };
+import { NO_ROUTING, routeRequest } from "./route-request.ts";
 
 /** The same numbers in every run. */
 function seededRandom(): Random {
@@ -64,8 +62,8 @@ function open({ size, settings = {}, paramsOf = () => ({}), caller: bound = {}, 
   const { caller } = new FakeControl().addKey(bound);
   const deps = { routing, providers, dropParams: () => false };
   const job = chatJob({ model: "gpt", messages: [{ role: "user", content: "hi" }], max_tokens: 9 });
-  const plan = () => planCall(deps, { caller, job, alternatives: [], routing: ROUTING });
-  const start = () => routing.start(routeRequest(deps, { callId: "call_1", caller, job, routing: ROUTING }, plan()));
+  const plan = () => planCall(deps, { caller, job, alternatives: [], routing: NO_ROUTING });
+  const start = () => routing.start(routeRequest(deps, { callId: "call_1", caller, job, routing: NO_ROUTING }, plan()));
   /** One call that succeeds; how much was looked at for it. */
   const call = () => {
     work.count = 0;

@@ -8,6 +8,8 @@ export interface CallRouting extends OutputRouting {
   readonly fallbacks: readonly string[];
   readonly contextWindowFallbacks: Readonly<Record<string, string>>;
   readonly numRetries: number | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly streamTimeoutMs: number | undefined;
   readonly disableFallbacks: boolean;
 }
 
@@ -16,6 +18,8 @@ export const NO_ROUTING: CallRouting = {
   fallbacks: [],
   contextWindowFallbacks: {},
   numRetries: undefined,
+  timeoutMs: undefined,
+  streamTimeoutMs: undefined,
   disableFallbacks: false,
   dropParams: undefined,
 };
@@ -34,6 +38,8 @@ export function routingOf(request: Readonly<Record<string, unknown>>): CallRouti
     fallbacks,
     context_window_fallback_dict: context,
     num_retries: retries,
+    timeout,
+    stream_timeout: streamTimeout,
     disable_fallbacks: disabled,
     drop_params: drop,
   } = request;
@@ -41,9 +47,16 @@ export function routingOf(request: Readonly<Record<string, unknown>>): CallRouti
     fallbacks: texts(fallbacks),
     contextWindowFallbacks: (context ?? {}) as Readonly<Record<string, string>>,
     numRetries: typeof retries === "number" ? retries : undefined,
+    timeoutMs: millisecondsOf(timeout),
+    streamTimeoutMs: millisecondsOf(streamTimeout),
     disableFallbacks: disabled === true,
     dropParams: typeof drop === "boolean" ? drop : undefined,
   };
+}
+
+/** At least 1, because 0 would be no limit of a timer. */
+function millisecondsOf(seconds: unknown): number | undefined {
+  return typeof seconds === "number" ? Math.max(1, Math.ceil(seconds * 1000)) : undefined;
 }
 
 /** Every model that the caller named besides the requested one. */
@@ -67,6 +80,8 @@ export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): 
     clientFallbacks: routing.fallbacks,
     clientContextFallbacks: contextFallbacks(routing),
     numRetries: routing.numRetries,
+    timeoutMs: routing.timeoutMs,
+    streamTimeoutMs: routing.streamTimeoutMs,
     disableFallbacks: routing.disableFallbacks,
     teamId: caller.teamId,
     organizationId: caller.organizationId,

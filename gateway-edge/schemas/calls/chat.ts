@@ -2,6 +2,7 @@ import { z } from "zod";
 import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { isPlainChat } from "./plain-chat.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const MESSAGES_MAX = 2048;
 
@@ -94,6 +95,7 @@ export const chatRequest = z.looseObject({
   guardrails: z.array(text).nullish(),
   caching: flag,
   num_retries: wholeNumber(0, 10),
+  ...timeoutFields,
   context_window_fallback_dict: z.record(text, text).nullish(),
   fallbacks: z.array(text).max(5).nullish(),
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>
   z.number().refine(Number.isInteger, "must be a whole number").min(min).max(max).nullish();
@@ -33,6 +34,7 @@ export const completionsRequest = z.looseObject({
   seed: wholeNumber(Number.MIN_SAFE_INTEGER),
   fallbacks: z.array(z.string()).max(5).nullish(),
   num_retries: wholeNumber(0, 10),
+  ...timeoutFields,
 });
 
 export type CompletionsRequest = WithoutNulls<z.output<typeof completionsRequest>>;

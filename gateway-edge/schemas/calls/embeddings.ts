@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const INPUTS_MAX = 2048;
 
@@ -17,7 +18,7 @@ export const embeddingsRequest = z.looseObject({
   encoding_format: z.enum(["float", "base64"]).nullish(),
   dimensions: z.number().refine(Number.isInteger, "must be a whole number").min(1).nullish(),
   user: z.string().nullish(),
-  timeout: z.number().min(0).nullish(),
+  ...timeoutFields,
   caching: z.boolean().nullish(),
 });
 

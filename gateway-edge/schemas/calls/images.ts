@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { FormField } from "../../upstream/providers/provider.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { formCount, formFile, formFlag, formObject } from "./form-fields.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const IMAGES_MAX = 10;
 const PARTIAL_IMAGES_MAX = 3;
@@ -23,6 +24,7 @@ export const imagesRequest = z.looseObject({
   partial_images: wholeNumber(0, PARTIAL_IMAGES_MAX),
   stream: z.boolean().nullish(),
   user: z.string().nullish(),
+  ...timeoutFields,
 });
 
 export type ImagesRequest = WithoutNulls<z.output<typeof imagesRequest>>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { chatRequest } from "./chat.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const MESSAGES_MAX = 10_000;
 const TOOLS_MAX = 512;
@@ -41,6 +42,7 @@ export const messagesRequest = countMessagesRequest.extend({
   top_k: wholeNumber(0).nullish(),
   service_tier: text.nullish(),
   num_retries: chatRequest.shape.num_retries,
+  ...timeoutFields,
   context_window_fallback_dict: chatRequest.shape.context_window_fallback_dict,
   fallbacks: chatRequest.shape.fallbacks,
   guardrails: chatRequest.shape.guardrails,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const part = z.looseObject({ type: z.string() });
 
@@ -9,6 +10,7 @@ export const moderationsRequest = z.looseObject({
   input: z.union([z.string(), z.array(z.string()).min(1).max(2048), z.array(part).min(1).max(64)], {
     error: () => "must be a string, an array of strings, or an array of text and image parts",
   }),
+  ...timeoutFields,
 });
 
 export type ModerationsRequest = WithoutNulls<z.output<typeof moderationsRequest>>;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const DOCUMENTS_MAX = 10_000;
 
@@ -16,6 +17,7 @@ export const rerankRequest = z.looseObject({
   max_tokens_per_doc: wholeNumber,
   max_chunks_per_doc: wholeNumber,
   rank_fields: z.array(z.string()).max(100).nullish(),
+  ...timeoutFields,
 });
 
 export type RerankRequest = WithoutNulls<z.output<typeof rerankRequest>>;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { chatRequest } from "./chat.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const ITEMS_MAX = 4096;
 const METADATA_MAX = 16;
@@ -50,6 +51,7 @@ export const responsesRequest = z.looseObject({
   safety_identifier: text.nullish(),
   prompt_cache_key: text.nullish(),
   num_retries,
+  ...timeoutFields,
   context_window_fallback_dict: chatRequest.shape.context_window_fallback_dict,
   fallbacks: chatRequest.shape.fallbacks,
   guardrails: chatRequest.shape.guardrails,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { timeoutFields } from "./timeout-fields.ts";
 
 const INPUT_CHARACTERS_MAX = 4096;
 
@@ -15,6 +16,7 @@ export const speechRequest = z.looseObject({
   response_format: z.enum(["mp3", "opus", "aac", "flac", "wav", "pcm"]).nullish(),
   speed: z.number().min(0.25).max(4).nullish(),
   stream_format: z.enum(["audio", "sse"]).nullish(),
+  ...timeoutFields,
 });
 
 export type SpeechRequest = WithoutNulls<z.output<typeof speechRequest>>;

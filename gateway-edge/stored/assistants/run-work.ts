@@ -5,7 +5,7 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { chatUsage } from "../../calls/formats/chat-frames.ts";
 import { gatewayErrorStatus } from "../../calls/gateway-error.ts";
 import { chatJob } from "../../calls/inference/jobs/chat.ts";
-import type { CallRouting } from "../../calls/inference/route-request.ts";
+import { type CallRouting, NO_ROUTING } from "../../calls/inference/route-request.ts";
 import type { Usage } from "../../credit/pricing/usage.ts";
 import type { MessageObject, StepObject } from "../../schemas/stored/assistant-answers.ts";
 import type { RecordWrite } from "../records/records.ts";
@@ -30,11 +30,7 @@ export interface RunWorkDeps extends PromptDeps {
 const MODEL_CALLS_MAX = 32;
 /** Routing of a run's calls, as of a chat call without routing fields. */
 const ROUTING: CallRouting = {
-  fallbacks: [],
-  contextWindowFallbacks: {},
-  numRetries: undefined,
-  disableFallbacks: false,
-  dropParams: undefined,
+  ...NO_ROUTING,
   // A run's max_completion_tokens applies to all its calls together.
   lowersOutput: true,
 };

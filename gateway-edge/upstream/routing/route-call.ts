@@ -21,6 +21,7 @@ export interface RouteCall extends Principal {
   readonly clientContextFallbacks?: FallbackMap | undefined;
   readonly clientContentPolicyFallbacks?: FallbackMap | undefined;
   readonly numRetries?: number | undefined;
+  /** The caller's own limits, which shorten the configured ones. */
   readonly timeoutMs?: number | undefined;
   readonly streamTimeoutMs?: number | undefined;
   readonly disableFallbacks?: boolean | undefined;

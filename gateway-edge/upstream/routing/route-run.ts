@@ -17,7 +17,7 @@ import type { Attempt, FailedAttempt, OnFailed, RouteCall, RouteRun } from "./ro
 import type { RouterSettings, StrategyName } from "./settings.ts";
 import { type Candidate, pick } from "./strategies.ts";
 import { ableTargets } from "./target-table.ts";
-import { timeoutsOf } from "./timeouts.ts";
+import { isCallersLimit, timeoutsOf } from "./timeouts.ts";
 
 /** What all runs share, and the table that a run started with: a new configuration never changes a running call. */
 export interface RunContext {
@@ -109,13 +109,19 @@ export class RunningRoute implements RouteRun {
     const { stage, ticket } = open;
     const { settings, health } = this.#context;
     const kind = classify(error, upstreamStatus);
-    const retryAfterMs = error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000;
-    health.failed(
-      ticket,
-      { kind, retryAfterMs, hasAlternatives: stage.group.targets.length > 1, forbidden: upstreamStatus === 403 },
-      { ...settings, cooldownMs: ticket.target.settings.cooldownMs ?? settings.cooldownMs },
-    );
-    this.#context.onFailed?.(attempt.deployment.id, upstreamStatus);
+    const isLate = kind === "timeout" && upstreamStatus === undefined && !visible;
+    if (isLate && isCallersLimit(ticket.target, this.#call, settings)) {
+      // Says nothing about the deployment: no caller may close it for others by not waiting.
+      health.cancelled(ticket);
+    } else {
+      const retryAfterMs = error.retryAfterSeconds === undefined ? undefined : error.retryAfterSeconds * 1000;
+      health.failed(
+        ticket,
+        { kind, retryAfterMs, hasAlternatives: stage.group.targets.length > 1, forbidden: upstreamStatus === 403 },
+        { ...settings, cooldownMs: ticket.target.settings.cooldownMs ?? settings.cooldownMs },
+      );
+      this.#context.onFailed?.(attempt.deployment.id, upstreamStatus);
+    }
     this.#lastError = error;
     stage.failure = { error, kind, target: ticket.target };
     // A client has seen a part of the answer, and a second answer would not continue it.

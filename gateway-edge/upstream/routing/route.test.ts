@@ -188,6 +188,25 @@ test("timeouts: the nearest setting holds; a stream has a first token, silence a
   expect(await timeouts({ model: "n", stream: true })).toMatchObject({ firstTokenMs: 60_000 });
 });
 
+test("a request may shorten the configured timeouts, and not lengthen them", async () => {
+  const { start } = world([{ id: "a", params: { timeout: 20, stream_timeout: 5 } }]);
+  const timeouts = async (call: object) => (await start(call).next())?.timeouts;
+  expect(await timeouts({ timeoutMs: 30_000 })).toMatchObject({ firstTokenMs: 20_000, totalMs: 20_000 });
+  expect(await timeouts({ streamTimeoutMs: 1000 })).toMatchObject({ firstTokenMs: 20_000, totalMs: 20_000 });
+  expect(await timeouts({ stream: true, timeoutMs: 1000 })).toMatchObject({ firstTokenMs: 1000, betweenTokensMs: 120_000 });
+  expect(await timeouts({ stream: true, timeoutMs: 1000, streamTimeoutMs: 2000 })).toMatchObject({ firstTokenMs: 2000 });
+  expect(await timeouts({ stream: true, timeoutMs: 6000 })).toMatchObject({ firstTokenMs: 5000, totalMs: 1_800_000 });
+});
+
+test("a timeout that the request has shortened says nothing about the deployment; the provider's own does", async () => {
+  const { start, router } = world([{ id: "a" }], { num_retries: 0, allowed_fails: 0 });
+  const state = () => router.stateOf("a")?.availability.state;
+  await runCall(start({ timeoutMs: 10 }), () => failure("UPSTREAM_TIMEOUT"));
+  expect([state(), router.stateOf("a")?.failed]).toEqual(["closed", 0]);
+  await runCall(start({ timeoutMs: 10 }), () => failure("UPSTREAM_TIMEOUT"), 504);
+  expect(state()).toBe("open");
+});
+
 test("a new table does not change a running call; health stays for deployments that still exist", async () => {
   const { start, router } = world([{ id: "a" }], { num_retries: 1, ...noCooling });
   const run = start();
