@@ -26,9 +26,13 @@ function refuseBlocked(caller: Caller): void {
 
 function refuseModel({ exists, mayUse }: Admission, { model, param }: { model: string; param: string }): void {
   if (!exists(model)) throw modelNotFound(model, param);
-  if (!mayUse(model)) throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param });
+  if (!mayUse(model)) throw modelNotAllowed(model, param);
 }
 
 export function modelNotFound(model: string, param: string): AppError {
   return new AppError("MODEL_NOT_FOUND", `The model ${model} does not exist.`, { param });
+}
+
+export function modelNotAllowed(model: string, param: string): AppError {
+  return new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param });
 }

@@ -277,6 +277,12 @@ test("tokens are counted without a price: here, or by the provider where it coun
   expect([control.reserved.length, control.settled.size]).toEqual([0, 0]);
   const unknown = await post({ ...count, model: "nope" }, undefined, "/v1/messages/count_tokens");
   expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { type: "not_found_error" } }]);
+  const narrow = { "x-api-key": control.addKey({ models: { names: ["claude"] } }).secret };
+  const refused = await post(count, narrow, "/v1/messages/count_tokens");
+  expect([refused.status, await refused.json()]).toMatchObject([
+    403,
+    { error: { type: "permission_error", message: expect.stringContaining("may not use the model echo") } },
+  ]);
   const remote = await open({ text: '{"input_tokens":77}' });
   const counted = await remote.post({ ...count, model: "claude" }, undefined, "/v1/messages/count_tokens");
   expect([await counted.json(), remote.requests[0]?.url]).toEqual([{ input_tokens: 77 }, "http://upstream/v1/messages/count_tokens"]);

@@ -1,6 +1,5 @@
 import type { Request, RequestHandler } from "express";
 import type { CancelSignal } from "../../../../common/cancel.ts";
-import { AppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
@@ -18,12 +17,12 @@ import { ProxiedMessageFrames, proxiedEvents, proxiedMessage } from "../../../ca
 import { asksForThinking, callerBetas, toChatRequest, toCountedChat, translatedBetas } from "../../../calls/dialects/messages/request.ts";
 import { plainMessages } from "../../../calls/dialects/plain-messages.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
+import { modelNotAllowed, modelNotFound } from "../../../calls/inference/admit.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import { logTagsOf, providerFields, tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
 import { messagesJob, messagesSpeaker } from "../../../calls/inference/jobs/messages.ts";
 import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
-import { mayUseModel } from "../../../calls/inference/model-access.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
 import { countTokens } from "../../../calls/tokens/token-counter.ts";
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
@@ -205,9 +204,9 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
 
 function deploymentOf({ inference }: MessagesDeps, { caller, model }: { caller: Caller; model: string }): Deployment {
   const [deployment] = inference.routing.candidates(model, caller);
-  if (!deployment) throw new AppError("MODEL_NOT_FOUND", `The model ${model} does not exist.`, { param: "model" });
-  if (mayUseModel(caller, model, inference.routing)) return deployment;
-  throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
+  if (deployment) return deployment;
+  // The candidates are those that the key may use; the group is there for every key of the organization.
+  throw inference.routing.groupOf(model, caller) ? modelNotAllowed(model, "model") : modelNotFound(model, "model");
 }
 
 interface Counting {

@@ -5,6 +5,7 @@ import { guessKind, kindOfPrefix, supportedParams } from "../../../../common/pro
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
 import { gatewayErrorStatus } from "../../../calls/gateway-error.ts";
+import { modelNotAllowed } from "../../../calls/inference/admit.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import { chatJob } from "../../../calls/inference/jobs/chat.ts";
 import { completionsJob } from "../../../calls/inference/jobs/completions.ts";
@@ -124,7 +125,7 @@ async function readJson({ bodyBytesMax }: UtilityDeps, request: Request): Promis
 function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller: Caller; model: string }): readonly Deployment[] {
   const deployments = routing.candidates(model, caller);
   if (deployments.length > 0 || !routing.groupOf(model, caller)) return deployments;
-  throw new AppError("MODEL_NOT_ALLOWED", `This API key may not use the model ${model}.`, { param: "model" });
+  throw modelNotAllowed(model, "model");
 }
 
 /** Counts as the provider does if that is known, because that is billed; otherwise by OpenAI's vocabularies. */
