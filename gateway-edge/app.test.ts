@@ -435,6 +435,11 @@ describe("exports, documents and health", () => {
     expect((await call("GET", "/health", { token: USER_TOKEN })).status).toBe(403);
     expect((await call("GET", "/health", { token: ADMIN_TOKEN })).body.status).toBe("not ready");
     expect((await call("GET", "/metrics", { headers: { "x-forwarded-for": "8.8.8.8" } })).status).toBe(401);
+    for (const path of ["/health", "/health/liveness", "/health/readiness", "/metrics"]) {
+      const { headers } = await call("GET", path, { token: ADMIN_TOKEN });
+      expect([path, headers.get("x-gw-call-id")]).toEqual([path, headers.get("x-request-id")]);
+      expect(headers.get("x-request-id")).toMatch(/^req_/);
+    }
     await call("GET", "/api/gw/teams/team_77");
     const figures = (await call("GET", "/metrics")).text;
     expect(figures).toContain('route="/api/gw/teams/:id"');

@@ -98,8 +98,16 @@ export function assignCallId(deps: EdgeDeps, request: CallRequest, response: Cal
   setEarly(response, "x-content-type-options", "nosniff");
 }
 
-function errorHandlers({ logger }: EdgeDeps, { onError, onRefused }: Gate): ErrorRequestHandler[] {
-  return [logFailure(logger, onRefused), onError];
+function errorHandlers(deps: EdgeDeps, { onError, onRefused }: Gate): ErrorRequestHandler[] {
+  return [identifyFailure(deps), logFailure(deps.logger, onRefused), onError];
+}
+
+/** A path that cannot be decoded fails while routes are matched, before its request has ids. */
+function identifyFailure(deps: EdgeDeps): ErrorRequestHandler {
+  return (thrown: unknown, request, response, next) => {
+    if (response.locals["callId"] === undefined && !response.headersSent) assignCallId(deps, request, response);
+    next(thrown);
+  };
 }
 
 function setRoute(path: string): RequestHandler {

@@ -183,3 +183,15 @@ describe("POST /api/gw/messages", () => {
     expect((await edge.post(path, { ...chat, apiKey: control.addKey().secret }, token)).status).toBe(402);
   });
 });
+
+test.each([
+  ["GET", "/v1/models/%ff"],
+  ["GET", "/v1/models/%zz"],
+  ["GET", "/v1/threads/%zz"],
+  ["POST", "/engines/%zz/chat/completions"],
+])("%s %s, a path that cannot be decoded, is a 400 with the ids that every answer has", async (method, path) => {
+  const response = await fetch(edge.url + path, { method, headers: { authorization: `Bearer ${control.addKey().secret}` } });
+  expect([response.status, await response.json()]).toMatchObject([400, { error: { message: "The path is not valid." } }]);
+  expect(response.headers.get("x-gw-call-id")).toMatch(/^call_/);
+  expect(response.headers.get("x-request-id")).toMatch(/^req_/);
+});

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { type Request, type Response, Router } from "express";
 import type { EdgeDeps } from "../../deps.ts";
 import { callMetadata, requireAdmin, userOrKeyToken } from "../middleware/authenticate-user.ts";
+import { requestIdOf } from "../middleware/request-id.ts";
 import type { Metrics } from "./metrics.ts";
 
 const ADMIN_DEADLINE_MS = 5000;
@@ -18,6 +19,11 @@ export interface HealthParts {
 export function healthRoutes(deps: EdgeDeps, parts: HealthParts): Router {
   const router = Router({ caseSensitive: true });
   const startedMs = deps.clock.monotonicMs();
+  router.use(["/health", "/metrics"], (_request, response, next) => {
+    // As in errors of requests that make no call.
+    response.setHeader("x-gw-call-id", requestIdOf(response));
+    next();
+  });
   router.get(["/health/liveliness", "/health/liveness"], (_request, response) => {
     response.json({ status: "ok" });
   });
