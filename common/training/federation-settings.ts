@@ -68,7 +68,7 @@ const privacy = z.strictObject({
   epsilonBudget: z.number().positive("must be above 0").optional(),
 });
 
-const evaluation = z.strictObject({
+export const evaluationSettings = z.strictObject({
   /** On one node's held-out data, or on every participant's own. */
   mode: z.enum(["held_out", "sites", "none"], "must be held_out, sites or none").default("held_out"),
   /** Which participant evaluates held-out data; the first that can be reached where absent. */
@@ -104,7 +104,7 @@ export const federationSettingsFields = {
   secureAggregation: secureAggregation.optional(),
   /** Participants send their updates compressed. */
   compression: compressionSettings.optional(),
-  eval: evaluation.default({ mode: "held_out" }),
+  eval: evaluationSettings.default({ mode: "held_out" }),
   /** Most samples that a participant may declare; the update of one that declares more is refused. 1,000,000,000 where absent. */
   maxSamples: z.int().min(1, "must be at least 1").optional(),
   /** How a round's budget is shared; absent: by `cosine`, by `samples` with `maxSamples`, and equally where no single update may be seen. */

@@ -2,7 +2,10 @@ import { federationSettings } from "./federation-settings.ts";
 import { federationWarnings } from "./federation-warnings.ts";
 
 const warned = (given: object, participants = 2): string[] =>
-  federationWarnings({ ...federationSettings.parse({ task: "softmax", ...given }), participants: { length: participants } });
+  federationWarnings({
+    ...federationSettings.parse({ task: "softmax", ...given }),
+    participants: Array.from({ length: participants }, () => ({})),
+  });
 const dp = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
 
 test.each([

@@ -1,5 +1,6 @@
 import { findStrategy } from "../strategies/shared/registry.ts";
 import { mostParticipants } from "./enrollment-settings.ts";
+import { evaluationWarning } from "./evaluation-rules.ts";
 import { type FederationSettings, SAMPLES_MAX } from "./federation-settings.ts";
 import { privacyRules } from "./privacy-rules.ts";
 import { rewardMeasure } from "./reward-settings.ts";
@@ -7,10 +8,17 @@ import { rewardMeasure } from "./reward-settings.ts";
 type Asked = Pick<
   FederationSettings,
   "strategy" | "maxSamples" | "rewards" | "dp" | "secureAggregation" | "enrollment" | "maxParticipants"
-> & { readonly participants: { readonly length: number } };
+> &
+  Parameters<typeof evaluationWarning>[0];
 
 /** What the owner of a federation should know about settings that are valid and may not do what they seem to. */
 export function federationWarnings(asked: Asked): string[] {
+  const unmeasured = evaluationWarning(asked);
+  return [...sampleWarnings(asked), ...(unmeasured === undefined ? [] : [unmeasured])];
+}
+
+/** Of samples that nobody limits. */
+function sampleWarnings(asked: Asked): string[] {
   if (asked.maxSamples !== undefined || mostParticipants(asked) < 2) return [];
   const { name } = asked.strategy;
   const weighs = privacyRules(asked).weights === "samples" && (findStrategy(name)?.usesWeights ?? true);

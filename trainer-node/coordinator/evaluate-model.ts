@@ -1,3 +1,4 @@
+import { coversRows, evaluationProblem } from "../../common/training/evaluation-rules.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import { meanMetrics, readMetrics } from "../../common/training/metrics.ts";
 import type { RoundEvaluation } from "../../proto/gen/tributary/training/v1/metrics.ts";
@@ -54,8 +55,10 @@ function withClients(run: Evaluator, clients: number): Evaluator {
 
 async function evaluationsOf(run: Evaluator, model: string, name: string): Promise<RoundEvaluation[]> {
   const { settings } = run;
-  if (settings.eval.mode === "none") return [];
-  const members = presentMembers(run);
+  // A federation that an earlier version stored may ask for figures that its privacy does not cover.
+  if (settings.eval.mode === "none" || evaluationProblem(askedOf(run))) return [];
+  // For the same reason inner federations, which evaluate by their own settings, are not asked then.
+  const members = presentMembers(run).filter(({ inner }) => inner === undefined || !coversRows(settings));
   if (settings.eval.mode === "sites")
     return Promise.all(members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })));
   const chosen = settings.eval.participant;
@@ -67,6 +70,14 @@ async function evaluationsOf(run: Evaluator, model: string, name: string): Promi
     if (failed.length < FAILURES_MAX) failed.push(evaluation);
   }
   return failed;
+}
+
+function askedOf({ settings, federation }: Evaluator): Parameters<typeof evaluationProblem>[0] {
+  const participants = federation.participants.map(({ dataset, inner }) => ({
+    dataset: dataset === "" ? undefined : (JSON.parse(dataset) as unknown),
+    federation: inner?.federationId,
+  }));
+  return { ...settings, participants };
 }
 
 /** The dataset for held-out evaluation: the one that the settings name, or the task's whole dataset, of which nodes use the test split. */

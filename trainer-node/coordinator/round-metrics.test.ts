@@ -54,6 +54,32 @@ test("metrics of training are not recorded with central noise, which they would 
   expect([problem, rounds[0]?.participants.map(({ metrics }) => metrics)]).toEqual([undefined, [{}, {}]]);
 });
 
+test.each([
+  ["central noise", { dp: { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 }, initial: { blob: "a".repeat(64) } }],
+  ["local noise", { dp: { mode: "local", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 } }],
+])("with %s a stored federation that asks for figures of own rows has none, and does not stop early by them", async (_name, privacy) => {
+  let calls = 0;
+  const evaluate = () => {
+    calls++;
+    return evaluation(1);
+  };
+  const script = { train: () => ({ model: model(1) }), evaluate };
+  for (const asked of [
+    { mode: "sites", target: 0.5 },
+    { mode: "held_out", target: 0.5 },
+  ]) {
+    const { rounds, problem } = await fixture.run({ ...privacy, rounds: 2, eval: asked }, script, { initial: model(0) });
+    expect([problem, rounds.map(({ accuracy, evaluations }) => [accuracy, evaluations])]).toEqual([
+      undefined,
+      [
+        [undefined, []],
+        [undefined, []],
+      ],
+    ]);
+  }
+  expect(calls).toBe(0);
+});
+
 test("an evaluation knows the number that sums were divided by, which is the expected one where participants are sampled", async () => {
   const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
   const told: unknown[] = [];
@@ -61,7 +87,7 @@ test("an evaluation knows the number that sums were divided by, which is the exp
     told.push(config["clients"]);
     return evaluation(1);
   };
-  const settings = { fraction: 0.5, minResults: 1, initial: { blob: "a".repeat(64) } };
+  const settings = { fraction: 0.5, minResults: 1, eval: { dataset: "public" }, initial: { blob: "a".repeat(64) } };
   const script = { train: () => ({ model: model(1) }), evaluate };
   await fixture.run({ ...settings, dp }, script, { initial: model(0), participants: 3 });
   await fixture.run(settings, script, { initial: model(0), participants: 3 });

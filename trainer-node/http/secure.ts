@@ -71,9 +71,10 @@ function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
         const input = { operation: "train", body, answerType: "octets", signal: new AbortController().signal } as const;
         const { body: update, head } = await runCall(request, input, deps);
         signed?.requireSameBody();
-        const { num_samples, metrics } = JSON.parse(head ?? "{}") as Record<string, unknown>;
+        // Its metrics are exact figures of its own rows, and stay with the update that they are of.
+        const { num_samples } = JSON.parse(head ?? "{}") as Record<string, unknown>;
         const secrets = newSecrets({ round, id: client, randomBytes: deps.random.bytes });
-        return { secrets, update, layout: layoutOf(update), fields: { num_samples, metrics }, asked: new Map() };
+        return { secrets, update, layout: layoutOf(update), fields: { num_samples }, asked: new Map() };
       });
       if (!isMine) {
         await body.sendRest(AbortSignal.abort());

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NODE_DATASETS } from "../../common/training/node-datasets.ts";
 import { type Dataset, selectClasses } from "../compute/datasets/dataset.ts";
 import { cachedDevice } from "../compute/datasets/device-cache.ts";
 import { DIGITS, SPLITS, type Split, splitDigits } from "../compute/datasets/digits.ts";
@@ -34,7 +35,8 @@ export interface RowNeeds {
   readonly labels: "required" | "optional";
 }
 
-const DATASET_NAMES: readonly string[] = ["digits", ...Object.keys(GENERATED)];
+/** Those without a file. */
+const MADE: Readonly<Record<Exclude<(typeof NODE_DATASETS)[number], "digits">, { make(): RowsData }>> = GENERATED;
 const PARTS_MAX = 100_000;
 /** The share of generated and synthetic rows that is for training; the rest is for evaluation. */
 const TRAIN_SHARE = { generated: 0.8, synthetic: 0.9 } as const;
@@ -129,11 +131,11 @@ function readNamed(value: object, needs: RowNeeds, data: NodeData): RowsData {
     const digits = splitDigits(data.digits(), cut);
     rows = { kind: "labelled", dataset: request.classes ? selectClasses(digits, new Set(request.classes)) : digits };
   } else {
-    if (!Object.hasOwn(GENERATED, request.name)) {
-      const message = `This node has no dataset named "${request.name.slice(0, 100)}"; it has ${DATASET_NAMES.join(", ")}.`;
-      throw new TrainerError("DATASET_NOT_FOUND", message, { details: { known: DATASET_NAMES } });
+    if (!Object.hasOwn(MADE, request.name)) {
+      const message = `This node has no dataset named "${request.name.slice(0, 100)}"; it has ${NODE_DATASETS.join(", ")}.`;
+      throw new TrainerError("DATASET_NOT_FOUND", message, { details: { known: NODE_DATASETS } });
     }
-    rows = splitRows(GENERATED[request.name as GeneratedName].make(), cut, TRAIN_SHARE.generated);
+    rows = splitRows(MADE[request.name as GeneratedName].make(), cut, TRAIN_SHARE.generated);
     const { labels } = classedOf(rows);
     if (request.classes)
       rows = pickRows(

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { z } from "zod";
+import { evaluationOf, evaluationProblems } from "../../common/training/evaluation-rules.ts";
 import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
 
 const CLIENTS_MAX = 100_000;
@@ -49,5 +50,9 @@ export function readSimulation(value: unknown): SimulationOptions {
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
   if (own.data.ray !== undefined && !own.data.functions?.endsWith(".py"))
     throw new Error("ray: needs functions that are a Python file (.py)");
-  return { ...own.data, settings: federation.data };
+  // All clients are alike: none has data of its own beside the task's.
+  const asked = { ...federation.data, eval: settings["eval"] === undefined ? undefined : federation.data.eval, participants: [{}] };
+  const [refused] = evaluationProblems(asked);
+  if (refused) throw new Error(`${refused.path.join(".")}: ${refused.message}`);
+  return { ...own.data, settings: { ...federation.data, eval: evaluationOf(asked) } };
 }

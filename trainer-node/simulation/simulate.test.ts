@@ -180,7 +180,10 @@ describe("Python functions", () => {
 
   test("the update of a client is clipped and noised around its function", async () => {
     const dp = { mode: "local", clipNorm: 0.5, noiseMultiplier: 1, delta: 1e-5 };
-    const [round] = await run({ ...own, rounds: 1, dp, task: { name: "own", config: { step: 2 }, dataset: parts } });
+    const task = { name: "own", config: { step: 2 }, dataset: parts };
+    expect(() => readSimulation({ ...own, dp, task })).toThrow("eval.mode: sites publishes exact figures of the participants' own rows");
+    const [round] = await run({ ...own, rounds: 1, dp, task, eval: undefined });
+    expect(round?.evaluations).toEqual([]);
     expect(round?.epsilon).toBeGreaterThan(0);
     expect(round?.participants.every(({ metrics }) => metrics["noise_deviation"] === 0.5)).toBe(true);
   }, 60_000);

@@ -1,7 +1,14 @@
 import { z } from "zod";
 import { compressionProblems } from "../../../common/training/compression-settings.ts";
 import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
-import { builtInStrategy, federationSettingsFields, ROUNDS_MAX, requestedStrategy } from "../../../common/training/federation-settings.ts";
+import { evaluationProblems } from "../../../common/training/evaluation-rules.ts";
+import {
+  builtInStrategy,
+  evaluationSettings,
+  federationSettingsFields,
+  ROUNDS_MAX,
+  requestedStrategy,
+} from "../../../common/training/federation-settings.ts";
 import { initialProblems } from "../../../common/training/initial-settings.ts";
 import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { rewardProblems } from "../../../common/training/reward-settings.ts";
@@ -21,6 +28,8 @@ export const createFederationBody = z
     waits: z.boolean().default(false),
     selection: requestedSelection.optional(),
     strategy: requestedStrategy.default({ name: "fedavg" }),
+    /** Absent: on held-out data, unless `dp` or `secureAggregation` leaves no rows for it. */
+    eval: evaluationSettings.optional(),
     name: name.optional(),
     teamId: id.optional(),
     /** Not empty, unless `enrollment` is `open`. */
@@ -37,6 +46,7 @@ export const createFederationBody = z
       ...rootProblems(given),
       ...compressionProblems(given),
       ...selectionProblems(given),
+      ...evaluationProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.

@@ -103,6 +103,48 @@ describe("a federation that its participants cannot honor is refused when it is 
   });
 });
 
+describe("exact figures of rows that somebody trains on do not come out beside dp and secureAggregation", () => {
+  const config = { columns: [0], bounds: [[0.5, 1.5]], bins: 4, rows_max: 1000 };
+  const rows = Array.from({ length: 21 }, (_, index) => ({ a: index < 7 ? 1 : 2, y: index % 2 }));
+  const central = { dp: { ...dp, clipNorm: 2, noiseMultiplier: 50, mode: "central" } };
+  const three = (more: object) => ({ participants: [1, 2, 3].map(() => ({ url: node.url, ...more })) });
+  const masked = { secureAggregation: { range: 1000 } };
+
+  test.each<[string, { shared?: boolean; eval: object; dp?: object; secureAggregation?: object }, string]>([
+    ["their own rows, with central noise", { ...central, eval: { mode: "sites" } }, "eval.mode"],
+    ["their own rows, masked", { ...masked, eval: { mode: "sites" } }, "eval.mode"],
+    ["the task's rows, with local noise", { dp: { ...dp, mode: "local" }, eval: { patience: 1 }, shared: true }, "eval"],
+    ["those that one trains on", { ...central, eval: { dataset: rows } }, "eval.dataset"],
+  ])("an evaluation on %s is a 400 that says what to do instead", async (_rows, { shared, ...privacy }, field) => {
+    const settings = shared ? { task: { name: "statistics", config, dataset: rows }, ...three({}) } : three({ dataset: rows });
+    const refused = await ask("POST", "", { task: { name: "statistics", config }, ...settings, ...privacy });
+    expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: `body.${field}` }] } });
+    expect(refused.body.error).toMatch(/does not cover.*rows that nobody trains on/);
+  });
+
+  test("what nobody asked for is left out with a warning; what is public is evaluated, and nothing else is published", async () => {
+    const softmax = { name: "softmax", config: { epochs: 1 }, dataset: rows };
+    const { body: created } = await ask("POST", "", { task: softmax, ...masked, ...three({}), rounds: 1 });
+    expect(created.warnings).toContainEqual(expect.stringMatching(/^Rounds are not evaluated, because .*eval\.dataset/));
+    const done = await federationWhen(system, { token: tenant.token, id: created.federation.id });
+    expect(done).toMatchObject({ state: "completed", settings: { eval: { mode: "none" } } });
+    const [blind] = (await ask("GET", `/${done.id}/rounds`)).body.data;
+    expect(blind).toMatchObject({ accuracy: null, loss: null, metrics: { train: {}, evaluate: {} } });
+    for (const { metrics } of blind.participants) expect(metrics).toEqual({ train: {}, evaluate: {} });
+
+    const evaluated = await ended({
+      task: { name: "statistics", config },
+      ...three({ dataset: rows }),
+      ...central,
+      rounds: 1,
+      eval: { dataset: [{ a: 1, y: 5 }] },
+    });
+    const [round] = (await ask("GET", `/${evaluated.id}/rounds`)).body.data;
+    // The one row of the evaluation is within the bounds; a third of the participants' are. The mean has the noise.
+    expect(round).toMatchObject({ accuracy: 1, metrics: { train: {}, evaluate: { accuracy: 1, count: expect.any(Number) } } });
+  });
+});
+
 describe("found out later, the federation fails with the reason and no epsilon is counted", () => {
   const local = { task, rounds: 1, dp: { ...dp, mode: "local" } };
   const requireUnable = async (id: string) => {

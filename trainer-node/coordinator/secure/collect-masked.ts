@@ -47,7 +47,6 @@ export async function collectMasked(run: FederationRun, collection: Collection):
       return {
         ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),
         samples: plan.samples[participant.id],
-        metrics: plan.metrics?.[participant.id] ?? {},
       };
     },
     settle: async (participant, result, durationMs) => {
@@ -91,9 +90,8 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   const weights = weightsOf(introduced, privacyRules(settings).weights);
   const [{ layout }] = introduced.values() as unknown as [Introduced];
   const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
-  const metrics = Object.fromEntries([...introduced].map(([id, one]) => [id, one.metrics]));
   const { range } = secure.settings;
-  const plan: SecurePlan = { round, everybody, threshold, range, layout, weights, samples, metrics, partners, shares };
+  const plan: SecurePlan = { round, everybody, threshold, range, layout, weights, samples, partners, shares };
   await writePlan(deps.blobs, plan);
   return plan;
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
 import { type HelpText, helpText, type IntroductionText, introductionText, sealedShare } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import {
@@ -25,7 +24,6 @@ export interface SecurePlace {
 export interface Introduced {
   readonly introduction: IntroductionText;
   readonly samples: number | undefined;
-  readonly metrics: Metrics;
   readonly layout: z.infer<typeof layoutText>;
 }
 
@@ -66,7 +64,7 @@ const LOOK_MS = 10_000;
 
 const dtype = z.enum(["f16", "bf16", "f32", "f64"]);
 const layoutText = z.array(z.strictObject({ name: z.string(), dtype, shape: z.array(z.int().min(0)).max(32) })).max(10_000);
-const trained = z.object({ introduction: introductionText, num_samples: z.number().optional(), metrics: z.unknown(), layout: layoutText });
+const trained = z.object({ introduction: introductionText, num_samples: z.number().optional(), layout: layoutText });
 const shared = z.object({ shares: z.record(z.string(), sealedShare) });
 const info = z.object({ secure_aggregation: z.array(z.string()) });
 
@@ -100,7 +98,7 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
       const answer = await readAs(trained, await post(node, pathOf(place, "train"), sent, signal));
       const { introduction, num_samples: samples, layout } = answer;
       if (introduction.id !== place.client) throw new ParticipantProblem("its introduction has another id", { again: false });
-      return { introduction, samples, metrics: readMetrics(answer.metrics), layout };
+      return { introduction, samples, layout };
     },
     shares: async (node, place, asked, signal) =>
       (await readAs(shared, await post(node, pathOf(place, "shares"), { body: asJson(asked) }, signal))).shares,

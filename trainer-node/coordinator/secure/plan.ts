@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { orElse } from "../../../common/ignore.ts";
-import type { Metrics } from "../../../common/training/metrics.ts";
 import type { IntroductionText } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { Introduced } from "./participants.ts";
@@ -21,8 +20,6 @@ export interface SecurePlan {
   readonly weights: Readonly<Record<string, number>>;
   /** The samples that participants reported, by which they are paid. */
   readonly samples: Readonly<Record<string, number>>;
-  /** The numbers that their training returned; absent in plans of earlier versions. */
-  readonly metrics?: Readonly<Record<string, Metrics>>;
   /** Participants whose shares arrived. */
   readonly partners: readonly string[];
   /** Sealed shares, by sender and receiver. */

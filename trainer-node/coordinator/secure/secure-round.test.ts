@@ -141,6 +141,8 @@ test("the secure mean is the plain weighted mean to the precision of its fixed p
   await runRound(run);
   const [record] = kept.commits as [RoundRecord];
   expect(record).toMatchObject({ made: "unmasked", base: null, strategy: { name: "mean" } });
+  // Loss and accuracy of a participant's own rows would be exact.
+  expect(kept.round?.participants.map(({ metrics }) => metrics)).toEqual([{}, {}, {}, {}]);
   const files = readdirSync(folder);
   const plain = await plainMean("fed_plain", EVERYBODY);
   await expectSame(record.result, plain);
@@ -257,20 +259,19 @@ test("a server's optimizer steps from the unmasked mean as it does from plain up
   expect(Buffer.from(await remakeMasked(run.deps, record, run.signal))).toEqual(await blobs.read(record.result));
 });
 
-test("what a participant sends in the clear beside its masked statistics has no figure of its rows", async () => {
-  const config = { task: "statistics", columns: [0, 1], bounds: [0, 9] };
+test.each([
+  [{ task: "statistics", columns: [0, 1], bounds: [0, 9] }, "count", ["introduction", "layout"]],
+  [{ task: "linear" }, "linear.weight", ["introduction", "layout", "num_samples"]],
+])("what a participant sends in the clear beside its masked update has no figure of its rows: %j", async (config, tensor, sent) => {
   const dataset = [
     { a: 1, label: 3 },
     { a: 5, label: 7 },
   ];
-  const response = await fetch(`${nodes[0]?.url}/v1/secure/sums/p1/train`, { method: "POST", body: JSON.stringify({ dataset, config }) });
-  const { metrics, layout, num_samples: samples } = (await response.json()) as Record<string, object>;
-  expect([response.status, samples, layout]).toEqual([
-    200,
-    undefined,
-    expect.arrayContaining([expect.objectContaining({ name: "count" })]),
-  ]);
-  expect(Object.keys(metrics ?? {})).toEqual(["duration_ms"]);
+  const path = `/v1/secure/clear-${config.task}/p1/train`;
+  const response = await fetch(`${nodes[0]?.url}${path}`, { method: "POST", body: JSON.stringify({ dataset, config }) });
+  const answer = (await response.json()) as { layout: readonly object[] };
+  expect([response.status, answer.layout]).toEqual([200, expect.arrayContaining([expect.objectContaining({ name: tensor })])]);
+  expect(Object.keys(answer).sort()).toEqual(sent);
 });
 
 test("a node tells nothing twice in other words, and helps with nothing that a few could be read from", async () => {

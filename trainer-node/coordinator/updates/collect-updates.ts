@@ -170,8 +170,8 @@ export function resultOf(
 ): RoundParticipant {
   const { result, state, durationMs, baseRound } = given;
   const isUpdate = !(result instanceof ParticipantProblem);
-  // Exact numbers of the training data would reveal what central noise hides. Under local noise, participants leave them out.
-  const hasMetrics = isUpdate && settings.dp?.mode !== "central";
+  // Exact numbers of the training data would reveal what central noise and masks hide. Under local noise, participants leave them out.
+  const hasMetrics = isUpdate && settings.dp?.mode !== "central" && settings.secureAggregation === undefined;
   return {
     participantId: participant.id,
     state,

@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { ownStrategy } from "../../../../common/strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../../../../common/strategies/shared/registry.ts";
 import type { GivenStrategy } from "../../../../common/strategies/shared/strategy.ts";
+import { evaluationOf } from "../../../../common/training/evaluation-rules.ts";
 import { federationWarnings } from "../../../../common/training/federation-warnings.ts";
 import type { Selection } from "../../../../common/training/selection-settings.ts";
 import { connectHolder } from "../../../access/clients/coordinator.ts";
@@ -52,6 +53,7 @@ const createFederation = (deps: EdgeDeps) =>
       const settings = {
         ...asked,
         ...(waits ? { rounds: 0 } : {}),
+        eval: evaluationOf(body),
         ...(asked.selection ? { selection: await withOwnFunction(deps, asked.selection, call) } : {}),
         strategy: await withOwnStrategy(deps, asked.strategy, call),
       };

@@ -52,7 +52,8 @@ class SecureSums:
 def _hide(answer: Answer, secrets: RoundSecrets) -> HiddenUpdate:
     update = bytes(answer.parameters or b"")
     layout = [{"name": name, "dtype": dtype.lower(), "shape": list(shape)} for name, dtype, shape, _ in _floats_of(update)]
-    fields = {name: answer.fields[name] for name in ("num_samples", "metrics") if name in answer.fields}
+    # Its metrics are exact figures of its own rows, and stay with the update that they are of.
+    fields = {name: answer.fields[name] for name in ("num_samples",) if name in answer.fields}
     introduction = _write_introduction(secrets.introduction())
     return HiddenUpdate(secrets, update, {**fields, "layout": layout, "introduction": introduction})
 

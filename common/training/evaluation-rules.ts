@@ -1,0 +1,138 @@
+import { canonicalJson } from "../json.ts";
+import { isOpen } from "./enrollment-settings.ts";
+import type { FederationSettings } from "./federation-settings.ts";
+import { NODE_DATASETS } from "./node-datasets.ts";
+
+// Accuracy and loss are exact. With `dp` or `secureAggregation` a model is measured only on rows that nobody trains on, or not at all.
+
+type Evaluation = FederationSettings["eval"];
+
+interface Asked extends Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment">> {
+  readonly task: Pick<FederationSettings["task"], "dataset">;
+  /** Absent if nobody asked for an evaluation. */
+  readonly eval?: Evaluation | undefined;
+  readonly participants: readonly EvaluatedParticipant[];
+}
+
+interface EvaluatedParticipant {
+  /** Its own; absent: the task's. */
+  readonly dataset?: unknown;
+  /** The id of the federation that is the participant, whose evaluation is that of its own settings. */
+  readonly federation?: string | undefined;
+}
+
+interface Problem {
+  readonly path: string[];
+  readonly message: string;
+}
+
+const USUAL: Evaluation = { mode: "held_out" };
+const INSTEAD = "set eval.dataset to rows that nobody trains on, or eval.mode to none";
+
+/** The evaluation of a new federation: that which was asked for, or the usual one if privacy allows it. */
+export const evaluationOf = (asked: Asked): Evaluation => asked.eval ?? (evaluationProblem(asked) ? { mode: "none" } : USUAL);
+
+/** What is wrong with the evaluation that was asked for. */
+export function evaluationProblems(asked: Asked): Problem[] {
+  const problem = asked.eval && evaluationProblem(asked);
+  return problem ? [problem] : [];
+}
+
+/** Why rounds have no evaluation although nobody said so; undefined if they have one. */
+export function evaluationWarning(asked: Asked): string | undefined {
+  const problem = asked.eval ? undefined : evaluationProblem(asked);
+  return problem && `Rounds are not evaluated, because the evaluation ${problem.message}.`;
+}
+
+/** Whether figures of rows may not come out of a federation, beside those of rows that nobody trains on. */
+export const coversRows = ({ dp, secureAggregation }: Pick<Asked, "dp" | "secureAggregation">): boolean =>
+  dp !== undefined || secureAggregation !== undefined;
+
+/** Why the evaluation would show what `dp` or `secureAggregation` hides; undefined if it would not. */
+export function evaluationProblem(asked: Asked): Problem | undefined {
+  const { mode, dataset, participant } = asked.eval ?? USUAL;
+  if (!coversRows(asked) || mode === "none") return undefined;
+  const privacy = asked.dp ? "dp" : "secureAggregation";
+  const problem = (path: string[], message: string): Problem => ({ path, message });
+  if (mode === "sites") {
+    const rows = `sites publishes exact figures of the participants' own rows, which ${privacy} does not cover`;
+    return problem(["eval", "mode"], `${rows}; use held_out with eval.dataset, rows that nobody trains on, or none`);
+  }
+  const path = dataset === undefined ? ["eval"] : ["eval", "dataset"];
+  const reason = ownRowsReason(asked, dataset === undefined ? asked.task.dataset : dataset);
+  if (reason !== undefined) return problem(path, `${reason}, and ${privacy} does not cover its exact figures; ${INSTEAD}`);
+  const { participants } = asked;
+  const inner = `is by the settings of an inner federation, which ${privacy} of this one does not cover`;
+  if (participant !== undefined && participants[participant]?.federation)
+    return problem(["eval", "participant"], `${inner}; name a participant that is not one, or set eval.mode to none`);
+  const isInnerOnly = !isOpen(asked) && participants.length > 0 && participants.every(({ federation }) => federation);
+  return isInnerOnly ? problem(["eval"], `${inner}; set eval.mode to none`) : undefined;
+}
+
+/** Why the evaluated rows are private; undefined if nobody trains on them. */
+function ownRowsReason({ task, participants, ...more }: Asked, evaluated: unknown): string | undefined {
+  if (!hasRows(evaluated)) return "would be on rows that a participant has of its own";
+  const trained: { who: string; dataset: unknown }[] = participants.flatMap(({ dataset }, index) =>
+    dataset === undefined ? [] : [{ who: `participants.${index} trains on`, dataset }],
+  );
+  const isShared = isOpen(more) || participants.some(({ dataset }) => dataset === undefined);
+  if (isShared && hasRows(task.dataset)) trained.push({ who: "participants train on, those of task.dataset", dataset: task.dataset });
+  for (const { who, dataset } of trained) {
+    if (isSameSource(evaluated, dataset)) return `would be on rows that ${who}`;
+    const shared = sharedRow(evaluated, dataset);
+    if (shared !== undefined) return `has row ${shared}, which ${who}`;
+  }
+  return undefined;
+}
+
+/** Whether a dataset says which rows it has. Without any, and with a partition alone, participants take their own. */
+function hasRows(dataset: unknown): boolean {
+  if (typeof dataset === "string") return dataset !== "";
+  return isRecord(dataset) ? Object.keys(dataset).some((key) => key !== "partition") : Array.isArray(dataset);
+}
+
+/** Whether the evaluation reads rows of the same place as the training. */
+function isSameSource(evaluated: unknown, trained: unknown): boolean {
+  const [one, other] = [sourceOf(evaluated), sourceOf(trained)];
+  if (one.source !== other.source) return false;
+  // Nodes train on one split and evaluate on another, unless the dataset names them.
+  const [read, taught] = [one.split ?? "test", other.split ?? "train"];
+  return !one.isSplit || read === taught || read === "all" || taught === "all";
+}
+
+interface Source {
+  readonly source: string;
+  readonly split?: unknown;
+  /** Whether each node knows the same splits of it. */
+  readonly isSplit: boolean;
+}
+
+function sourceOf(dataset: unknown): Source {
+  if (typeof dataset === "string") return sourceOf({ name: dataset });
+  if (!isRecord(dataset)) return { source: canonicalJson(dataset), isSplit: false };
+  const { name, uri, synthetic, split, partition: _partition, ...rest } = dataset;
+  if (name !== undefined) return { source: `name ${canonicalJson(name)}`, split, isSplit: NODE_DATASETS.some((known) => known === name) };
+  if (uri !== undefined) return { source: `uri ${canonicalJson(uri)}`, isSplit: false };
+  return synthetic === undefined ? { source: canonicalJson(rest), isSplit: false } : { source: "synthetic", split, isSplit: true };
+}
+
+/** The first row of the evaluation that is one of the training, too. */
+function sharedRow(evaluated: unknown, trained: unknown): number | undefined {
+  const rows = rowsIn(evaluated);
+  if (rows.length === 0) return undefined;
+  const known = new Set(rowsIn(trained));
+  const index = rows.findIndex((row) => known.has(row));
+  return index < 0 ? undefined : index;
+}
+
+/** Rows that a request has itself, as comparable texts. */
+function rowsIn(dataset: unknown): string[] {
+  if (Array.isArray(dataset)) return dataset.map((row: unknown) => canonicalJson(isRecord(row) ? Object.values(row) : row));
+  const { x, y } = Object(dataset) as { x?: unknown; y?: unknown };
+  if (!Array.isArray(x)) return [];
+  const labels: readonly unknown[] = Array.isArray(y) ? y : [];
+  return x.map((row: unknown, index) => canonicalJson([row, labels[index]].flat()));
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
