@@ -2,7 +2,8 @@ import { z } from "zod";
 
 // Sums of updates that hide every single one: how many participants may drop out, and how large a number may be.
 
-const PARTICIPANTS = { min: 3, max: 255 };
+/** How many participants mask with each other. From a sum of two, each could compute the other's update. */
+export const SECURE_PARTICIPANTS = { min: 3, max: 255 };
 
 const fields = z.strictObject({
   /** Share of a round's participants that must stay to the end, or nothing comes out; above a half. */
@@ -26,7 +27,7 @@ interface Asked {
 export function secureProblems({ participants }: Asked): { path: string[]; message: string }[] {
   const problems: { path: string[]; message: string }[] = [];
   if (!participants) return problems;
-  const { min, max } = PARTICIPANTS;
+  const { min, max } = SECURE_PARTICIPANTS;
   if (participants.length < min || participants.length > max) {
     problems.push({ path: ["participants"], message: `must have ${min} to ${max} entries with secureAggregation` });
   }

@@ -36,6 +36,12 @@ test("the copy of a function is not the caller's to give", () => {
 test.each([
   [{ selection: { min: 5, max: 4 }, strategy: { name: "fedavg" } }, ["selection.min"]],
   [{ selection: { max: 2 }, strategy: { name: "fedavg" }, secureAggregation: {} }, ["selection.max"]],
+  [{ fraction: 0.2, strategy: { name: "fedavg" }, secureAggregation: {} }, ["fraction"]],
+  [{ fraction: 0.2, overSelect: 1, strategy: { name: "fedavg" }, secureAggregation: {} }, ["fraction"]],
+  [{ fraction: 0.21, strategy: { name: "fedavg" }, secureAggregation: {} }, []],
+  [{ fraction: 0.2, selection: { min: 3 }, strategy: { name: "fedavg" }, secureAggregation: {} }, []],
+  [{ fraction: 0.2, selection: { max: 2 }, strategy: { name: "fedavg" }, secureAggregation: {} }, ["selection.max"]],
+  [{ fraction: 0.2, strategy: { name: "fedavg" } }, []],
   [{ selection: { min: 2 }, strategy: { name: "fedbuff" } }, ["selection"]],
   [{ selection: { min: 2, max: 2, properties: { region: "eu" } }, strategy: { name: "krum" } }, []],
   [{ strategy: { name: "fedbuff" } }, []],
@@ -46,5 +52,5 @@ test.each([
   [{ selection: { min: 11 }, strategy: { name: "fedavg" }, enrollment: "open" as const }, []],
   [{ selection: { min: 11 }, strategy: { name: "fedavg" }, enrollment: "open" as const, maxParticipants: 10 }, ["selection.min"]],
 ])("%j with ten participants has the problems %j", (given, paths) => {
-  expect(selectionProblems({ participants: { length: 10 }, ...given }).map(({ path }) => path.join("."))).toEqual(paths);
+  expect(selectionProblems({ fraction: 1, participants: { length: 10 }, ...given }).map(({ path }) => path.join("."))).toEqual(paths);
 });

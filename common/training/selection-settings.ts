@@ -4,6 +4,7 @@ import { findStrategy } from "../strategies/shared/registry.ts";
 import type { GivenStrategy } from "../strategies/shared/strategy.ts";
 import { mostParticipants } from "./enrollment-settings.ts";
 import { rootOf } from "./root-settings.ts";
+import { SECURE_PARTICIPANTS } from "./secure-settings.ts";
 
 /** Properties of a joined participant as JSON, sent with each request for work because it cannot be asked for /v1/info. */
 export const PROPERTIES_HEADER = "x-properties";
@@ -69,6 +70,7 @@ export function readProperties(text: string | undefined): Properties {
 }
 
 interface Asked {
+  readonly fraction: number;
   readonly selection?: Selection | undefined;
   readonly strategy: GivenStrategy;
   readonly secureAggregation?: unknown;
@@ -77,23 +79,36 @@ interface Asked {
   readonly participants: { readonly length: number };
 }
 
-const SECURE_MIN = 3;
+interface Problem {
+  readonly path: string[];
+  readonly message: string;
+}
 
-/** What is wrong with the selection in these settings, by path. */
-export function selectionProblems(asked: Asked): { path: string[]; message: string }[] {
-  const { selection, strategy, secureAggregation } = asked;
-  if (!selection) return [];
+/** What is wrong with how many participants a round asks, and which, by path. */
+export function selectionProblems(asked: Asked): Problem[] {
+  const { selection, strategy } = asked;
+  const problems = secureProblem(asked);
+  if (!selection) return problems;
   const { min, max } = selection;
-  const problems: { path: string[]; message: string }[] = [];
   if (min !== undefined && max !== undefined && min > max)
     problems.push({ path: ["selection", "min"], message: `must be at most selection.max, ${max}` });
   // Rounds do not select the participant with the root data set: each has it anyway.
   const most = mostParticipants(asked) - (rootOf(strategy) === undefined ? 0 : 1);
   if (min !== undefined && min > most)
     problems.push({ path: ["selection", "min"], message: `must be at most ${most}, the number of participants to select from` });
-  if (secureAggregation && max !== undefined && max < SECURE_MIN)
-    problems.push({ path: ["selection", "max"], message: `must be at least ${SECURE_MIN} with secureAggregation` });
   if (findStrategy(strategy.name)?.timing === "asynchronous")
     problems.push({ path: ["selection"], message: `does not work with ${strategy.name}, whose rounds do not select participants` });
   return problems;
+}
+
+/** Rounds of too few participants that mask. Too few participants at all are a problem of their own. */
+function secureProblem({ secureAggregation, participants: { length: participants }, fraction, selection }: Asked): Problem[] {
+  const { min: least } = SECURE_PARTICIPANTS;
+  if (!secureAggregation) return [];
+  if (selection?.max !== undefined && selection.max < least)
+    return [{ path: ["selection", "max"], message: `must be at least ${least} with secureAggregation` }];
+  const wanted = wantedOf({ participants, fraction, selection });
+  if (participants < least || wanted >= least) return [];
+  const message = `selects ${wanted} of ${participants} participants, and secureAggregation needs at least ${least} in a round; raise it, or set selection.min`;
+  return [{ path: ["fraction"], message }];
 }

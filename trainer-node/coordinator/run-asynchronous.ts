@@ -3,10 +3,11 @@ import { settingOf, strategyNamed } from "../../common/strategies/shared/registr
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { StorageFull } from "../blobs/blob-owners.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
+import { notEnough } from "./not-enough.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { TrainedUpdate } from "./participants/participants.ts";
 import { requireAllCapabilities, requireCapabilities } from "./participants/require-capabilities.ts";
-import { finishRound, notEnough } from "./run-round.ts";
+import { finishRound } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
 import { inspectUpdate, requireLayout, requireReadable, requireSamples } from "./updates/inspect-update.ts";

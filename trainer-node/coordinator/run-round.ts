@@ -7,13 +7,13 @@ import { rootOf } from "../../common/training/root-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { requireBlob } from "./blobs/blob-folder.ts";
-import { FederationFailed, type FederationRun } from "./deps.ts";
+import type { FederationRun } from "./deps.ts";
 import { evaluateModel } from "./evaluate-model.ts";
+import { notEnough } from "./not-enough.ts";
 import { requireAllCapabilities } from "./participants/require-capabilities.ts";
 import { privacyMode } from "./privacy/modes.ts";
 import { apart, quorum, roundSize, sampleParticipants, samplingOf, selectParticipants } from "./select.ts";
 import { contributionsOf } from "./updates/contributions.ts";
-import { UNSUPPORTED } from "./updates/inspect-update.ts";
 
 /**
  * Runs one round from the selection of its participants to its commit. Every step is stored before the next begins: a coordinator that
@@ -156,17 +156,3 @@ async function trainPhase(run: FederationRun, round: Round, size: { wanted: numb
 }
 
 const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");
-
-/** The failure of a federation whose round lacks updates, with the reasons of the missing participants. */
-export async function notEnough(run: FederationRun, round: Round, what: string): Promise<FederationFailed> {
-  const reasons = await failuresOf(run, round);
-  const code = reasons.includes(`${UNSUPPORTED}:`) ? UNSUPPORTED : "NOT_ENOUGH_RESULTS";
-  return new FederationFailed(code, `Round ${round.round} has ${what} ${reasons}`.trim());
-}
-
-/** The reasons of participants without a result, for the federation's owner. */
-async function failuresOf({ control }: FederationRun, round: Round): Promise<string> {
-  const { participants } = await control.openRound(round.participants.map(({ participantId }) => participantId));
-  const reasons = participants.filter(({ reason }) => reason !== "").map(({ participantId, reason }) => `${participantId}: ${reason}`);
-  return reasons.join("; ").slice(0, 800);
-}

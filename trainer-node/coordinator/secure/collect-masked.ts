@@ -1,9 +1,10 @@
 import { sampleWeights } from "../../../common/training/metrics.ts";
 import { type PrivacyRules, privacyRules } from "../../../common/training/privacy-rules.ts";
-import { thresholdOf } from "../../../common/training/secure-settings.ts";
+import { SECURE_PARTICIPANTS, thresholdOf } from "../../../common/training/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
+import { notEnough } from "../not-enough.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
@@ -15,8 +16,6 @@ import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
 
 const WORD_BYTES = 4;
-/** From a sum of two, each participant could compute the other's update. */
-const PARTICIPANTS_MIN = 3;
 
 /**
  * Collects masked updates, which the coordinator cannot read: every participant trains and introduces itself, shares its secrets, and sends
@@ -33,7 +32,6 @@ export async function collectMasked(run: FederationRun, collection: Collection):
     latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
   };
   const plan = (await readPlan(deps.blobs, round)) ?? (await makePlan(run, { ...collection, roundId: round, note }));
-  if (!plan) return latest;
   const done = new Set(collection.accepted.map(({ participantId }) => participantId));
   const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
   const heaviest = Math.max(...Object.values(plan.weights));
@@ -62,13 +60,14 @@ type Note = (participant: Participant, result: TrainedUpdate | ParticipantProble
 
 type Planning = Collection & { readonly roundId: string; readonly note: Note };
 
-/** Undefined if too few participants are left for a sum that hides them. */
-async function makePlan(run: FederationRun, planning: Planning): Promise<SecurePlan | undefined> {
+/** Fails the federation if too few participants are left for a sum that hides them. */
+async function makePlan(run: FederationRun, planning: Planning): Promise<SecurePlan> {
   const { settings, deps } = run;
   const secure = requireSecure(run);
   const { roundId: round, note } = planning;
   const introduced = await introduceAll(run, planning);
-  if (introduced.size < Math.max(PARTICIPANTS_MIN, planning.quorum)) return undefined;
+  const least = Math.max(SECURE_PARTICIPANTS.min, planning.quorum);
+  if (introduced.size < least) throw await tooFew(run, planning, { left: introduced.size, least });
   const everybody = [...introduced.values()].map(({ introduction }) => introduction);
   const threshold = thresholdOf(secure.settings, everybody.length);
   const shares: Record<string, Readonly<Record<string, string>>> = {};
@@ -86,7 +85,7 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
     },
   );
   const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
-  if (partners.length < threshold) return undefined;
+  if (partners.length < threshold) throw await tooFew(run, planning, { left: partners.length, least: threshold });
   const weights = weightsOf(introduced, privacyRules(settings).weights);
   const [{ layout }] = introduced.values() as unknown as [Introduced];
   const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
@@ -94,6 +93,12 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   const plan: SecurePlan = { round, everybody, threshold, range, layout, weights, samples, partners, shares };
   await writePlan(deps.blobs, plan);
   return plan;
+}
+
+function tooFew(run: FederationRun, { round, missing }: Planning, { left, least }: { left: number; least: number }) {
+  const participants = missing.map(({ id }) => ({ participantId: id }));
+  const why = least === SECURE_PARTICIPANTS.min ? ", because two could compute each other's update" : "";
+  return notEnough(run, { round, participants }, `${left} participants left that mask, and ${least} must remain${why}.`);
 }
 
 async function introduceAll(
@@ -121,7 +126,7 @@ async function introduceAll(
       introduced.set(participant.id, result);
     },
     isEnough: () => introduced.size >= wanted,
-    hasQuorum: () => introduced.size >= Math.max(PARTICIPANTS_MIN, quorum),
+    hasQuorum: () => introduced.size >= Math.max(SECURE_PARTICIPANTS.min, quorum),
   });
   // Sorted by id, independent of the order of arrival.
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));

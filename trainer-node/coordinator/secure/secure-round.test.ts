@@ -209,6 +209,15 @@ test("one that goes away after it sent what it masked is in the sum; the others 
   await expectSame(kept.commits[0]?.result as string, await plainMean("fed_four", EVERYBODY));
 });
 
+test("a round of two is not masked, and says how many must remain", async () => {
+  const { run, kept } = open("fed_two", hidden({ fraction: 0.5, minResults: 1 }));
+  await expect(runRound(run)).rejects.toMatchObject({
+    code: "NOT_ENOUGH_RESULTS",
+    message: "Round 1 has 2 participants left that mask, and 3 must remain, because two could compute each other's update.",
+  });
+  expect(kept.commits).toEqual([]);
+});
+
 test("below the threshold nothing comes out, and it is said why", async () => {
   const { run, kept } = open("fed_few", {
     ...hidden({ deadlineMs: 1500, minResults: 1 }),

@@ -72,6 +72,7 @@ test.each([
     { enrollment: "open", secureAggregation: true, participants: ["a", "b", "c"].map((host) => ({ url: `https://${host}` })) },
     "enrollment",
   ],
+  [{ secureAggregation: true, fraction: 0.5, participants: ["a", "b", "c", "d"].map((host) => ({ url: `https://${host}` })) }, "fraction"],
 ])("a federation of %j has the problem %s", (given, path) => {
   expect(createFederationBody.safeParse({ task: "softmax", ...given }).error?.issues[0]?.path[0]).toBe(path);
 });
