@@ -8,6 +8,10 @@ export const multiKrum = declareStrategy({
     f: BYZANTINE_CLIENTS,
     m: { type: "number", min: 1, whole: true, description: "clients kept; n - f where absent" },
   },
+  leastClients: (setting) => [
+    { setting: "f", least: 2 * Number(setting("f")) + 3 },
+    { setting: "m", least: Number(setting("m") ?? 1) },
+  ],
   sees: "each",
   base: "unused",
   usesWeights: false,

@@ -4,6 +4,7 @@ import { isAsynchronous } from "../../common/training/federation-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { rootProblems } from "../../common/training/root-settings.ts";
 import { selectionProblems } from "../../common/training/selection-settings.ts";
+import { strategyClientProblems } from "../../common/training/strategy-clients.ts";
 import type { Federation } from "../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "./deps.ts";
 import { withInitialParameters } from "./initial-parameters.ts";
@@ -26,6 +27,7 @@ export async function runFederation(given: FederationRun, { isRoundOpen }: { isR
     ...rootProblems({ ...settings, participants: run.members }),
     ...compressionProblems(settings),
     ...selectionProblems({ ...settings, participants: run.members }),
+    ...strategyClientProblems({ ...settings, participants: run.members }),
   ];
   if (refused) throw new FederationFailed("VALIDATION_ERROR", `${refused.path.join(".")} ${refused.message}`);
   const progress = await openProgress(run);

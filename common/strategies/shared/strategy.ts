@@ -36,6 +36,8 @@ export interface Strategy {
   readonly withoutNoise?: string;
   /** Participants get the sum of their own changes of control variates beside the parameters. */
   readonly carriesControls?: true;
+  /** The fewest clients that it combines, by its settings. */
+  readonly leastClients?: (setting: (name: string) => unknown) => readonly LeastClients[];
   /** The index of the participant whose update the others are measured against. No round is without it. */
   readonly rootOf?: (given: GivenStrategy) => number;
   /** The strategy that combines a round's updates where this one has no arithmetic of its own. */
@@ -46,6 +48,12 @@ export interface Strategy {
   readonly fill?: (round: StrategyRound) => Readonly<Record<string, unknown>>;
   /** How much of an update that started so many rounds ago is added to the current parameters when it arrives. */
   readonly rebase?: (given: GivenStrategy, staleness: number) => number;
+}
+
+/** The fewest clients that a strategy combines, and the setting that asks for so many. */
+export interface LeastClients {
+  readonly setting: string;
+  readonly least: number;
 }
 
 /** A strategy as a federation's settings have it, checked. */

@@ -14,6 +14,7 @@ import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { rewardProblems } from "../../../common/training/reward-settings.ts";
 import { rootProblems } from "../../../common/training/root-settings.ts";
 import { requestedSelection, selectionProblems, wantedOf } from "../../../common/training/selection-settings.ts";
+import { strategyClientProblems } from "../../../common/training/strategy-clients.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { participant, secret, url } from "./federation-participant.ts";
@@ -46,6 +47,7 @@ export const createFederationBody = z
       ...rootProblems(given),
       ...compressionProblems(given),
       ...selectionProblems(given),
+      ...strategyClientProblems(given),
       ...evaluationProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });

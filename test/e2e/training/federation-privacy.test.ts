@@ -74,7 +74,7 @@ describe("a federation that its participants cannot honor is refused when it is 
   });
 
   test.each([
-    ["the strategy krum", { strategy: { name: "krum", f: 0 } }],
+    ["the strategy median", { strategy: "median" }],
     ["dp.mode central", { dp: { ...dp, mode: "central" } }],
   ])("%s over declared pickles names the participant and its formats", async (need, settings) => {
     const { url, methods } = await flock({ parameters: () => pickle("model"), info: { capabilities: { formats: ["pickle"] } } });

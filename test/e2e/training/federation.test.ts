@@ -212,10 +212,16 @@ test("a round that fails gives its budget back; a participant's failure is data 
   expect(await balance()).toBe(before);
 });
 
-test("a strategy that cannot bear so few participants ends the federation with what is wrong", async () => {
-  const id = await create({ strategy: { name: "krum", f: 5 }, rounds: 1 });
-  const failed = await federationWhen(system, { token: tenant.token, id });
-  expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("krum") });
+test("a strategy that cannot bear so few participants is refused before they train, and ends the federation if some are lost", async () => {
+  const reason = (count: number) => `krum requires at least 5 clients for this f; there are ${count}`;
+  const krum = { strategy: { name: "krum", f: 1 }, task, rounds: 1 };
+  const refused = await ask("POST", "", { ...krum, participants: nodes.slice(0, 2).map(({ url }) => ({ url })) });
+  expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR" } });
+  expect(refused.body.details).toEqual([{ path: "body.strategy.f", message: reason(2) }]);
+  const broken = { name: "no such set" };
+  const participants = [{}, {}, {}, {}, { dataset: broken }].map((one) => ({ url: nodes[1]?.url, ...one }));
+  const failed = await federationWhen(system, { token: tenant.token, id: await create({ ...krum, participants }) });
+  expect(failed.failure).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining(reason(4)) });
 });
 
 test("FedNova gets the number of steps of every participant, and its rounds can be recomputed", async () => {

@@ -1,7 +1,7 @@
 import { bulyan as strategy } from "../../../common/strategies/bulyan.ts";
 import type { SortedReduce } from "../clients/vectors.ts";
 import type { Aggregator } from "./aggregator.ts";
-import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
+import { krumScores, lowest } from "./krum-scores.ts";
 
 /**
  * El Mhamdi et al. 2018: Krum selects n - 2f clients one after the other; then every coordinate is the mean of the n - 4f values nearest to
@@ -11,7 +11,6 @@ export const bulyan: Aggregator = {
   ...strategy,
   run: ({ vectors, settings }) => {
     const byzantine = settings.number("f");
-    refuseTooFew("bulyan", vectors.count, 4 * byzantine + 3);
     const distances = vectors.distances();
     const everyone = Array.from({ length: vectors.count }, (_, client) => client);
     const scores = krumScores(distances, everyone, { all: vectors.count, byzantine });

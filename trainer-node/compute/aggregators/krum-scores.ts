@@ -1,5 +1,3 @@
-import { InputProblem } from "../problem.ts";
-
 /** Blanchard et al. 2017: a client's score is the sum of its squared distances to its n - f - 2 nearest neighbors. Lower is better. */
 export function krumScores(distances: Float64Array, clients: readonly number[], options: { all: number; byzantine: number }): number[] {
   const neighbors = clients.length - options.byzantine - 2;
@@ -10,17 +8,6 @@ export function krumScores(distances: Float64Array, clients: readonly number[], 
       .slice(0, Math.max(1, neighbors))
       .reduce((total, distance) => total + distance, 0);
   });
-}
-
-/** Refuses fewer clients than the strategy requires. */
-export function refuseTooFew(name: string, count: number, least: number): void {
-  if (count < least) {
-    throw new InputProblem("TOO_FEW_CLIENTS", `${name} requires at least ${least} clients for this f; there are ${count}`, {
-      setting: "f",
-      clients: count,
-      needed: least,
-    });
-  }
 }
 
 /** Indexes of the lowest scores; of equal scores, the earlier one comes first. */

@@ -1,7 +1,6 @@
 import { multiKrum as strategy } from "../../../common/strategies/multi-krum.ts";
-import { InputProblem } from "../problem.ts";
 import type { Aggregator, AggregatorInput, AggregatorOutput } from "./aggregator.ts";
-import { krumScores, lowest, refuseTooFew } from "./krum-scores.ts";
+import { krumScores, lowest } from "./krum-scores.ts";
 import { weightedMean } from "./weighted-mean.ts";
 
 /** Blanchard et al. 2017: the unweighted mean of the m clients with the lowest Krum scores. */
@@ -10,15 +9,13 @@ export const multiKrum: Aggregator = {
   run: (input) => {
     const { count } = input.vectors;
     const keep = input.settings.optional("m") ?? Math.max(1, count - input.settings.number("f"));
-    if (keep > count) throw new InputProblem("VALIDATION_ERROR", `strategy.m must be at most the ${count} clients`, { setting: "m" });
-    return keepLowest(input, "multi_krum", keep);
+    return keepLowest(input, keep);
   },
 };
 
 /** The unweighted mean of the `keep` clients with the lowest Krum scores. */
-export function keepLowest({ vectors, settings }: AggregatorInput, name: string, keep: number): AggregatorOutput {
+export function keepLowest({ vectors, settings }: AggregatorInput, keep: number): AggregatorOutput {
   const byzantine = settings.number("f");
-  refuseTooFew(name, vectors.count, 2 * byzantine + 3);
   const everyone = Array.from({ length: vectors.count }, (_, client) => client);
   const scores = krumScores(vectors.distances(), everyone, { all: vectors.count, byzantine });
   const kept = lowest(scores, keep);

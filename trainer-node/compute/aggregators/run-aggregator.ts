@@ -1,3 +1,4 @@
+import { tooFewClients } from "../../../common/strategies/shared/least-clients.ts";
 import { settingsOf } from "../../../common/strategies/shared/settings.ts";
 import { difference, type Model } from "../clients/model.ts";
 import { alignTo, type ClientRecords, type Segment } from "../clients/segments.ts";
@@ -6,7 +7,7 @@ import { InputProblem } from "../problem.ts";
 import { type Floats, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
 import type { Aggregator, Verdict } from "./aggregator.ts";
 import { maximumOf } from "./maximum.ts";
-import { readSettings } from "./settings.ts";
+import { readSettings, type Settings } from "./settings.ts";
 
 /** The input of an aggregation of client records. */
 export interface RecordAggregation {
@@ -57,6 +58,7 @@ export function runPiece(input: RecordAggregation): Piece {
   const { aggregator, records, order } = input;
   const floats = records.segments.filter((segment) => segment.float);
   const settings = readSettings(settingsOf(aggregator.settings, "aggregate"), input.settings, order);
+  refuseTooFew(aggregator, settings, order.length);
   const weights = order.map((record) => input.weights[record] ?? 1);
   const base = readBase(input, floats);
   const vectors = createVectors(records, order);
@@ -94,6 +96,12 @@ export function reportsOf(
       return [record, { norm, cosine: shown, ...verdicts[client], accepted: verdicts[client]?.accepted ?? true }];
     }),
   );
+}
+
+/** Refuses fewer clients than the strategy requires. */
+function refuseTooFew(aggregator: Aggregator, settings: Settings, clients: number): void {
+  const few = tooFewClients(aggregator, settings.optional, clients);
+  if (few) throw new InputProblem("TOO_FEW_CLIENTS", few.message, { setting: few.setting, clients, needed: few.least });
 }
 
 function readBase({ aggregator, base, records }: RecordAggregation, floats: readonly Segment[]): Model | undefined {

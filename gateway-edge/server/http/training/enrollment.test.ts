@@ -73,6 +73,7 @@ test.each([
     "enrollment",
   ],
   [{ secureAggregation: true, fraction: 0.5, participants: ["a", "b", "c", "d"].map((host) => ({ url: `https://${host}` })) }, "fraction"],
+  [{ strategy: { name: "krum", f: 1 }, participants: [{ join: true }, { join: true }] }, "strategy"],
 ])("a federation of %j has the problem %s", (given, path) => {
   expect(createFederationBody.safeParse({ task: "softmax", ...given }).error?.issues[0]?.path[0]).toBe(path);
 });
