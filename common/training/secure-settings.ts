@@ -39,7 +39,10 @@ export function secureProblems({ participants }: Asked): { path: string[]; messa
   return problems;
 }
 
-/** How many of so many must stay to the end: more than half, or two halves could be given different lists. */
+/**
+ * How many of so many must stay to the end: more than half, or two halves could be given different lists; and never so few that they could
+ * compute each other's updates.
+ */
 export function thresholdOf({ threshold }: SecureAggregation, participants: number): number {
-  return Math.max(Math.floor(participants / 2) + 1, Math.ceil(threshold * participants - 1e-9));
+  return Math.max(SECURE_PARTICIPANTS.min, Math.floor(participants / 2) + 1, Math.ceil(threshold * participants - 1e-9));
 }

@@ -51,7 +51,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
       await note(participant, result, durationMs);
       if (!(result instanceof ParticipantProblem)) count++;
     },
-    hasQuorum: () => count >= Math.max(plan.threshold, collection.quorum),
+    need: { least: Math.max(plan.threshold, collection.quorum), count: () => count },
   });
   return latest;
 }
@@ -65,8 +65,10 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   const { settings, deps } = run;
   const secure = requireSecure(run);
   const { roundId: round, note } = planning;
+  const least = leastOf(planning.quorum);
+  // Their training would be for nothing.
+  if (planning.missing.length < least) throw await tooFew(run, planning, { left: planning.missing.length, least });
   const introduced = await introduceAll(run, planning);
-  const least = Math.max(SECURE_PARTICIPANTS.min, planning.quorum);
   if (introduced.size < least) throw await tooFew(run, planning, { left: introduced.size, least });
   const everybody = [...introduced.values()].map(({ introduction }) => introduction);
   const threshold = thresholdOf(secure.settings, everybody.length);
@@ -81,7 +83,7 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
         if (result instanceof ParticipantProblem) return note(participant, result, durationMs);
         shares[participant.id] = result;
       },
-      hasQuorum: () => Object.keys(shares).length >= Math.max(threshold, planning.quorum),
+      need: { least: Math.max(threshold, planning.quorum), count: () => Object.keys(shares).length },
     },
   );
   const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
@@ -95,10 +97,16 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   return plan;
 }
 
+const leastOf = (quorum: number): number => Math.max(SECURE_PARTICIPANTS.min, quorum);
+
 function tooFew(run: FederationRun, { round, missing }: Planning, { left, least }: { left: number; least: number }) {
   const participants = missing.map(({ id }) => ({ participantId: id }));
   const why = least === SECURE_PARTICIPANTS.min ? ", because two could compute each other's update" : "";
-  return notEnough(run, { round, participants }, `${left} participants left that mask, and ${least} must remain${why}.`);
+  return notEnough(
+    run,
+    { round, participants },
+    `${left} ${left === 1 ? "participant" : "participants"} left that mask, and ${least} must remain${why}.`,
+  );
 }
 
 async function introduceAll(
@@ -126,7 +134,7 @@ async function introduceAll(
       introduced.set(participant.id, result);
     },
     isEnough: () => introduced.size >= wanted,
-    hasQuorum: () => introduced.size >= Math.max(SECURE_PARTICIPANTS.min, quorum),
+    need: { least: leastOf(quorum), count: () => introduced.size },
   });
   // Sorted by id, independent of the order of arrival.
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));

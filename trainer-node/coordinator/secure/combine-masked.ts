@@ -5,6 +5,7 @@ import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/
 import { fixedPointFor } from "../../compute/privacy/fixed-point.ts";
 import { type HelpText, readHelp, readIntroduction } from "../../privacy/wire.ts";
 import { type CoordinatorDeps, FederationFailed, type FederationRun, requireSecure } from "../deps.ts";
+import { notEnough } from "../not-enough.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { isPlainMean } from "../round-strategy.ts";
 import { askAll } from "./in-time.ts";
@@ -39,8 +40,9 @@ export async function unmaskSum(run: FederationRun, round: number, accepted: rea
       `The plan of the secure round ${round} is missing from the coordinator's folder, so its updates cannot be unmasked.`,
     );
   if (accepted.length < plan.threshold) {
-    const text = `Round ${round} has ${accepted.length} masked updates; ${plan.threshold} of its ${plan.everybody.length} participants must take part until the end.`;
-    throw new FederationFailed("NOT_ENOUGH_RESULTS", text);
+    const participants = plan.everybody.map(({ id }) => ({ participantId: id }));
+    const text = `${accepted.length} masked updates; ${plan.threshold} of its ${participants.length} participants must take part until the end.`;
+    throw await notEnough(run, { round, participants }, text);
   }
   const masked = Object.fromEntries(
     accepted.map(({ participantId: id, updateBlob }) => [id, { hash: updateBlob, weight: plan.weights[id] ?? 1 }]),

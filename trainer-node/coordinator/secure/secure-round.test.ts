@@ -218,6 +218,30 @@ test("a round of two is not masked, and says how many must remain", async () => 
   expect(kept.commits).toEqual([]);
 });
 
+test.each([
+  ["before the round", "", "2 participants left that mask"],
+  ["before it sends its shares", "/shares", "2 participants left that mask"],
+  ["before it sends what it masked", "/masked", "2 masked updates"],
+])(
+  "three participants cannot lose one: if it dies %s, the round fails within seconds and says how many must remain, and why one is missing",
+  async (_when, step, left) => {
+    const { run, kept } = open(`fed_three_${step.slice(1)}`, { secureAggregation: true, deadlineMs: 60_000 });
+    const victim = await startNode({ threads: 1 });
+    const members = run.members.slice(0, 3).map((member) => (member.id === "p3" ? { ...member, url: victim.url } : member));
+    before = async (path, url) => {
+      if (url === victim.url && path.endsWith(step)) await victim.stop();
+    };
+    const beganMs = clock.monotonicMs();
+    await expect(runRound({ ...run, members })).rejects.toMatchObject({
+      code: "NOT_ENOUGH_RESULTS",
+      message: expect.stringMatching(new RegExp(`^Round 1 has ${left}.* 3 .*must .*p3: it cannot be reached: `)),
+    });
+    expect(clock.monotonicMs() - beganMs).toBeLessThan(15_000);
+    expect(kept.commits).toEqual([]);
+  },
+  70_000,
+);
+
 test("below the threshold nothing comes out, and it is said why", async () => {
   const { run, kept } = open("fed_few", {
     ...hidden({ deadlineMs: 1500, minResults: 1 }),
@@ -230,7 +254,7 @@ test("below the threshold nothing comes out, and it is said why", async () => {
   };
   await expect(runRound({ ...run, members })).rejects.toMatchObject({
     code: "NOT_ENOUGH_RESULTS",
-    message: "Round 1 has 3 masked updates; 4 of its 4 participants must take part until the end.",
+    message: expect.stringMatching(/^Round 1 has 3 masked updates; 4 of its 4 participants must take part until the end\. p1: /),
   });
   expect(kept.commits).toEqual([]);
 });
