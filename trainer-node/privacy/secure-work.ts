@@ -7,6 +7,9 @@ import { type Introduction, maskedWords, type RoundSecrets, removeMasks, type Un
 /** The tensors of a model sorted by name, which is the order in which their numbers are masked. */
 export type ModelLayout = readonly { readonly name: string; readonly dtype: FloatType; readonly shape: readonly number[] }[];
 
+const RAISE_LIMIT =
+  "raise secureAggregation.range, or for the task statistics set rows_max of its config to the most rows of a participant";
+
 /** Work on whole models, for a worker thread. */
 export type SecureWork =
   | {
@@ -54,7 +57,10 @@ function maskUpdate({ update, factor, fixed, secrets, partners }: Extract<Secure
       const value = data[index] as number;
       // The refusal goes to the coordinator, from which the numbers are hidden.
       if (!(Math.abs(value) <= fixed.limit))
-        throw new InputProblem("NON_FINITE", `tensor "${name}" has a number beyond ${fixed.limit}, the limit of secure aggregation`);
+        throw new InputProblem(
+          "NON_FINITE",
+          `tensor "${name}" has a number beyond ${fixed.limit}, the limit of secure aggregation; ${RAISE_LIMIT}`,
+        );
       values[at++] = value * factor;
     }
   }

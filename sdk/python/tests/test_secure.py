@@ -181,7 +181,7 @@ def test_updates_beyond_the_range_and_tensors_of_integers_are_refused_by_name(se
     beyond = summed.ask("p3", "masked", {"partners": list(CLIENTS), "factor": 1, "range": 7})
     # Which number it is, and where, is part of the update that must not leave.
     assert (beyond.body["code"], beyond.body["details"]) == ("NON_FINITE", {"tensor": "weight"})
-    assert beyond.body["error"] == 'tensor "weight" has a number beyond the limit of secure aggregation, 7'
+    assert beyond.body["error"] == 'tensor "weight" has a number beyond the limit of secure aggregation, 7; raise secureAggregation.range'
 
 
 @pytest.mark.parametrize(

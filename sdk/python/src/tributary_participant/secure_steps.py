@@ -129,7 +129,7 @@ def _values_of(update: bytes, limit: float) -> Any:
         values = vectors.unpack(dtype, data)
         if not (numpy.abs(values) <= limit).all():
             # Neither the number nor its place: the update may leave only under its masks.
-            message = f'tensor "{name}" has a number beyond the limit of secure aggregation, {limit:g}'
+            message = f'tensor "{name}" has a number beyond the limit of secure aggregation, {limit:g}; raise secureAggregation.range'
             raise ParticipantError("NON_FINITE", message, details={"tensor": name})
         parts.append(values)
     return numpy.concatenate([numpy.zeros(0), *parts])
