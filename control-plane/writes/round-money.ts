@@ -35,7 +35,7 @@ export async function fundRound(
   if (available < amount) {
     throw new AppError(
       "QUOTA_EXCEEDED",
-      `The round's budget is ${toUsdString(amount)} USD and ${toUsdString(available > 0n ? available : 0n)} USD are available. Buy credits, then resume.`,
+      `The round's budget is ${toUsdString(amount)} USD and ${toUsdString(available > 0n ? available : 0n)} USD are available. Buy credits; a federation that has failed by then goes on when rounds are added to it (extend).`,
     );
   }
   const reference = `${fundReference(federation.id, round)}:${federation.eventSeq}`;

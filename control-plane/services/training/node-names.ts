@@ -1,7 +1,8 @@
-import { judgePlace, type Resolve, resolveAll } from "../../../common/checked-lookup.ts";
+import { type Resolve, resolveAll } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { orElse } from "../../../common/ignore.ts";
+import { placeOf } from "../../../common/place.ts";
 
 const RESOLVE_MS = 2000;
 
@@ -25,13 +26,22 @@ export async function refusePrivateNames(
   );
   for (const { host, addresses } of answers) {
     const path = byHost.get(host)?.[0]?.path ?? "";
-    try {
-      for (const { address } of addresses) judgePlace(address, { allowPrivate });
-    } catch (cause) {
-      const message = "resolves to a private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true";
-      throw new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }], cause });
+    for (const { address } of addresses) {
+      const reason = refusedPlace(address, { allowPrivate });
+      if (reason === undefined) continue;
+      const message = `resolves to a ${reason}`;
+      throw new AppError("VALIDATION_ERROR", `The address of the node ${message}.`, { details: [{ path, message }] });
     }
   }
+}
+
+/** Why a node may not be at this address: what it is, and whether the operator can allow it. */
+export function refusedPlace(host: string, { allowPrivate }: { allowPrivate: boolean }): string | undefined {
+  const place = placeOf(host);
+  // Metadata services of clouds are at such addresses.
+  if (place === "link-local") return "link-local address, which is never allowed";
+  if (place !== "private" || allowPrivate) return undefined;
+  return "private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true";
 }
 
 async function inTime<Value>(clock: Clock, work: Promise<Value>): Promise<Value> {

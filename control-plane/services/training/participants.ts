@@ -1,12 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
-import { placeOf } from "../../../common/place.ts";
 import { PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import type { NewParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Team } from "../../domain/records.ts";
 import type { FederationParticipant, TrainerNode } from "../../domain/training-records.ts";
 import type { Transaction } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
+import { refusedPlace } from "./node-names.ts";
 
 const SECRET_BYTES = 32;
 const JOIN_PREFIX = "join_";
@@ -119,9 +119,7 @@ export function checkNodeUrl(deps: Pick<ControlDeps, "config">, given: string, p
   if (!url || (url.protocol !== "http:" && url.protocol !== "https:")) throw refuse("must be an http or https address");
   if (url.username !== "" || url.password !== "") throw refuse("must not hold a user name or password; give a token");
   if (url.search !== "" || url.hash !== "") throw refuse("must not have a query or fragment");
-  const place = placeOf(url.hostname);
-  if (place === "link-local" || (place === "private" && !deps.config.allowPrivateNodes)) {
-    throw refuse("is private; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true");
-  }
+  const reason = refusedPlace(url.hostname, { allowPrivate: deps.config.allowPrivateNodes });
+  if (reason !== undefined) throw refuse(`is a ${reason}`);
   return url.href.replace(/(?<!\/)\/+$/, "");
 }

@@ -48,6 +48,10 @@ test("credit that a round takes is not reserved for a call while the round is be
   await trainingHandlers(slow).openRound(opening, platform.as("anonymous"));
   expect(await Promise.all(meanwhile)).toEqual(["QUOTA_EXCEEDED"]);
   expect(await reserve()).toBe("QUOTA_EXCEEDED");
+  const { federation: poor } = await handlers.createFederation({ ...request, initialBlob: undefined }, platform.as("owner"));
+  await handlers.claimFederations({ claim: "b", leaseMs: 60_000n, limit: 1, except: [], address: "" }, platform.as("anonymous"));
+  const lacking = handlers.openRound({ ...opening, federationId: poor?.id ?? "", claim: "b" }, platform.as("anonymous"));
+  await expect(lacking).rejects.toThrow(/Buy credits; .* \(extend\)\.$/);
   await platform.close();
 });
 

@@ -148,6 +148,16 @@ test("nodes of a team: managers add and remove them, their addresses are unique,
   ]);
 });
 
+test("ssrf: the address of a metadata service is refused for ever, and the refusal names no setting that would allow it", async () => {
+  const add = (url: string) => training().createNode({ name: "", url, teamId: platform.team.id }, platform.as("lead"));
+  await open({ ALLOW_PRIVATE_NODES: "true" });
+  await expect(add("http://169.254.169.254/")).rejects.toThrow("is a link-local address, which is never allowed");
+  await open({ ALLOW_PRIVATE_NODES: "false" });
+  await expect(add("http://10.0.0.7/")).rejects.toThrow(
+    "is a private address; the operator can allow such addresses with ALLOW_PRIVATE_NODES=true",
+  );
+});
+
 test("a node's secret goes to the edge that signs for it and to coordinators, and is not listed", async () => {
   await open({ ALLOW_PRIVATE_NODES: "true" });
   const [url, secret] = ["http://127.0.0.1:5999", "a-secret-of-the-node"];
