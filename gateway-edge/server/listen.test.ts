@@ -68,6 +68,17 @@ test("a stop closes every connection, whichever socket accepted it", async () =>
   await ended;
 });
 
+test("a stop does not wait for connections on which nothing was asked yet, such as those that browsers open in advance", async () => {
+  const own = await listen(express(), { host: "127.0.0.1", port: 0, reusePort: false, observe: () => {} });
+  const clients = Array.from({ length: 10 }, () => connect({ port: own.port, host: "127.0.0.1" }).on("error", () => {}));
+  await Promise.all(clients.map((client) => once(client, "connect")));
+  const ended = Promise.all(clients.map((client) => new Promise((resolve) => client.resume().once("close", resolve))));
+  const stopping = performance.now();
+  await own.stop({ drainMs: 3_600_000 });
+  await ended;
+  expect(performance.now() - stopping).toBeLessThan(5_000);
+});
+
 test("a stop waits for the responses of every connection, whichever socket accepted it, and cuts those that take too long", async () => {
   // Few, so that the server's own socket has none of them.
   const count = 2;

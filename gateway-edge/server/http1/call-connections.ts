@@ -39,6 +39,7 @@ export class CallConnections implements ConnectionDeps {
   readonly #listeners: readonly ((socket: Socket) => void)[];
   readonly #open = new Set<CallConnection>();
   #heldBytes = 0;
+  #isClosed = false;
   #cancelCheck: (() => void) | undefined;
 
   constructor(server: Server, options: CallConnectionsOptions) {
@@ -76,12 +77,17 @@ export class CallConnections implements ConnectionDeps {
     this.#cancelCheck = undefined;
   }
 
-  /** Closes the connections that wait for their next request. */
+  /** Closes the connections that wait for a request, their first or their next, and those that were waiting to be accepted. */
   closeIdle(): void {
-    for (const connection of this.#open) if (connection.state === "idle") connection.socket.destroy();
+    this.#isClosed = true;
+    for (const { state, socket } of this.#open) if (state === "idle" || state === "fresh") socket.destroy();
   }
 
   #accept(socket: Socket): void {
+    if (this.#isClosed) {
+      socket.destroy();
+      return;
+    }
     this.#open.add(new CallConnection(socket, this));
     if (!this.#cancelCheck) this.#checkLater();
   }
