@@ -85,7 +85,10 @@ await runMain("tributary edge", async () => {
     await systemClock.sleep(drainDelayMs);
     reports.stop();
     openCalls.stop();
+    const until = systemClock.monotonicMs() + drainMs;
     await Promise.all(listeners.map((listener) => listener.stop({ drainMs, cut: () => openCalls.cut() })));
+    // Calls under an Idempotency-Key go on when their connections are gone.
+    await openCalls.closed(systemClock, Math.max(0, until - systemClock.monotonicMs()));
     await worker.stop();
     // After the last answer, so that its usage is settled before the connection to the control plane closes.
     await inference.stop();

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { AppError } from "../../common/errors.ts";
-import { type OpenCall, OpenCalls, ShutdownError } from "./open-calls.ts";
+import { fakeClock } from "../access/clock-fixture.ts";
+import { type OpenCall, OpenCalls, ShutdownError, WITHOUT_CLIENT_MAX } from "./open-calls.ts";
 
 test("cut ends exactly the calls that are open, whatever the order in which calls came and went", () => {
   fc.assert(
@@ -35,4 +36,40 @@ test("a call whose client left is not cut again, and a stop alone ends no call",
     "UPSTREAM_UNAVAILABLE",
     "UNAVAILABLE",
   ]);
+});
+
+test("a stopping edge waits for calls that go on without their clients, cuts those that take too long, and does not wait for ever", async () => {
+  const calls = new OpenCalls();
+  const clock = fakeClock();
+  await calls.closed(clock, 1000);
+  const [quick, slow] = [calls.open(), calls.open()];
+  expect([quick.goOn(), slow.goOn()]).toEqual([true, true]);
+  let isClosed = false;
+  const closed = calls.closed(clock, 1000).then(() => {
+    isClosed = true;
+  });
+  quick.close();
+  await clock.advance(999);
+  expect([slow.signal.aborted, isClosed]).toEqual([false, false]);
+  await clock.advance(1);
+  expect(slow.signal.reason).toBeInstanceOf(ShutdownError);
+  slow.close();
+  await closed;
+  expect(clock.waiting()).toBe(0);
+
+  calls.open();
+  const hung = calls.closed(clock, 1000);
+  await clock.advance(10_000);
+  await hung;
+});
+
+test("so many calls go on without their clients, and more when these have ended", () => {
+  const calls = new OpenCalls();
+  const going = Array.from({ length: WITHOUT_CLIENT_MAX }, () => calls.open());
+  expect(going.map((call) => call.goOn())).not.toContain(false);
+  const next = calls.open();
+  expect(next.goOn()).toBe(false);
+  going[0]?.close();
+  going[0]?.close();
+  expect([next.goOn(), calls.open().goOn()]).toEqual([true, false]);
 });

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -113,6 +115,31 @@ test("an edge that gets SIGTERM is not ready but serves, then lets streams end, 
   const rows = (body.data as { model: string; status: string; usage: { output: number } }[]).filter(({ model }) => model === "oai-drip");
   expect(rows.map(({ status }) => status).sort()).toEqual(["error", "error", "error", "success"]);
   for (const { usage } of rows) expect(usage.output).toBeGreaterThan(0);
+  await expectConsistentLedger(system, tenant.token);
+});
+
+test("an edge that gets SIGTERM waits for a call under an Idempotency-Key whose client has left; the client finds the answer", async () => {
+  const url = `${system.url}/v1/chat/completions`;
+  const body = JSON.stringify({ ...ASKED, messages: [{ role: "user", content: "Count." }] });
+  const headers = { authorization: `Bearer ${tenant.key}`, "content-type": "application/json", "idempotency-key": "across-a-restart" };
+  const asked = fake.requests.length;
+  const client = httpRequest(url, { method: "POST", headers, agent: false }).end(body);
+  client.on("error", () => {});
+  const [answer] = (await once(client, "response")) as [IncomingMessage];
+  let text = "";
+  answer.on("data", (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  await until(() => text.includes("100,"));
+  client.destroy();
+  const [edge] = system.edges;
+  expect(await edge?.stop("SIGTERM")).toMatchObject({ code: 0 });
+
+  await system.restartEdge(0);
+  const again = await fetch(url, { method: "POST", headers, body });
+  expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+  expect((await again.text()).trimEnd().endsWith("data: [DONE]")).toBe(true);
+  expect(fake.requests.length - asked).toBe(1);
   await expectConsistentLedger(system, tenant.token);
 });
 

@@ -4,6 +4,8 @@ import { type AccessServiceService, StoredAnswer } from "../../../proto/gen/trib
 import type { ControlDeps } from "../deps.ts";
 
 const IDEMPOTENCY_LIFE_MS = 24 * 3_600_000;
+/** A running call renews this, each time with its own id; the key of a dead edge is free after it. */
+const RESERVED_MS = 15 * 60_000;
 
 type IdempotentCallHandlers = Pick<ServiceHandlers<typeof AccessServiceService>, "beginIdempotentCall" | "endIdempotentCall">;
 
@@ -16,17 +18,17 @@ export function idempotentCallHandlers(deps: ControlDeps): IdempotentCallHandler
       return deps.store.transaction([], async (tx) => {
         const now = deps.clock.now();
         const record = await tx.get("idempotency", id);
-        if (record && record.expiresAt > now) {
-          if (record.requestHash !== requestHash) {
+        const isKnown = record !== undefined && record.expiresAt > now;
+        if (isKnown && record.holder !== request.callId) {
+          if (record.requestHash !== requestHash)
             throw new AppError("IDEMPOTENCY_CONFLICT", "This Idempotency-Key was used for another request. Use a new key.");
-          }
-          if (record.sealedAnswer !== undefined) return { answer: StoredAnswer.decode(deps.secrets.open(record.sealedAnswer)) };
-          throw new AppError("IDEMPOTENCY_CONFLICT", "A request with this Idempotency-Key is still running. Retry later.", {
-            retryAfterSeconds: 1,
-          });
+          if (record.sealedAnswer === undefined)
+            throw new AppError("IDEMPOTENCY_CONFLICT", "A request with this Idempotency-Key is still running. Retry later.", {
+              retryAfterSeconds: 1,
+            });
+          return { answer: StoredAnswer.decode(deps.secrets.open(record.sealedAnswer)) };
         }
-        // Reserved for as long as a call may run; the key of a dead edge is free after that.
-        await tx.put("idempotency", { id, requestHash, holder: request.callId, expiresAt: now + 15 * 60 * 1000 });
+        await tx.put("idempotency", { id, requestHash, holder: request.callId, expiresAt: now + RESERVED_MS });
         return { answer: undefined };
       });
     },

@@ -1,4 +1,3 @@
-import type { CancelSignal } from "../../../../common/cancel.ts";
 import type { Clock } from "../../../../common/clock.ts";
 import { type AppError, asAppError } from "../../../../common/errors.ts";
 import type { ReadyIterator } from "../../../../common/ready-iterator.ts";
@@ -18,6 +17,7 @@ import type { BytesPart } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
 import { callHeaders } from "./call-headers.ts";
+import { endWithClient } from "./client-left.ts";
 import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
 import { sendBytes } from "./send-bytes.ts";
 import { SseWriter } from "./sse-writer.ts";
@@ -82,17 +82,18 @@ function answerOnce<Answer>(deps: CallDeps, exchange: CallExchange<Answer>, idem
     .then((result) => sendResult(deps, { exchange, result, idempotent, newWriter: () => early ?? newWriter() }))
     .then(
       () => endCall(call, { response, idempotent }),
-      (thrown: unknown) => {
-        if (response.closed) call.close();
-        return endFailed(deps, { exchange, writer: early, thrown, idempotent });
-      },
+      (thrown: unknown) => endFailed(deps, { exchange, writer: early, thrown, call, idempotent }),
     );
 }
 
 /** A call that went on without its client is over now; others are with their response. */
 function endCall(call: OpenCall, { response, idempotent }: { response: CallResponse; idempotent: IdempotentCall }): void | Promise<void> {
-  if (response.closed) call.close();
-  return idempotent.close();
+  const close = () => {
+    if (response.closed) call.close();
+  };
+  const ended = idempotent.close();
+  // A stopping edge waits for the call until its key is free or has the answer.
+  return ended ? ended.then(close) : close();
 }
 
 /** Every error of a call is a rejection. */
@@ -109,15 +110,16 @@ async function endFailed<Answer>(
   deps: CallDeps,
   {
     writer,
+    call,
     idempotent,
     ...failing
-  }: Omit<Failing<Answer>, "writer" | "format"> & { writer: SseWriter | undefined; idempotent: IdempotentCall },
+  }: Omit<Failing<Answer>, "writer" | "format"> & { writer: SseWriter | undefined; call: OpenCall; idempotent: IdempotentCall },
 ): Promise<void> {
   try {
     if (!writer?.isOpen) throw failing.thrown;
     await endWithError(deps, { ...failing, writer, format: undefined });
   } finally {
-    await idempotent.close();
+    await endCall(call, { response: failing.exchange.response, idempotent });
   }
 }
 
@@ -276,25 +278,4 @@ export function send(
   const length = String(Buffer.byteLength(answer.body));
   response.writeHead(answer.status ?? 200, [...answer.headers, "content-type", answer.contentType, "content-length", length]);
   response.end(answer.body);
-}
-
-/**
- * Aborts when the client disconnects or the edge stops. The request's `close` event may never come after its body was read; the response's
- * always does.
- */
-export function clientLeft(response: CallResponse, openCalls: OpenCalls): CancelSignal {
-  const call = openCalls.open();
-  endWithClient(response, call);
-  return call.signal;
-}
-
-/** The same for a call that may go on without its client: it stays open then, and the edge may still cut it. */
-function endWithClient(response: CallResponse, call: OpenCall, idempotent?: Pick<IdempotentCall, "goesOn">): void {
-  const closed = () => {
-    if (!response.writableFinished && idempotent?.goesOn) return;
-    call.close();
-    if (!response.writableFinished) call.left();
-  };
-  if (response.closed) closed();
-  else response.on("close", closed);
 }

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
+import type { Clock } from "../../../../common/clock.ts";
 import type { Logger } from "../../../../common/logger.ts";
-import type { StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { BeginIdempotentCallRequest, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { type HeaderList, headerFields } from "../../../calls/header-list.ts";
 
 /** The idempotency store of the control plane. */
 export interface IdempotentDeps {
   readonly access: Pick<ControlPlane["access"], "beginIdempotentCall" | "endIdempotentCall">;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -26,6 +28,7 @@ export interface IdempotentCall {
 
 const DEADLINE_MS = 2000;
 const ATTEMPTS = 3;
+const RENEW_MS = 5 * 60_000;
 const STORED_BYTES_MAX = 1024 * 1024;
 
 /** What identifies a call under an Idempotency-Key. */
@@ -47,19 +50,47 @@ async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentIn
   const owner = { keyId: input.keyId, idempotencyKey: key, callId: input.callId };
   const hash = createHash("sha256").update(input.body);
   if (input.pathModel !== undefined) hash.update(`\n${input.pathModel}`);
-  const { answer } = await deps.access.beginIdempotentCall({ ...owner, bodySha256: hash.digest() }, { deadlineMs: DEADLINE_MS });
-  return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, owner);
+  const begin = { ...owner, bodySha256: hash.digest() };
+  const { answer } = await deps.access.beginIdempotentCall(begin, { deadlineMs: DEADLINE_MS });
+  return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, begin);
+}
+
+/**
+ * A key is reserved for 15 minutes, so that the key of a dead edge becomes free; a call that runs longer keeps it. Returns what ends that: when it is
+ * done, no renewal is on its way that would reserve a key which is free again.
+ */
+function keepReserved({ access, clock, logger }: IdempotentDeps, begin: BeginIdempotentCallRequest): () => Promise<void> {
+  let renewal: Promise<unknown> = Promise.resolve();
+  const renew = () => {
+    cancel = clock.after(RENEW_MS, renew);
+    renewal = access.beginIdempotentCall(begin, { deadlineMs: DEADLINE_MS }).catch((error: unknown) => {
+      logger.warn({ callId: begin.callId, error: String(error) }, "an Idempotency-Key could not be kept longer");
+    });
+  };
+  let cancel = clock.after(RENEW_MS, renew);
+  return async () => {
+    cancel();
+    await renewal;
+  };
 }
 
 const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, goesOn: false, record: () => {}, store: () => {}, close: () => {} };
 
-function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: string; callId: string }): IdempotentCall {
+function openCall(deps: IdempotentDeps, begin: BeginIdempotentCallRequest): IdempotentCall {
+  const { bodySha256: _, ...owner } = begin;
   let recorded: (string | Uint8Array)[] | undefined = [];
   let bytes = 0;
-  let ended = false;
+  let state: "running" | "ending" | "ended" = "running";
+  const endReservation = keepReserved(deps, begin);
 
   async function end(answer: StoredAnswer | undefined): Promise<void> {
-    ended = true;
+    state = "ending";
+    await endReservation();
+    await tryToEnd(answer);
+    state = "ended";
+  }
+
+  async function tryToEnd(answer: StoredAnswer | undefined): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       try {
         await deps.access.endIdempotentCall({ ...owner, answer }, { deadlineMs: DEADLINE_MS });
@@ -73,7 +104,7 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
   return {
     answer: undefined,
     get goesOn() {
-      return recorded !== undefined;
+      return recorded !== undefined && state !== "ended";
     },
     record(piece) {
       bytes += Buffer.byteLength(piece);
@@ -91,7 +122,7 @@ function openCall(deps: IdempotentDeps, owner: { keyId: string; idempotencyKey: 
         },
       ),
     close: async () => {
-      if (!ended) await end(undefined);
+      if (state === "running") await end(undefined);
     },
   };
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { abortSignalOf } from "../../../../common/cancel.ts";
+import { systemClock } from "../../../../common/clock.ts";
 import type { Send } from "../../../upstream/providers/provider.ts";
 import { FakeControl, startEdge, type TestEdge } from "../testing/edge-fixture.ts";
 
@@ -96,15 +97,16 @@ test.each([
   },
 );
 
-test("an edge that stops cuts a call that goes on without its client, and its key is free again", async () => {
+test("a call that goes on without its client and is cut frees its key", async () => {
   const { edge, control, next, headers } = await open();
   const request = start(edge, { headers, body: STREAMED });
   await next();
   await once(request, "response");
   request.destroy();
   await delay(50);
-  edge.openCalls.cut();
+  const closed = edge.openCalls.closed(systemClock, 0);
   await until(() => control.settled.size === 1);
   expect([...control.settled.values()]).toMatchObject([{ status: expect.not.stringMatching("success") }]);
-  await until(() => control.stored.size === 0);
+  await closed;
+  expect(control.stored.size).toBe(0);
 });

@@ -46,7 +46,8 @@ import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from 
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { requestIdOf } from "../../middleware/request-id.ts";
 import type { GatedRoute } from "../gate.ts";
-import { answerCall, type CallDeps, clientLeft } from "./answer-call.ts";
+import { answerCall, type CallDeps } from "./answer-call.ts";
+import { clientLeft } from "./client-left.ts";
 import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
 import { readCall } from "./read-call.ts";
 

@@ -34,7 +34,7 @@ import { readFields } from "../../../upstream/routing/lenient.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { modelFacts, paramsOfDeployment } from "../models/model-facts.ts";
 import { hasAddress, redactHeaders, redactUrl } from "../redact.ts";
-import { clientLeft } from "./answer-call.ts";
+import { clientLeft } from "./client-left.ts";
 
 /** The dependencies of the utility handlers. */
 export interface UtilityDeps extends PlanDeps {
