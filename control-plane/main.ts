@@ -18,6 +18,7 @@ import { bootstrap, type FirstRun, masterKeyOf, modelsToCreate } from "./bootstr
 import { publishBuiltInModels } from "./built-in-models.ts";
 import { type ControlConfig, placeOf, readControlConfig, withFileMasterKey } from "./config.ts";
 import { CountedCalls } from "./credit/counted-calls.ts";
+import { DeploymentModels } from "./credit/deployment-models.ts";
 import { EndedCalls } from "./credit/ended-calls.ts";
 import { Leases } from "./credit/leases.ts";
 import { RateLimiter } from "./credit/rate-limiter.ts";
@@ -53,6 +54,7 @@ import { refuseUnfinishedCopy } from "./promote/position.ts";
 import { publishReceiptKey } from "./proof/receipt-keys.ts";
 import { Verifications } from "./proof/verifications.ts";
 import { type RunningServer, startServer } from "./server.ts";
+import { allDeployments } from "./services/catalog/merged-catalog.ts";
 import type { ControlDeps } from "./services/deps.ts";
 import { createLimitOwners } from "./services/rates/limit-owners.ts";
 import { LogIndexes } from "./services/usage/log-index/log-indexes.ts";
@@ -85,7 +87,8 @@ await runMain("tributary control-plane", async () => {
   const self = { id: random.bytes(16).toString("hex"), address: config.advertise };
   const slots = await startSlots({ store, clock, logger, self }, fence);
   const forwarder = forwarderOf(config, slots);
-  const held = createReservations(store, { slots, forwarder, config, logger });
+  const models = new DeploymentModels({ clock, logger, read: () => allDeployments({ store, clock, secrets, gateway, config }) });
+  const held = createReservations(store, { slots, forwarder, config, logger, models });
   const edges = new Edges(clock);
   const exporter = await openExporter(config, { clock, logger, role: "control-plane" });
   const ended = new EndedCalls({ edges, clock });
@@ -193,7 +196,13 @@ function reload(gateway: GatewayConfigFile, logger: Logger): void {
 /** Reservations of the organizations that this control plane owns, and the limits that it counts for others. */
 function createReservations(
   store: Store,
-  { slots, forwarder, config, logger }: { slots: Slots; forwarder: Forwarder; config: ControlConfig; logger: Logger },
+  {
+    slots,
+    forwarder,
+    config,
+    logger,
+    models,
+  }: { slots: Slots; forwarder: Forwarder; config: ControlConfig; logger: Logger; models: DeploymentModels },
 ): Pick<ControlDeps, "reservations" | "counted"> {
   const rates = new RateLimiter(clock);
   const counted = new CountedCalls(rates, clock);
@@ -205,6 +214,7 @@ function createReservations(
     budgets: { mode: config.budgetMode, logger },
     rates,
     shared: new SharedLimits(createLimitOwners({ slots, forwarder, counted }), clock),
+    modelOf: (deploymentId) => models.modelOf(deploymentId),
   });
   slots.onLost((lost) => reservations.forget((organizationId) => lost.has(slotOf(organizationId, slots.count))));
   return { reservations, counted };

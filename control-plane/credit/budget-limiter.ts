@@ -44,7 +44,7 @@ export class BudgetLimiter {
         this.#options.logger.warn(facts, "the call exceeds a budget; it was let through because BUDGET_MODE is shadow");
         continue;
       }
-      if (left <= 0n) throw this.#refusal(kind, budget, held);
+      if (left <= 0n) throw this.#refusal({ kind, id, budget }, held);
       affordable = left;
     }
     return affordable;
@@ -62,12 +62,13 @@ export class BudgetLimiter {
     }
   }
 
-  #refusal(kind: BudgetKind, { budgetPeriod }: Budget, held: bigint): AppError {
+  #refusal({ kind, id, budget: { budgetPeriod } }: Pick<BudgetState, "kind" | "id" | "budget">, held: bigint): AppError {
     const again = periodEnd(budgetPeriod, this.#options.clock.now());
     const way = kind === "key" ? "Raise its maxBudget or use another key" : "Raise its maxBudget";
     const until = again === undefined ? "" : `, or wait until ${new Date(again).toISOString()}`;
     const which = budgetPeriod === undefined ? "budget" : `${budgetPeriod} budget`;
     const message = `The ${kind}'s ${which} is used up. ${way}${until}.`;
-    return held > 0n ? new HeldError("QUOTA_EXCEEDED", message, { holder: "calls" }) : new AppError("QUOTA_EXCEEDED", message);
+    if (held === 0n) return new AppError("QUOTA_EXCEEDED", message);
+    return new HeldError("QUOTA_EXCEEDED", message, { holder: "calls", limit: budgetName(kind, id) });
   }
 }

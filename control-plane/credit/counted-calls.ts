@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/clock.ts";
-import type { RateLimiter, RatePermit, RateSubject, Reading } from "./rate-limiter.ts";
+import type { RateLimiter, RatePermit, RateSubject } from "./rate-limiter.ts";
+import type { Reading } from "./rate-readings.ts";
 
 /** A call of an organization that another control plane owns, with those of its subjects that are counted here. */
 export interface CallToCount {

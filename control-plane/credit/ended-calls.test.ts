@@ -1,7 +1,8 @@
 import { AppError } from "../../common/errors.ts";
 import { EndedCalls, HeldError } from "./ended-calls.ts";
 
-const refused = () => new HeldError("RATE_LIMIT_EXCEEDED", "one call at once", { holder: "calls" });
+const refused = (limit = "key:a") => new HeldError("RATE_LIMIT_EXCEEDED", "one call at once", { holder: "calls", limit });
+const [CALLS, LEASES] = [{ holder: "calls" }, { holder: "leases" }] as const;
 
 /** Edges that answer when they are told to; `over` is what has ended there. */
 function open() {
@@ -45,10 +46,10 @@ test("a call that what has ended makes possible is not refused; one that is refu
 
 test("refusals that come together ask once, those that come meanwhile once more, and each organization by itself", async () => {
   const { ended, state, answer, turn } = open();
-  const first = [ended.learn("o", "calls"), ended.learn("o", "calls"), ended.learn("p", "leases")];
+  const first = [ended.learn("o", CALLS), ended.learn("o", CALLS), ended.learn("p", LEASES)];
   await turn();
   expect(state.asked).toEqual(["calls o", "leases p"]);
-  const later = [ended.learn("o", "calls"), ended.learn("o", "calls")];
+  const later = [ended.learn("o", CALLS), ended.learn("o", CALLS)];
   await turn();
   expect(state.asked).toHaveLength(2);
   await answer();
@@ -74,4 +75,32 @@ test("a flood of refused calls asks edges in vain once in a tenth of a second", 
   await answer();
   await expect(next).rejects.toThrow();
   expect(state.asked).toHaveLength(2);
+});
+
+test("a limit that is asked for in vain refuses no call of another limit unasked", async () => {
+  const { ended, state, answer } = open();
+  const vain = ended.retried("o", () => Promise.reject(refused("key:busy")));
+  vain.catch(() => {});
+  await answer();
+  await expect(vain).rejects.toThrow();
+  let isOver = false;
+  const other = ended.retried("o", async () => {
+    if (!isOver) throw refused("key:quiet");
+    return "admitted";
+  });
+  isOver = true;
+  await answer();
+  expect(await other).toBe("admitted");
+  expect(state.asked).toEqual(["calls o", "calls o"]);
+});
+
+test("a question that fails is the failure of those who asked, and the next one is asked", async () => {
+  let isBroken = true;
+  const caughtUp = async () => {
+    if (isBroken) throw new Error("no edge answers");
+  };
+  const ended = new EndedCalls({ edges: { caughtUp, recall: caughtUp }, clock: { after: () => () => {} } });
+  await expect(ended.learn("o", CALLS)).rejects.toThrow("no edge answers");
+  isBroken = false;
+  expect(await ended.learn("o", CALLS)).toBe(true);
 });

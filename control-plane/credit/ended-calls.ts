@@ -6,17 +6,26 @@ import type { Edges } from "../feed/edges.ts";
 /** What may hold what a refused call lacks: calls that are over by now, or credit that edges have in advance. */
 export type Holder = "calls" | "leases";
 
-/** A refusal that may be wrong: edges report ended calls, and credit that they do not need, a little after the fact. */
-export class HeldError extends AppError {
+/** What refuses a call, and what it may be that takes its room. */
+export interface Refusal {
   readonly holder: Holder;
+  /** The name of the limit or budget; absent: the credit of the organization. */
+  readonly limit?: string | undefined;
+}
 
-  constructor(code: ErrorCode, message: string, { holder, ...options }: AppErrorOptions & { holder: Holder }) {
+/** A refusal that may be wrong: edges report ended calls, and credit that they do not need, a little after the fact. */
+export class HeldError extends AppError implements Refusal {
+  readonly holder: Holder;
+  readonly limit: string | undefined;
+
+  constructor(code: ErrorCode, message: string, { holder, limit, ...options }: AppErrorOptions & Refusal) {
     super(code, message, options);
     this.holder = holder;
+    this.limit = limit;
   }
 }
 
-/** After edges were asked in vain, calls of the organization are refused without asking again for so long. */
+/** After edges were asked in vain, calls are refused by the same limit without asking again for so long. */
 const IN_VAIN_MS = 100;
 
 interface Asking {
@@ -29,7 +38,10 @@ export interface EndedCallsOptions {
   readonly clock: Pick<Clock, "after">;
 }
 
-/** Asks edges what has ended before a call is refused. Refusals of one organization share the questions, and ask no more while it is in vain. */
+/**
+ * Asks edges what has ended before a call is refused. Refusals of one organization share the questions. One limit asks no more while it is in vain:
+ * a client that keeps calling above its limit must not have the calls of others refused unasked.
+ */
 export class EndedCalls {
   readonly #options: EndedCallsOptions;
   readonly #asking = new Map<string, Asking>();
@@ -40,16 +52,16 @@ export class EndedCalls {
   }
 
   /** Resolves when all edges have reported what ended before this request; false: they were asked in vain just now. */
-  async learn(organizationId: string, holder: Holder): Promise<boolean> {
-    const name = nameOf(organizationId, holder);
-    if (this.#inVain.has(name)) return false;
-    await this.#ask(name, () => this.#options.edges[holder === "calls" ? "caughtUp" : "recall"](organizationId));
+  async learn(organizationId: string, refusal: Refusal): Promise<boolean> {
+    if (this.#inVain.has(limitOf(organizationId, refusal))) return false;
+    const { holder } = refusal;
+    await this.#ask(nameOf(organizationId, refusal), () => this.#options.edges[holder === "calls" ? "caughtUp" : "recall"](organizationId));
     return true;
   }
 
   /** What edges reported was not enough. */
-  inVain(organizationId: string, holder: Holder): void {
-    const name = nameOf(organizationId, holder);
+  inVain(organizationId: string, refusal: Refusal): void {
+    const name = limitOf(organizationId, refusal);
     if (this.#inVain.has(name)) return;
     this.#inVain.add(name);
     this.#options.clock.after(IN_VAIN_MS, () => this.#inVain.delete(name));
@@ -60,12 +72,12 @@ export class EndedCalls {
     try {
       return await attempt();
     } catch (refused) {
-      if (!(refused instanceof HeldError && (await this.learn(organizationId, refused.holder)))) throw refused;
+      if (!(refused instanceof HeldError && (await this.learn(organizationId, refused)))) throw refused;
     }
     try {
       return await attempt();
     } catch (refused) {
-      if (refused instanceof HeldError) this.inVain(organizationId, refused.holder);
+      if (refused instanceof HeldError) this.inVain(organizationId, refused);
       throw refused;
     }
   }
@@ -81,10 +93,14 @@ export class EndedCalls {
     };
     this.#asking.set(name, asking);
     asking.waiting++;
-    await asking.ask(undefined);
-    asking.waiting--;
-    if (asking.waiting === 0) this.#asking.delete(name);
+    try {
+      await asking.ask(undefined);
+    } finally {
+      asking.waiting--;
+      if (asking.waiting === 0) this.#asking.delete(name);
+    }
   }
 }
 
-const nameOf = (organizationId: string, holder: Holder) => `${holder} ${organizationId}`;
+const nameOf = (organizationId: string, { holder }: Refusal) => `${holder} ${organizationId}`;
+const limitOf = (organizationId: string, refusal: Refusal) => `${nameOf(organizationId, refusal)} ${refusal.limit ?? ""}`;

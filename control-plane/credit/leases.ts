@@ -55,11 +55,11 @@ export class Leases {
     const grant = await this.#grant({ input, signal });
     if (!isWaitWorthwhile(input, grant)) return this.#answer(input, grant);
     // Other edges may have credit in advance, and calls that ended there may free some, or block the team. Refuse only after all is known.
-    if (!(await this.#options.ended.learn(input.organizationId, "leases"))) return this.#answer(input, grant);
+    if (!(await this.#options.ended.learn(input.organizationId, { holder: "leases" }))) return this.#answer(input, grant);
     const need = input.need - grant.amount;
     const rest = { ...input, need, want: need, free: input.free + grant.amount };
     const more = await this.#grant({ input: rest, signal });
-    if (isWaitWorthwhile(rest, more)) this.#options.ended.inVain(input.organizationId, "leases");
+    if (isWaitWorthwhile(rest, more)) this.#options.ended.inVain(input.organizationId, { holder: "leases" });
     return this.#answer(input, { ...more, amount: grant.amount + more.amount });
   }
 

@@ -170,3 +170,35 @@ test("of a small limit of parallel calls no permit is granted: each call is rese
   const key = subject("key", "k", { maxParallelRequests: 63 });
   expect(limiter.permit("call_1", [key], { requests: 100, tokens: 100, parallel: 50 })).toBeUndefined();
 });
+
+test("an answer counts in the minute in which it ends, however long its call took and whatever was pruned meanwhile", () => {
+  const { limiter, pass } = open();
+  const key = subject("key", "k", { tpm: 1000 });
+  const run = (minutes: number) => {
+    limiter.begin([key], 10);
+    for (let second = 0; second < minutes * 60; second += 10) {
+      pass(10_000);
+      limiter.prune();
+    }
+    limiter.end([key]);
+    limiter.addTokens(["key:k", "model:m"], 5000);
+    limiter.prune();
+  };
+  for (const minutes of [1.5, 30]) {
+    run(minutes);
+    expect(refusalOf(() => limiter.check([key], 10))).toMatchObject({ code: "RATE_LIMIT_EXCEEDED" });
+    pass(61_000);
+    limiter.prune();
+    expect(refusalOf(() => limiter.check([key], 10))).toBeUndefined();
+  }
+  pass(2 * 3_600_000);
+  limiter.prune();
+  expect(limiter.tokenLimits.size).toBe(0);
+});
+
+test("a refusal for parallel calls names the limit, so that others are not refused for it", () => {
+  const { limiter } = open();
+  const key = subject("key", "k", { maxParallelRequests: 1 });
+  limiter.begin([key], 1);
+  expect(refusalOf(() => limiter.check([key], 1))).toMatchObject({ holder: "calls", limit: "key:k" });
+});

@@ -1,14 +1,15 @@
 import type { Clock } from "../../common/clock.ts";
-import { AppError, type RateState } from "../../common/errors.ts";
+import type { RateState } from "../../common/errors.ts";
 import { limitName as nameOf } from "../../common/slots.ts";
 import { RateWindow } from "../domain/rate-window.ts";
 import type { RateLimits } from "../domain/records.ts";
-import { HeldError } from "./ended-calls.ts";
 import { type PermitHold, PermitHolds } from "./permit-holds.ts";
+import { type RateKind, type Reading, refusal, tightest, WINDOW_SECONDS } from "./rate-readings.ts";
+import { TokenLimits } from "./token-limits.ts";
 
 /** The subject of a limit. A limit applies to all calls of the subject together, over all edges. */
 export interface RateSubject {
-  readonly kind: "key" | "team" | "organization" | "user" | "model";
+  readonly kind: RateKind;
   readonly id: string;
   readonly limits: RateLimits;
 }
@@ -18,19 +19,8 @@ interface Minute {
   readonly tokens: RateWindow;
 }
 
-/** One limit as a call meets it: whether the call fits now, and what remains after it. */
-export interface Reading {
-  readonly unit: "requests" | "tokens" | "parallel";
-  readonly subject: RateSubject["kind"];
-  readonly most: number;
-  /** Zero: the call fits. */
-  readonly waitSeconds: number;
-  readonly remaining: number;
-}
-
 // A guess: when a running call ends cannot be known.
 const BUSY_SECONDS = 1;
-const WINDOW_SECONDS = 60;
 /** A permit is at most this fraction of what remains: other edges need some too, and an edge that dies loses its permit. */
 const PERMIT_SHARES = 16;
 /** With fewer requests or parallel calls a permit is not worth it, and each call is reserved by itself. */
@@ -70,6 +60,7 @@ export class RateLimiter {
   readonly #clock: Clock;
   readonly #minutes = new Map<string, Minute>();
   readonly #running = new Map<string, number>();
+  readonly #tokenLimits = new TokenLimits();
   /** By the call that each was granted with, until it no longer counts in any window. */
   readonly #permits = new Map<string, { requests: number; tokens: number; minutes: readonly Minute[]; second: number }>();
 
@@ -123,7 +114,7 @@ export class RateLimiter {
     if (Math.min(requests, parallel ?? requests) < PERMIT_CALLS_MIN || tokens < 1) return undefined;
     const counted = { requests, tokens: Math.min(asked.tokens, tokens) };
     const now = this.#clock.monotonicMs();
-    const minutes = subjects.filter(isCounted).map((subject) => this.#minuteOf(nameOf(subject)));
+    const minutes = subjects.filter(isCounted).map((subject) => this.#begunMinute(subject, now));
     const seconds = minutes.map((minute) => {
       minute.tokens.add(counted.tokens, now, 1);
       return minute.requests.add(counted.requests, now, 1);
@@ -158,21 +149,21 @@ export class RateLimiter {
     this.resume(subjects);
     for (const subject of subjects) {
       if (!isCounted(subject)) continue;
-      const minute = this.#minuteOf(nameOf(subject));
+      const minute = this.#begunMinute(subject, now);
       minute.requests.add(1, now);
       minute.tokens.add(tokens, now);
     }
   }
 
-  /** Whether any subject has a limit that counts. */
-  get isCounting(): boolean {
-    return this.#minutes.size > 0;
+  /** The limits of tokens under which calls began that may end now. */
+  get tokenLimits(): Pick<TokenLimits, "size" | "models" | "has"> {
+    return this.#tokenLimits;
   }
 
   /** Counts tokens of calls that were admitted before, for each of the names that has a limit. */
   addTokens(names: readonly string[], tokens: number): void {
     const now = this.#clock.monotonicMs();
-    for (const name of names) this.#minutes.get(name)?.tokens.add(tokens, now);
+    for (const name of names) if (this.#tokenLimits.has(name)) this.#minuteOf(name).tokens.add(tokens, now);
   }
 
   /** Counts calls as running, and not as requests of a minute. */
@@ -197,7 +188,10 @@ export class RateLimiter {
   /** Drops subjects without calls in the last minute, and permits that no longer count. */
   prune(): void {
     const now = this.#clock.monotonicMs();
-    for (const [name, { requests }] of this.#minutes) if (requests.sum(now) === 0) this.#minutes.delete(name);
+    for (const [name, { requests, tokens }] of this.#minutes) {
+      if (requests.sum(now) === 0 && tokens.sum(now) === 0) this.#minutes.delete(name);
+    }
+    this.#tokenLimits.prune(now);
     const oldest = Math.floor(now / 1000) - WINDOW_SECONDS;
     for (const [callId, { second }] of this.#permits) if (second < oldest) this.#permits.delete(callId);
     this.#parallel.prune(now);
@@ -220,9 +214,10 @@ export class RateLimiter {
     const { rpm, tpm, maxParallelRequests } = subject.limits;
     const readings: Reading[] = [];
     if (maxParallelRequests !== undefined) {
-      const remaining = maxParallelRequests - (this.#running.get(nameOf(subject)) ?? 0);
+      const limit = nameOf(subject);
+      const remaining = maxParallelRequests - (this.#running.get(limit) ?? 0);
       const waitSeconds = remaining < 1 ? BUSY_SECONDS : 0;
-      readings.push({ unit: "parallel", subject: subject.kind, most: maxParallelRequests, waitSeconds, remaining });
+      readings.push({ unit: "parallel", subject: subject.kind, most: maxParallelRequests, waitSeconds, remaining, limit });
     }
     if (rpm !== undefined) readings.push(this.#readMinute(subject, { unit: "requests", most: rpm, amount: 1 }));
     if (tpm !== undefined) readings.push(this.#readMinute(subject, { unit: "tokens", most: tpm, amount: tokens }));
@@ -252,6 +247,12 @@ export class RateLimiter {
     return Math.floor((maxParallelRequests - (this.#running.get(nameOf(subject)) ?? 0)) / PERMIT_SHARES);
   }
 
+  #begunMinute(subject: RateSubject, now: number): Minute {
+    const name = nameOf(subject);
+    if (subject.limits.tpm !== undefined) this.#tokenLimits.began(name, subject.kind, now);
+    return this.#minuteOf(name);
+  }
+
   #minuteOf(name: string): Minute {
     const minute = this.#minutes.get(name) ?? { requests: new RateWindow(), tokens: new RateWindow() };
     this.#minutes.set(name, minute);
@@ -261,35 +262,4 @@ export class RateLimiter {
 
 function isCounted({ limits }: RateSubject): boolean {
   return limits.rpm !== undefined || limits.tpm !== undefined;
-}
-
-/** For each unit the limit with the least remaining, over all subjects. */
-function tightest(readings: readonly Reading[]): RateState {
-  const least = (unit: Reading["unit"]) =>
-    readings
-      .filter((reading) => reading.unit === unit)
-      .reduce<Reading | undefined>((found, reading) => (found && found.remaining <= reading.remaining ? found : reading), undefined);
-  const [requests, tokens] = [least("requests"), least("tokens")];
-  return {
-    limitRequests: requests?.most,
-    remainingRequests: requests?.remaining,
-    limitTokens: tokens?.most,
-    remainingTokens: tokens?.remaining,
-    resetSeconds: requests || tokens ? WINDOW_SECONDS : 0,
-  };
-}
-
-function refusal({ unit, subject, most, waitSeconds, remaining }: Reading, rate: RateState): AppError {
-  const what = unit === "parallel" ? `${most} call(s) at once` : `${most} ${unit} per minute`;
-  const message = `The ${subject}'s limit of ${what} is reached. Try again in ${waitSeconds} s.`;
-  // The headers show the limit that refuses, even if another limit has less remaining.
-  const refusing: Partial<RateState> =
-    unit === "requests"
-      ? { limitRequests: most, remainingRequests: remaining }
-      : unit === "tokens"
-        ? { limitTokens: most, remainingTokens: remaining }
-        : {};
-  const options = { retryAfterSeconds: waitSeconds, rate: { ...rate, ...refusing, resetSeconds: waitSeconds } };
-  if (unit === "parallel") return new HeldError("RATE_LIMIT_EXCEEDED", message, { ...options, holder: "calls" });
-  return new AppError("RATE_LIMIT_EXCEEDED", message, options);
 }

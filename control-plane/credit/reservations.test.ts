@@ -5,7 +5,7 @@ import { silentLogger } from "../../common/logger.ts";
 import type { Budget, BudgetUse } from "../domain/budget-records.ts";
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
 import { NotOwner } from "../domain/not-owner.ts";
-import type { Account, ApiKey, Lease, RateLimits, Team } from "../domain/records.ts";
+import type { Account, ApiKey, Lease, RateLimits, Team, UsageRow } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
 import { Reservations } from "./reservations.ts";
 
@@ -60,7 +60,8 @@ function open(world: World) {
     getMany: async () => world.budgetUses ?? [],
     scan: () => Readable.from(world.leases ?? []),
   } as unknown as Reader;
-  const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document", ...shadowOf(world.shadow) });
+  const modelOf = async (deploymentId: string) => (deploymentId === "dep_1" ? "m" : undefined);
+  const reservations = new Reservations({ reader, clock, policy: world.policy ?? "document", modelOf, ...shadowOf(world.shadow) });
   let calls = 0;
   return {
     reservations,
@@ -232,6 +233,19 @@ test("a refusal for want of credit, or by another's limit, takes nothing from an
   bounded.pass(60_000);
   expect((await bounded.reserve(1n, 1)).rate).toMatchObject({ limitRequests: 3, remainingRequests: 2 });
 });
+
+test.each(["m", "an alias of it"])(
+  "a model's limit of tokens counts the answer of a call that no longer is known and named %s",
+  async (model) => {
+    const world = open({ balance: 1000n, model: { tpm: 100 } });
+    await world.reserve(1n, 10);
+    const usage = { input: 10, output: 500 };
+    const row = { id: "call_other", apiKeyId: "key_1", teamId: "team_1", organizationId: "org_1", model, deploymentId: "dep_1", usage };
+    world.reservations.countAnswers([row as UsageRow]);
+    await new Promise((resolve) => setImmediate(resolve));
+    await expect(world.reserve(1n)).rejects.toThrow("The model's limit of 100 tokens per minute is reached.");
+  },
+);
 
 test("the same call asked for again holds one place, not two", async () => {
   const { reservations } = open({ balance: 1000n, user: { maxParallelRequests: 1 } });

@@ -4,7 +4,7 @@ import { silentLogger } from "../../common/logger.ts";
 import { budgetName } from "../domain/budgets.ts";
 import type { UsageRow } from "../domain/records.ts";
 import type { Reader } from "../stores/store.ts";
-import { answerTokens } from "./answer-tokens.ts";
+import { AnswerCounter } from "./answer-counter.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
 import { type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
@@ -50,6 +50,8 @@ export interface ReservationsOptions {
   readonly rates?: RateLimiter;
   /** Limits that other control planes count; absent: there is one control plane. */
   readonly shared?: SharedLimits;
+  /** The configured name of a deployment's model. */
+  readonly modelOf?: (deploymentId: string) => Promise<string | undefined>;
 }
 
 /** What a reservation is decided by. */
@@ -75,6 +77,7 @@ export class Reservations {
   readonly #budgets: BudgetLimiter;
   readonly #rates: RateLimiter;
   readonly #shared: SharedLimits | undefined;
+  readonly #answers: AnswerCounter;
   /** Leases that are being written. They need no check against each other: the store serializes their transactions. */
   readonly #leasing = new WithheldCredit();
   /** Incremented whenever a reservation is released: a balance that was read before is stale. */
@@ -87,6 +90,7 @@ export class Reservations {
     this.#policy = options.policy;
     this.#rates = options.rates ?? new RateLimiter(options.clock);
     this.#shared = options.shared;
+    this.#answers = new AnswerCounter(this.#rates, options.modelOf ?? (async () => undefined));
     this.#budgets = new BudgetLimiter({ clock: options.clock, mode: "enforce", logger: silentLogger, ...options.budgets });
   }
 
@@ -159,8 +163,7 @@ export class Reservations {
 
   /** Calls count as their prompts when they are admitted; with the settlement they count as their answers too. */
   countAnswers(rows: readonly UsageRow[]): void {
-    if (!this.#rates.isCounting) return;
-    for (const { names, tokens } of answerTokens(rows, (callId) => this.#byCall.get(callId)?.tokens)) this.#rates.addTokens(names, tokens);
+    if (this.#rates.tokenLimits.size > 0) this.#answers.count(rows, (callId) => this.#byCall.get(callId));
   }
 
   release(callId: string): void {

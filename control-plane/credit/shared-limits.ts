@@ -6,7 +6,8 @@ import { ignore } from "../../common/ignore.ts";
 import { limitName, slotOf } from "../../common/slots.ts";
 import { hasLimit } from "../domain/rate-limits.ts";
 import type { CallToCount, CountOutcome, ReturnedCall } from "./counted-calls.ts";
-import type { RatePermit, RateSubject, Reading } from "./rate-limiter.ts";
+import type { RatePermit, RateSubject } from "./rate-limiter.ts";
+import type { Reading } from "./rate-readings.ts";
 
 /** The control planes that count limits which several organizations share, by the slot of the limit's name. */
 export interface LimitOwners {

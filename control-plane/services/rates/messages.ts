@@ -1,7 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import type * as wire from "../../../proto/gen/tributary/rates/v1/rates.ts";
 import type { CallToCount, CountOutcome, ReturnedCall } from "../../credit/counted-calls.ts";
-import type { RateSubject, Reading } from "../../credit/rate-limiter.ts";
+import type { RateSubject } from "../../credit/rate-limiter.ts";
+import type { Reading } from "../../credit/rate-readings.ts";
 import { rateLimitsOf } from "../../domain/rate-limits.ts";
 
 /** A call for the wire. */
