@@ -313,4 +313,19 @@ describe("scopes", () => {
     const { id } = paid.body.federation;
     expectError(await ask("POST", `/training/federations/${id}/extend`, { key: body.key, body: { rounds: 1 } }), 403, "FORBIDDEN");
   });
+
+  test("nor does it through a federation that is a participant, however deep", async () => {
+    const { body } = await create({ maxBudget: 1000 });
+    const waiting = { waits: true, rounds: undefined };
+    const make = async (more: object) => {
+      const made = await ask("POST", "/training/federations", { token: tenant.token, body: federation({ ...waiting, ...more }) });
+      expect(made.status).toBe(201);
+      return made.body.federation.id;
+    };
+    const inner = await make({ budgetNanoUsd: 5_000_000 });
+    expectError(await federate(body.key, { participants: [{ federation: inner }], budgetNanoUsd: 0 }), 403, "FORBIDDEN");
+    const middle = await make({ participants: [{ federation: inner }] });
+    expectError(await federate(body.key, { participants: [{ federation: middle }] }), 403, "FORBIDDEN");
+    expectError(await ask("POST", `/training/federations/${middle}/extend`, { key: body.key, body: { rounds: 1 } }), 403, "FORBIDDEN");
+  });
 });

@@ -87,13 +87,33 @@ export async function requireVisible<Owned extends { teamId: string; organizatio
   return { found, role };
 }
 
-/** What a federation pays its participants is the organization's credit. */
-export function requirePayer({ mayPay }: TrainingActor, budgetNanoUsd: bigint): void {
-  if (mayPay || budgetNanoUsd === 0n) return;
+/** Most levels of federations in federations that are looked at. */
+const DEPTH_MAX = 32;
+
+/** A federation, stored or requested, as far as it says who is paid. */
+interface Paying {
+  readonly budgetNanoUsd: bigint;
+  readonly participants: readonly { readonly inner?: { readonly federationId: string } | undefined }[];
+}
+
+/** What a federation, and those in it, pay their participants is the organization's credit. */
+export async function requirePayer(reader: Reader, { mayPay }: TrainingActor, federation: Paying): Promise<void> {
+  if (mayPay || !(await pays(reader, federation))) return;
   throw new AppError(
     "FORBIDDEN",
-    "This API key has a budget, which does not bound what federations pay. Log in, use a key without a budget, or set budgetNanoUsd to 0.",
+    "This API key has a budget, which does not bound what federations pay. Log in, use a key without a budget, or set budgetNanoUsd to 0, also of " +
+      "federations that are participants.",
   );
+}
+
+/** Rounds of an outer federation run rounds of its inner ones, which pay by themselves. */
+async function pays(reader: Reader, { budgetNanoUsd, participants }: Paying, depth = 0): Promise<boolean> {
+  if (budgetNanoUsd > 0n || depth >= DEPTH_MAX) return true;
+  for (const { inner } of participants) {
+    const found = inner && (await reader.get("federations", inner.federationId));
+    if (found && (await pays(reader, found, depth + 1))) return true;
+  }
+  return false;
 }
 
 export function requireManager(role: Role): void {

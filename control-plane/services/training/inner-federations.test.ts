@@ -11,14 +11,17 @@ afterEach(() => platform.close());
 const COORDINATOR = "anonymous" as const;
 const training = () => trainingHandlers(platform.deps);
 
-async function create(rounds: number, inner?: string): Promise<string> {
+function request(rounds: number, inner?: string) {
   const participant = { url: "", join: inner === undefined, dataset: "" };
-  const request = {
+  return {
     ...{ name: "f", teamId: platform.team.id, budgetNanoUsd: 0n },
     settings: JSON.stringify({ ...federationSettings.parse({ task: "anything", eval: { mode: "none" } }), rounds }),
     participants: [inner === undefined ? participant : { ...participant, inner: { federationId: inner, rounds: 2 } }],
   };
-  return (await training().createFederation(request, platform.as("owner"))).federation?.id ?? "";
+}
+async function create(rounds: number, inner?: string, budgetNanoUsd = 0n): Promise<string> {
+  const asked = { ...request(rounds, inner), budgetNanoUsd };
+  return (await training().createFederation(asked, platform.as("owner"))).federation?.id ?? "";
 }
 const read = async (id: string) => {
   const { federation } = await training().getFederation({ id }, platform.as("owner"));

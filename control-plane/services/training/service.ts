@@ -68,7 +68,7 @@ const createFederation =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
-    requirePayer(actor, request.budgetNanoUsd);
+    await requirePayer(deps.store, actor, request);
     const { initialBlob = "" } = request;
     if (initialBlob !== "" && !BLOB.test(initialBlob)) throw new AppError("VALIDATION_ERROR", "The initial parameters are not a SHA-256.");
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
@@ -189,7 +189,7 @@ const changeState =
       const given = await tx.get("federations", request.id);
       const { found: federation, role } = await requireVisible(tx, { actor, found: given, what: "federation" });
       requireManager(role);
-      if (action === "extend" || action === "resume") requirePayer(actor, federation.budgetNanoUsd);
+      if (action === "extend" || action === "resume") await requirePayer(tx, actor, federation);
       const { rounds } = request;
       const changed =
         action === "extend"
