@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { requireScope } from "../../../common/key-scopes.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 
@@ -15,6 +16,8 @@ export interface Admission {
 /** Whether a caller may use a model; throws the reason if not. Credit and limits are checked later. */
 export function admit(admission: Admission): void {
   refuseBlocked(admission.caller);
+  // Also work that was queued when the key had the scope.
+  requireScope(admission.caller, "inference");
   refuseModel(admission, { model: admission.model, param: "model" });
   for (const model of admission.alternatives) refuseModel(admission, { model, param: "fallbacks" });
 }
