@@ -56,6 +56,19 @@ describe.each(PRIVACY)("with %s", (_name, privacy) => {
       { eval: { dataset: { uri: "file:///rows.csv" } }, participants: [{ dataset: { uri: "file:///rows.csv", sha256: "0" } }] },
       "eval.dataset",
     ],
+    ...["file:///./rows.csv", "file:////rows.csv", "FILE:///%72ows.csv", "file:///rows.csv#x", "file:///a/../rows.csv"].map(
+      (uri): [string, Given, string] => [
+        `the same file by another name (${uri})`,
+        { eval: { dataset: { uri } }, participants: [{ dataset: { uri: "file:///rows.csv" } }] },
+        "eval.dataset",
+      ],
+    ),
+    ["a file of a node, where one trains on rows of its own", { eval: { dataset: { uri: "file:///rows.csv" } } }, "eval.dataset"],
+    [
+      "a file of a node, where one trains on what it has under a name",
+      { eval: { dataset: { uri: "file:///rows.csv" } }, participants: [{ dataset: MINE }, { dataset: "hospital" }] },
+      "eval.dataset",
+    ],
     ["what an inner federation evaluates as it likes", { eval: { dataset: "digits" }, participants: [{ federation: "fed_1" }] }, "eval"],
     [
       "an inner federation among others",
@@ -72,6 +85,13 @@ describe.each(PRIVACY)("with %s", (_name, privacy) => {
     ["that of a synthetic dataset", { dataset: { synthetic: { alpha: 1, beta: 1 } } }],
     ["rows that nobody trains on", { eval: { dataset: PUBLIC }, participants: OWN }],
     ["rows beside those that participants have of their own", { eval: { dataset: "digits" } }],
+    [
+      "a file, if all train on other files",
+      {
+        eval: { dataset: { uri: "file:///test.csv" } },
+        participants: [{ dataset: { uri: "file:///a.csv" } }, { dataset: { uri: "https://a/test.csv" } }],
+      },
+    ],
     ["the task's rows, if all have others", { eval: {}, dataset: PUBLIC, participants: OWN }],
     ["no rows", { eval: { mode: "none" } }],
     ["rows that others than inner federations evaluate on", { eval: { dataset: "digits" }, participants: [{ federation: "fed_1" }, {}] }],

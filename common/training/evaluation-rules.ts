@@ -76,7 +76,9 @@ function ownRowsReason({ task, participants, ...more }: Asked, evaluated: unknow
     dataset === undefined ? [] : [{ who: `participants.${index} trains on`, dataset }],
   );
   const isShared = isOpen(more) || participants.some(({ dataset }) => dataset === undefined);
-  if (isShared && hasRows(task.dataset)) trained.push({ who: "participants train on, those of task.dataset", dataset: task.dataset });
+  if (isShared) trained.push({ who: "participants train on, those of task.dataset", dataset: task.dataset });
+  if (isFile(evaluated) && trained.some(({ dataset }) => isOfNode(dataset)))
+    return "would be on a file of a node, which may be what participants train on that have rows of their own";
   for (const { who, dataset } of trained) {
     if (isSameSource(evaluated, dataset)) return `would be on rows that ${who}`;
     const shared = sharedRow(evaluated, dataset);
@@ -90,6 +92,15 @@ function hasRows(dataset: unknown): boolean {
   if (typeof dataset === "string") return dataset !== "";
   return isRecord(dataset) ? Object.keys(dataset).some((key) => key !== "partition") : Array.isArray(dataset);
 }
+
+/** Whether only the node knows which rows these are: its own, or those that it has under a name. */
+function isOfNode(dataset: unknown): boolean {
+  if (!hasRows(dataset)) return true;
+  const name = typeof dataset === "string" ? dataset : isRecord(dataset) ? dataset["name"] : undefined;
+  return name !== undefined && !NODE_DATASETS.some((known) => known === name);
+}
+
+const isFile = (dataset: unknown): boolean => isRecord(dataset) && typeof dataset["uri"] === "string" && /^file:/i.test(dataset["uri"]);
 
 /** Whether the evaluation reads rows of the same place as the training. */
 function isSameSource(evaluated: unknown, trained: unknown): boolean {
@@ -112,8 +123,18 @@ function sourceOf(dataset: unknown): Source {
   if (!isRecord(dataset)) return { source: canonicalJson(dataset), isSplit: false };
   const { name, uri, synthetic, split, partition: _partition, ...rest } = dataset;
   if (name !== undefined) return { source: `name ${canonicalJson(name)}`, split, isSplit: NODE_DATASETS.some((known) => known === name) };
-  if (uri !== undefined) return { source: `uri ${canonicalJson(uri)}`, isSplit: false };
+  if (uri !== undefined) return { source: `uri ${placeOf(uri)}`, isSplit: false };
   return synthetic === undefined ? { source: canonicalJson(rest), isSplit: false } : { source: "synthetic", split, isSplit: true };
+}
+
+/** A URI as comparable text: a place can be written in several ways. */
+function placeOf(uri: unknown): string {
+  try {
+    const { protocol, host, pathname, search } = new URL(String(uri));
+    return `${protocol}//${host}${decodeURIComponent(pathname).replace(/\/+/g, "/")}${search}`;
+  } catch {
+    return canonicalJson(uri);
+  }
 }
 
 /** The first row of the evaluation that is one of the training, too. */
