@@ -112,6 +112,28 @@ export function lifeTests(stage: () => Stage): void {
     await page.getByRole("row", { name: new RegExp(`${invited.email}.*active`) }).waitFor();
   });
 
+  test("a key for calls only makes them and is refused for training, and its edit keeps that", async () => {
+    const { system } = stage();
+    const tenant = await newTenant(system, { creditNano: 1_000_000, name: "narrow" });
+    const { page } = await stage().visitAs(tenant);
+    await page.goto("/ui/keys?new=key");
+    await page.getByLabel("Name").fill("app");
+    await page.getByRole("combobox", { name: "Used for" }).click();
+    await page.getByRole("option", { name: "Calls only" }).click();
+    await page.getByRole("button", { name: "Create key", exact: true }).last().click();
+    const key = (await page.getByTestId("secret").locator("pre").textContent())?.trim() ?? "";
+    await page.getByLabel("I have saved").check();
+    await page.getByRole("button", { name: "Done" }).click();
+    expect((await call(system.url, "GET", "/training/federations", { key })).status).toBe(403);
+    expect((await call(system.url, "GET", "/v1/models", { key })).status).toBe(200);
+
+    await page.getByRole("button", { name: "Actions for app" }).click();
+    await page.getByRole("menuitem", { name: "Edit" }).click();
+    await page.getByLabel("Name").fill("app of ours");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("row", { name: /app of ours.*calls only/ }).waitFor();
+  });
+
   test("a key is revoked only after its name is typed; the revoked secret is rejected", async () => {
     const { system } = stage();
     const tenant = await newTenant(system, { creditNano: 1_000_000, name: "remover" });

@@ -11,10 +11,12 @@ import { budgetProblem, LimitFields, type LimitValues, limitBody, limitValues } 
 import { showSecret } from "../../components/shown-secret.ts";
 import { ContentFields } from "./content-fields.tsx";
 import { type ContentValues, contentBody, contentValues } from "./content-values.ts";
+import { SCOPE_CHOICES, scopesOf, scopeValue } from "./scope-values.ts";
 
 interface KeyValues extends LimitValues, ContentValues, Record<string, unknown> {
   name: string;
   teamId: string;
+  usedFor: string;
   expiresOn: string;
 }
 
@@ -27,6 +29,7 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
     initialValues: {
       name: apiKey?.name ?? "",
       teamId: apiKey?.teamId ?? teamId ?? "",
+      usedFor: scopeValue(apiKey?.scopes),
       expiresOn: apiKey?.expiresAt?.slice(0, 10) ?? "",
       ...limitValues(apiKey),
       ...contentValues(apiKey),
@@ -37,7 +40,8 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
   const { mutate, isPending, error } = useMutation({
     mutationFn: async (values: KeyValues) => {
       const content = contentBody(values, contentValues(apiKey));
-      const body = { name: values.name.trim(), ...limitBody(values), ...content, expiresAt: endOfDay(values.expiresOn) };
+      const scopes = scopesOf(values.usedFor);
+      const body = { name: values.name.trim(), scopes, ...limitBody(values), ...content, expiresAt: endOfDay(values.expiresOn) };
       if (apiKey) return post<{ apiKey: ApiKey; key?: string }>("/api/api-keys/update", { ...body, token: apiKey.id });
       return post<{ apiKey: ApiKey; key?: string }>("/api/gw/api-keys", { ...body, team_id: chosenTeam });
     },
@@ -69,6 +73,13 @@ export function KeyForm({ apiKey, teamId, onClose }: { apiKey?: ApiKey | undefin
               searchable
             />
           )}
+          <Select
+            label="Used for"
+            description="What the key may do. An application that only makes calls needs no training."
+            data={SCOPE_CHOICES}
+            allowDeselect={false}
+            {...form.getInputProps("usedFor")}
+          />
           <LimitFields form={form as unknown as UseFormReturnType<LimitValues & Record<string, unknown>>} />
           <TextInput
             label="Expires"
