@@ -16,6 +16,8 @@ export interface ReserveInput extends CallOwners {
   callId: string;
   worstCase: bigint;
   tokens: number;
+  /** Absent: an edge of an older version. */
+  edgeId?: string | undefined;
   /** The call is running already: the worst case is added to what it holds, and no rate limit counts it again. */
   isGrowth?: boolean | undefined;
   /** The permit that the edge asks for beside this call. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../../common/clock.ts";
+import { CALL_MS_MAX } from "./call-life.ts";
 import type { RateLimiter, RatePermit, RateSubject } from "./rate-limiter.ts";
 import type { Reading } from "./rate-readings.ts";
 
@@ -28,8 +29,6 @@ interface Counted {
   readonly untilMs: number;
 }
 
-/** As long as a reservation lives: the control plane that asked may be gone. */
-const RUNNING_MS = 15 * 60 * 1000;
 /** A call that only counts in a minute can be withdrawn for so long. */
 const WITHDRAWN_MS = 60_000;
 
@@ -61,7 +60,7 @@ export class CountedCalls {
     // The end of a call is not reported that no limit of parallel calls counts.
     this.#rates.end(subjects.filter((subject) => !isParallel(subject)));
     const now = this.#clock.monotonicMs();
-    const untilMs = now + (subjects.some(isParallel) ? RUNNING_MS : WITHDRAWN_MS);
+    const untilMs = now + (subjects.some(isParallel) ? CALL_MS_MAX : WITHDRAWN_MS);
     this.#byName.set(name, { subjects, tokens, beganMs: now, untilMs });
     return { readings, permit: ahead && this.#rates.permit(name, subjects, ahead) };
   }

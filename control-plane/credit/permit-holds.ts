@@ -1,3 +1,5 @@
+import { CALL_MS_MAX } from "./call-life.ts";
+
 /** What one permit holds, under these names. */
 export interface PermitHold {
   readonly names: readonly string[];
@@ -10,9 +12,6 @@ interface Entry extends PermitHold {
   returned: bigint;
   readonly untilMs: number;
 }
-
-/** Longer than any call may take, as for a reservation. */
-const LIFE_MS = 15 * 60 * 1000;
 
 /**
  * What permits of edges hold until their calls have ended: parallel calls, or amounts of budgets. By the call that each permit was granted
@@ -33,7 +32,7 @@ export class PermitHolds {
   }
 
   add(callId: string, hold: PermitHold, nowMs: number): void {
-    this.#entries.set(callId, { ...hold, returned: 0n, untilMs: nowMs + LIFE_MS });
+    this.#entries.set(callId, { ...hold, returned: 0n, untilMs: nowMs + CALL_MS_MAX });
   }
 
   returned(callId: string, total: bigint): void {

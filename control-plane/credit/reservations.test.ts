@@ -152,8 +152,21 @@ test("never more is set aside than the balance, for any interleaving of calls an
 test("a reservation that is never settled is released after its time, once", async () => {
   const world = open({ balance: 10n });
   await world.reserve(10n);
-  world.pass(15 * 60_000 + 1);
+  // A session may take an hour, and what it holds must not be given to another call.
+  world.pass(60 * 60_000);
+  expect(world.reservations.expire()).toBe(0);
+  world.pass(5 * 60_000 + 1);
   expect([world.reservations.expire(), world.reservations.expire(), world.reservations.reservedOf("org_1")]).toEqual([1, 0, 0n]);
+});
+
+test("the reservations of a dead edge, whose calls are settled, are released at once, and no others", async () => {
+  const { reservations } = open({ balance: 10n, user: { maxParallelRequests: 2 } });
+  const input = { keyId: "key_1", teamId: "team_1", organizationId: "org_1", userId: 7, model: "m", worstCase: 4n, tokens: 1 };
+  await reservations.reserve({ ...input, callId: "call_1", edgeId: "edge_1" });
+  await reservations.reserve({ ...input, callId: "call_2", edgeId: "edge_2" });
+  reservations.endEdges(["edge_1"]);
+  expect([reservations.size, reservations.reservedOf("org_1")]).toEqual([1, 4n]);
+  await reservations.reserve({ ...input, callId: "call_3", edgeId: "edge_2" });
 });
 
 test("a call that is asked for again and refused keeps what it was given the first time", async () => {

@@ -7,6 +7,7 @@ import type { Reader } from "../stores/store.ts";
 import { AnswerCounter } from "./answer-counter.ts";
 import { BudgetLimiter, type BudgetOptions, type BudgetState } from "./budget-limiter.ts";
 import { type Reserved, type ReserveInput, readCredit, refuseBlocked } from "./call-credit.ts";
+import { CALL_MS_MAX } from "./call-life.ts";
 import { type CallSubjects, countedCall, isBudgeted, readSubjects } from "./call-subjects.ts";
 import { HeldError } from "./ended-calls.ts";
 import type { PermitHold } from "./permit-holds.ts";
@@ -22,9 +23,6 @@ interface Reservation extends ReserveInput {
   budgets: readonly string[];
   expiresAt: number;
 }
-
-// Longer than any call may take. The reservation of an edge that died is released after it.
-const LIFE_MS = 15 * 60 * 1000;
 
 /** The growth of a running call counts against no rate limit. */
 const UNCOUNTED: RateState = {
@@ -146,7 +144,7 @@ export class Reservations {
       const rate = this.#rates.check(subjects, input.tokens, elsewhere?.readings);
       const amount = input.worstCase > 0n ? this.#affordable(input, state) : 0n;
       const names = budgets.map(({ kind, id }) => budgetName(kind, id));
-      this.#hold({ ...input, amount, subjects, elsewhere, budgets: names, expiresAt: this.#clock.monotonicMs() + LIFE_MS });
+      this.#hold({ ...input, amount, subjects, elsewhere, budgets: names, expiresAt: this.#clock.monotonicMs() + CALL_MS_MAX });
       return { reserved: amount, rate, permit: this.#permit(input, state) };
     } catch (refused) {
       // The call may be running: its earlier reservation stays.
@@ -179,9 +177,12 @@ export class Reservations {
     this.#endPermits(({ organizationId }) => organizationId !== undefined && isLost(organizationId));
   }
 
-  /** Edges that are dead: no call runs under their permits. */
+  /** Edges that are dead: none of their calls runs any more. */
   endEdges(edgeIds: readonly string[]): void {
-    if (edgeIds.length > 0) this.#endPermits(({ edgeId }) => edgeId !== undefined && edgeIds.includes(edgeId));
+    if (edgeIds.length === 0) return;
+    const isDead = ({ edgeId }: { readonly edgeId?: string | undefined }) => edgeId !== undefined && edgeIds.includes(edgeId);
+    this.#endPermits(isDead);
+    for (const reservation of [...this.#byCall.values()]) if (isDead(reservation)) this.release(reservation.callId);
   }
 
   #endPermits(isOver: (hold: PermitHold) => boolean): void {
@@ -228,7 +229,7 @@ export class Reservations {
       subjects: [],
       elsewhere: undefined,
       budgets: names,
-      expiresAt: this.#clock.monotonicMs() + LIFE_MS,
+      expiresAt: this.#clock.monotonicMs() + CALL_MS_MAX,
     };
     this.#byCall.set(input.callId, { ...before, amount: before.amount + amount });
     add(this.#byOrganization, input.organizationId, amount);

@@ -1,5 +1,4 @@
-/** Longer than calls take whose answers count. */
-const CALL_MS_MAX = 3_600_000;
+import { CALL_MS_MAX } from "./call-life.ts";
 
 /**
  * The limits of tokens under which calls began. An answer counts when it is settled, which may be after the minute in which its call counts, so the

@@ -111,7 +111,8 @@ function reserveInput(request: ReserveRequest): ReserveInput {
   const { userId, tokens, edgeId, aheadRequests, aheadTokens, aheadParallel, ...rest } = request;
   const ahead =
     aheadRequests > 0n ? { requests: Number(aheadRequests), tokens: Number(aheadTokens), parallel: aheadParallel, edgeId } : undefined;
-  return { ...rest, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
+  const from = edgeId === "" ? undefined : edgeId;
+  return { ...rest, edgeId: from, userId: userId === undefined ? undefined : Number(userId), tokens: Number(tokens), ahead };
 }
 
 function reserveResponse({ reserved, rate, permit }: Reserved): ReserveResponse {
