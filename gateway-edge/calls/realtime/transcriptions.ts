@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { ReserveInput } from "../../credit/credit.ts";
 import { readMediaUsage } from "../../upstream/providers/shared/media-usage.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import type { ServedDeployment } from "../inference/call-row.ts";
@@ -58,8 +59,19 @@ export class Transcriptions {
     meter.reported(usage);
     const bill = await meter.bill();
     const isLimited = caller.isLimited || hasLimit(deployment);
-    const { reserved } = await this.#deps.credit.reserve({ intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited });
+    // Its turn is the call that limits count.
+    const reserved = await this.#reserve({ intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited, isUncounted: true });
     await this.#deps.credit.settle(meter.log({ status: "success" }, bill, reserved));
+  }
+
+  /** The transcript is made, so it is billed also where nothing can be reserved; the next turn is refused then. */
+  async #reserve(input: ReserveInput): Promise<bigint> {
+    try {
+      return (await this.#deps.credit.reserve(input)).reserved;
+    } catch (thrown) {
+      if (thrown instanceof AppError) return 0n;
+      throw thrown;
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { createServer as createTlsServer, type Server } from "node:tls";
 import OpenAI from "openai";
 import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import { WebSocket } from "ws";
+import { AppError } from "../../../../common/errors.ts";
 import type { Price } from "../../../../common/pricing.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "../testing/edge-fixture.ts";
 import { type ScriptedResponse, type ScriptedUpstream, startRealtimeUpstream } from "./realtime-upstream-fixture.ts";
@@ -335,6 +336,21 @@ test("transcription models are those of the gateway, and each transcript is a ro
   expect(control.made).toMatchObject([{ model: "listen", cost: 600_000n, status: "success" }]);
   client.send("session.update", { session: { model: "other" } });
   expect(await client.until("error", 2)).toMatchObject({ error: { param: "session.model" } });
+});
+
+test("a transcript that was made is billed and reaches its client, also when nothing is left to reserve for it", async () => {
+  const { edge, control, upstream, secret } = await open();
+  const client = new Client(edge, { secret });
+  await client.until("session.created");
+  client.send("session.update", { session: { type: "realtime", audio: { input: { transcription: { model: "listen" } } } } });
+  await client.until("session.updated");
+  control.balance = 0n;
+  control.refuseReserve = new AppError("QUOTA_EXCEEDED", "Out of credit.");
+  const usage = { type: "tokens", total_tokens: 110, input_tokens: 100, output_tokens: 10, input_token_details: { audio_tokens: 100 } };
+  upstream.sockets[0]?.send(JSON.stringify({ type: "conversation.item.input_audio_transcription.completed", transcript: "Hi", usage }));
+  await client.until("conversation.item.input_audio_transcription.completed");
+  expect(control.made).toMatchObject([{ model: "listen", cost: 600_000n, status: "success" }]);
+  expect(client.socket.readyState).toBe(WebSocket.OPEN);
 });
 
 test("idle sessions and sessions that are too long end with an error event and 1008", async () => {
