@@ -31,10 +31,13 @@ test("parts that keep coming keep it alive until the total is used up", async ()
   expect(aborted()).toBe(1);
 });
 
-test("a silence between two parts is aborted; one that is stopped never is", async () => {
+test("a silence between two parts is aborted, also soon after the first; one that is stopped never is", async () => {
   const silent = open();
+  await silent.clock.advance(10);
   silent.watchdog.received();
-  await silent.clock.advance(1200);
+  await silent.clock.advance(199);
+  expect(silent.aborted()).toBe(0);
+  await silent.clock.advance(200);
   expect(silent.aborted()).toBe(1);
   const stopped = open();
   stopped.watchdog.stop();

@@ -9,7 +9,7 @@ export interface WatchdogLimits {
 
 /**
  * Aborts an attempt at a timeout: until the first part, between two parts, or in total. One timer at a time, set again only when it fires:
- * a part that arrives stores a number and sets no timer.
+ * a part that arrives stores a number and sets no timer, so that a silence may last up to twice its limit.
  */
 export class Watchdog {
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class Watchdog {
     this.#limits = limits;
     this.#abort = abort;
     this.#startedMs = clock.monotonicMs();
-    this.#cancel = clock.after(Math.min(limits.firstTokenMs, limits.totalMs), () => this.#look());
+    this.#cancel = clock.after(this.#shortestMs, () => this.#look());
   }
 
   get timedOut(): boolean {
@@ -52,11 +52,16 @@ export class Watchdog {
     this.#cancel();
   }
 
+  /** It looks so often at least: the part that comes first sets no timer for the one after it. */
+  get #shortestMs(): number {
+    const { firstTokenMs, betweenTokensMs, totalMs } = this.#limits;
+    return Math.min(firstTokenMs, betweenTokensMs, totalMs);
+  }
+
   #look(): void {
-    const { firstTokenMs, totalMs } = this.#limits;
-    const leftMs = this.#holds > 0 ? Math.min(firstTokenMs, totalMs) : this.#deadlineMs() - this.#clock.monotonicMs();
+    const leftMs = this.#holds > 0 ? this.#shortestMs : this.#deadlineMs() - this.#clock.monotonicMs();
     if (leftMs > 0) {
-      this.#cancel = this.#clock.after(leftMs, () => this.#look());
+      this.#cancel = this.#clock.after(Math.min(leftMs, this.#shortestMs), () => this.#look());
       return;
     }
     this.#barked = true;

@@ -69,10 +69,13 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       // From here on credit is reserved: every way out goes through exactly one settlement.
       try {
         const client = leaving(response);
+        const end = new AbortController();
+        const cancelEnd = deps.clock.after(CALL_MS_MAX, () => end.abort(tookTooLong()));
+        response.once("close", cancelEnd);
         const ids = { "x-request-id": String(response.getHeader("x-request-id")), ...traceHeader(deps, { kind, callId, call }) };
         const headers = { ...headersTo(upstream, request.headers), ...ids };
         const answer = await deps
-          .send(toTarget({ method: request.method, url: url.href, headers, body }, upstream), client)
+          .send(toTarget({ method: request.method, url: url.href, headers, body }, upstream), AbortSignal.any([client, end.signal]))
           .catch(unreachable);
         await proxiedCall.deliver(answer, { response, client });
       } catch (thrown) {
@@ -99,7 +102,15 @@ function leaving(response: Response): AbortSignal {
   return client.signal;
 }
 
+/** No timeout is configured for these calls. */
+const CALL_MS_MAX = 30 * 60_000;
+
+function tookTooLong(): AppError {
+  return new AppError("UPSTREAM_TIMEOUT", `The provider's answer took longer than ${CALL_MS_MAX / 60_000} minutes.`);
+}
+
 function unreachable(cause: unknown): never {
+  if (cause instanceof AppError) throw cause;
   throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot be reached.", { internal: String(cause), cause });
 }
 

@@ -16,6 +16,9 @@ type SigningOf<Type extends Signing["type"]> = Extract<Signing, { type: Type }>;
 /** Calls that one upstream has at the same time, unless the operator configures another number. */
 export const CONNECTIONS_MAX = 8192;
 
+/** Longer than timeouts that are configured: a model that thinks for hours has a stream as long. */
+const CALL_MS_MAX = 24 * 3_600_000;
+
 export interface HttpSendOptions {
   readonly clock: Clock;
   readonly signers: {
@@ -33,7 +36,7 @@ export interface HttpSendOptions {
   readonly connectionsMax?: number | undefined;
   /** Upstreams at one time; a deployment beyond it is refused. */
   readonly originsMax?: number | undefined;
-  /** The end of any call, even if no watchdog ends it. The watchdogs of the caller are shorter. */
+  /** The end of any call, even if no watchdog ends it. */
   readonly totalMs?: number | undefined;
 }
 
@@ -45,7 +48,7 @@ export type HttpSend = Send & {
 
 /** The network: pooled connections, verified TLS, no redirects, pulled bodies. Errors of the network are thrown with their `code`. */
 export function createHttpSend(options: HttpSendOptions): HttpSend {
-  const { signers, clock, connectMs = 5_000, connectionsMax = CONNECTIONS_MAX, originsMax = 512, totalMs = 600_000 } = options;
+  const { signers, clock, connectMs = 5_000, connectionsMax = CONNECTIONS_MAX, originsMax = 512, totalMs = CALL_MS_MAX } = options;
   const { guardFor = () => OPERATOR_GUARD, proxyOf = NO_PROXIES } = options;
   const parts = { guardFor, proxyOf, connectMs, connectionsMax, originsMax };
   const transport = options.transport === "undici" ? createUndiciTransport(parts) : createHttp1Transport({ ...parts, clock });

@@ -4,9 +4,6 @@ import { NOTHING_REPORTED, readMediaUsage } from "../../../upstream/providers/sh
 import { readInlineError } from "../../../upstream/providers/shared/read-upstream-error.ts";
 import { readSse } from "../../../upstream/providers/shared/sse-reader.ts";
 
-/** An event may hold a whole image. */
-const EVENT_CHARACTERS_MAX = 24 * 1024 * 1024;
-
 export interface PassOptions {
   /** The part of an event that counts as output when the provider reports no usage. */
   readonly textOf?: (event: Fields) => string;
@@ -22,7 +19,7 @@ export async function* passEvents(
   { textOf, addedBy, readUsage = readMediaUsage }: PassOptions = {},
 ): AsyncGenerator<StreamPart | BytesPart> {
   let isEnded = false;
-  for await (const upstreamEvent of readSse(body, EVENT_CHARACTERS_MAX)) {
+  for await (const upstreamEvent of readSse(body)) {
     if (upstreamEvent.data === "[DONE]") {
       isEnded = true;
       break;

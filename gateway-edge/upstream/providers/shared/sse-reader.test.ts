@@ -19,10 +19,12 @@ test("lines end in LF, CRLF or CR; comments are skipped, data lines joined, an u
   expect(await readAll(readSse(bytes("data: last\r\r")))).toEqual([{ event: undefined, data: "last" }]);
 });
 
-test("an event without an end is refused at its limit, in one line or in many", async () => {
-  const inOne = Array.from({ length: 9 }, () => MEBIBYTE);
+test("an event may hold an image; one without an end is refused at its limit, in one line or in many", async () => {
+  const image = Array.from({ length: 20 }, () => MEBIBYTE);
+  expect((await readAll(readSse(bytes("data: ", ...image, "\n\n"))))[0]?.data).toHaveLength(20 * MEBIBYTE.length);
+  const inOne = Array.from({ length: 25 }, () => MEBIBYTE);
   await expect(readAll(readSse(bytes("data: ", ...inOne)))).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
-  const inMany = Array.from({ length: 9 }, () => `data: ${MEBIBYTE}\n`);
+  const inMany = Array.from({ length: 25 }, () => `data: ${MEBIBYTE}\n`);
   await expect(readAll(readSse(bytes(...inMany)))).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
 });
 

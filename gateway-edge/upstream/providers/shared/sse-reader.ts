@@ -3,8 +3,8 @@ import type { UpstreamEvent } from "../provider.ts";
 import { type Expansion, expand } from "./expand.ts";
 import { Utf8Stream } from "./utf8-stream.ts";
 
-/** No provider sends an event near this size; without a limit an event could fill the memory. */
-const EVENT_CHARACTERS_MAX = 1024 * 1024;
+/** An event may hold a whole image; without a limit an event could fill the memory. */
+const EVENT_CHARACTERS_MAX = 24 * 1024 * 1024;
 
 /** Bytes as server-sent events: LF, CRLF or CR, comments skipped, `data` lines joined, an unfinished last event dropped. */
 export function readSse(
