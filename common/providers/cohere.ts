@@ -2,7 +2,7 @@ import { LIMITS, STREAMING, words } from "./shared/params.ts";
 import type { ProviderKind } from "./shared/provider-kind.ts";
 
 const CHAT = words(
-  `citation_options documents frequency_penalty logprobs ${LIMITS} presence_penalty response_format safety_mode seed stop ${STREAMING}`,
+  `citation_options documents frequency_penalty ${LIMITS} presence_penalty response_format safety_mode seed stop ${STREAMING}`,
   "temperature tools top_k top_p",
 );
 

@@ -95,6 +95,16 @@ function requestTests({ chat, fixtures, secrets, golden }: Suite): void {
     for (const call of Object.values(STANDARD_CALLS)) expect(build(call)).toEqual(build(call));
   });
 
+  test("a message with the nulls that answers have makes the request of one without them", () => {
+    const nulls = { refusal: null, audio: null, annotations: null, function_call: null, tool_calls: null };
+    const withoutNulls = (call: ChatCall) =>
+      JSON.parse(String(build(call).body), (_field, value: unknown) => value ?? undefined) as unknown;
+    for (const call of [STANDARD_CALLS["history of six roles"], STANDARD_CALLS["parallel tool results"]] as ChatCall[]) {
+      const messages = call.body.messages.map((message) => (message.role === "assistant" ? { ...nulls, ...message } : message));
+      expect(withoutNulls({ ...call, body: { ...call.body, messages } })).toEqual(withoutNulls(call));
+    }
+  });
+
   test("the limit on output is always sent", () => {
     const call = STANDARD_CALLS["text"] as ChatCall;
     expect(String(build({ ...call, maxOutputTokens: 4321 }).body)).toMatch(/"\w+":4321\b/);

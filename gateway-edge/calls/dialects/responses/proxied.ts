@@ -2,6 +2,7 @@ import { defined } from "../../../../common/defined.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asFields, asList, asText } from "../../../upstream/providers/shared/json-fields.ts";
+import { shortId } from "../../../upstream/providers/shared/short-ids.ts";
 import { conversationField, type ResponseIdentity, responseId, SEALED } from "./response.ts";
 import { isOwnSeal } from "./seal.ts";
 
@@ -23,7 +24,15 @@ function sentItem(item: Fields): Fields[] {
     return sealed === undefined || isOwnSeal(sealed) ? [] : [anonymous];
   }
   // Ids that the gateway gave to input items are unknown to the provider.
-  return [/_i\d+$/.test(String(id)) ? anonymous : item];
+  return [withShortCallId(/_i\d+$/.test(String(id)) ? anonymous : item)];
+}
+
+/** OpenAI refuses longer ones. */
+const CALL_ID_CHARACTERS_MAX = 64;
+
+function withShortCallId(item: Fields): Fields {
+  const id = item["call_id"];
+  return typeof id === "string" && id.length > CALL_ID_CHARACTERS_MAX ? { ...item, call_id: shortId(id, CALL_ID_CHARACTERS_MAX) } : item;
 }
 
 /** Ids of items that name their response. The provider's prefix stays: it is part of the id's meaning. */

@@ -31,7 +31,7 @@ const assembled = (parts: readonly StreamPart[]) =>
 
 providerContract("cohere", cohere, {
   target: target("command-a-reasoning-08-2025"),
-  unsupported: ["n", "logit_bias", "top_logprobs", "parallel_tool_calls", "user"],
+  unsupported: ["n", "logit_bias", "logprobs", "top_logprobs", "parallel_tool_calls", "user"],
 });
 
 test("a named tool is the only one offered, and must be called", () => {

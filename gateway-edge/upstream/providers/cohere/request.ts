@@ -22,7 +22,6 @@ export function cohereBody({ body, stream, maxOutputTokens }: ChatCall, { infere
       presence_penalty: penalty(body["presence_penalty"]),
       response_format: answerFormat(asFields(body["response_format"])),
       thinking: body["thinking"] ?? thinkingOf(body["reasoning_effort"], inferenceModelId),
-      logprobs: body["logprobs"],
       stream: stream ? true : undefined,
     }),
     ...toolsOf(body),
@@ -92,7 +91,8 @@ function messageOf(message: ChatMessage): Fields {
 /** Beside tool calls Cohere has no content: text before them is the model's plan. */
 function assistantOf(message: ChatMessage): Fields {
   const text = textOf(message.content);
-  const legacy = message["function_call"];
+  // A client that repeats a whole answer repeats its nulls.
+  const legacy = message["function_call"] ?? undefined;
   const calls = [...asList(message["tool_calls"]), ...(legacy === undefined ? [] : [{ id: legacyId(legacy), function: legacy }])];
   if (calls.length === 0) return { role: "assistant", content: text };
   const toolCalls = calls.map(asFields).map(({ id, function: called }) => {

@@ -92,8 +92,9 @@ function textsOf(content: unknown): string[] {
 
 function modelParts(message: ChatMessage, rules: GeminiModelRules, calls: CallHistory): Fields[] {
   const toolCalls = asList(message["tool_calls"]).map(asFields);
-  const legacy =
-    message["function_call"] === undefined ? [] : [{ id: legacyId(message["function_call"]), function: message["function_call"] }];
+  // A client that repeats a whole answer repeats its nulls.
+  const called = message["function_call"] ?? undefined;
+  const legacy = called === undefined ? [] : [{ id: legacyId(called), function: called }];
   let signed = false;
   const callParts = [...toolCalls, ...legacy].map((call: Fields) => {
     const part = callPart(call, calls);

@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import type { LimitField } from "../../../../common/providers/shared/provider-kind.ts";
 import type { ChatAnswer, ChatCall, ChatChoice, Fields, ProviderTarget, StreamPart, UpstreamEvent } from "../provider.ts";
 import { type Expansion, expand } from "../shared/expand.ts";
 import { asFields, asList, asText, brokenOff, malformed, parseEvent, present } from "../shared/json-fields.ts";
 import { readOpenAiUsage } from "../shared/openai-usage.ts";
 import { readInlineError, readUpstreamError } from "../shared/read-upstream-error.ts";
+import { withShortIds } from "../shared/short-ids.ts";
 import { ToolCallDeltas, wholeToolCalls } from "../shared/tool-call-deltas.ts";
 import { readFinishReason } from "./finish.ts";
 import { PlainDeltaReader } from "./plain.ts";
@@ -14,11 +16,24 @@ export function openAiChatFields(call: ChatCall, target: ProviderTarget, limitFi
   const given = newer === undefined ? "max_tokens" : "max_completion_tokens";
   return {
     ...withoutEmptyTools(fields),
+    ...withinLimits(fields),
     model: target.inferenceModelId,
     [limitField ?? given]: call.maxOutputTokens,
     // Usage is always requested, because it is billed; the caller sees it only on request.
     ...(call.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
+}
+
+/** OpenAI refuses longer ones. */
+const CALL_ID_CHARACTERS_MAX = 40;
+const USER_CHARACTERS_MAX = 64;
+
+/** Fields that come from other APIs and providers, where they may be longer: the user of Anthropic's metadata, and ids of tool calls. */
+function withinLimits({ messages, user }: Fields): Fields {
+  const short = withShortIds(messages, CALL_ID_CHARACTERS_MAX);
+  const fields: Record<string, unknown> = short === messages ? {} : { messages: short };
+  if (typeof user === "string" && user.length > USER_CHARACTERS_MAX) fields["user"] = createHash("sha256").update(user).digest("hex");
+  return fields;
 }
 
 export function openAiChatBody(call: ChatCall, target: ProviderTarget): string {

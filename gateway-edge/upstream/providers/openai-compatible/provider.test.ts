@@ -58,6 +58,28 @@ test("Groq: no names on messages and no n; Fireworks: never cuts a prompt; xAI: 
   expect(chatOf("xai").supportedParams("grok-2")).toContain("stop");
 });
 
+test("ids and users that other APIs make longer than OpenAI takes are shortened, an id equally on a call and its result", () => {
+  const [long, short] = [`call_0123__thought__${"A".repeat(600)}`, "call_short"];
+  const messages = [
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [long, short].map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } })),
+    },
+    { role: "tool", tool_call_id: long, content: "7" },
+    { role: "tool", tool_call_id: short, content: "8" },
+  ];
+  const user = `user_${"0".repeat(64)}_account__session_${"0".repeat(36)}`;
+  const body = bodyFor("openai", { messages, user });
+  const [made, first, second] = body["messages"] as { tool_calls: { id: string }[]; tool_call_id: string }[];
+  const ids = made?.tool_calls.map(({ id }) => id);
+  expect(ids).toEqual([first?.tool_call_id, second?.tool_call_id]);
+  expect(ids?.[0]?.length).toBeLessThanOrEqual(40);
+  expect(ids?.[1]).toBe(short);
+  expect(body["user"]).toMatch(/^[0-9a-f]{64}$/);
+  expect(bodyFor("openai", { messages, user: "ann" })["user"]).toBe("ann");
+});
+
 test("an operator's extra body is sent, but cannot change the model", () => {
   const call = { body: { messages: [] }, stream: false, maxOutputTokens: 9 };
   const request = chatOf("vllm").buildRequest(call, { ...target, params: { extra_body: { top_k: 5, model: "other" } } });
