@@ -419,6 +419,23 @@ describe("exports, documents and health", () => {
     expect((await preflight("https://b.example")).headers.get("access-control-allow-origin")).toBeNull();
   });
 
+  test("official clients can call from a listed origin: their headers are allowed, and those of answers can be read", async () => {
+    const { call } = await start({}, { env: { CORS_ORIGINS: "https://a.example" } });
+    const origin = { origin: "https://a.example" };
+    const preflight = async (asked: string) =>
+      (
+        await call("OPTIONS", "/v1/models", {
+          headers: { ...origin, "access-control-request-method": "GET", "access-control-request-headers": asked },
+        })
+      ).headers.get("access-control-allow-headers");
+    const asked = "authorization,content-type,x-stainless-arch,x-stainless-retry-count,anthropic-version,openai-beta";
+    expect(await preflight(asked)).toBe(asked);
+    expect(await preflight("a b")).toContain("authorization");
+    const exposed = (await call("GET", "/v1/models", { headers: origin })).headers.get("access-control-expose-headers");
+    for (const name of ["x-request-id", "x-ratelimit-remaining-tokens", "x-should-retry", "x-gw-response-cost"])
+      expect(exposed).toContain(name);
+  });
+
   test("the API document and its page are served", async () => {
     const { call } = await start({});
     expect((await call("GET", "/openapi.json")).body.openapi).toBe("3.1.0");
