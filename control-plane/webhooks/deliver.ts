@@ -4,6 +4,7 @@ import { type AttemptOutcome, afterAttempt } from "../domain/delivery.ts";
 import type { Delivery } from "../domain/webhook-records.ts";
 import type { ControlDeps } from "../services/deps.ts";
 import { perTransaction } from "../stores/record-slots.ts";
+import type { Position } from "../stores/store.ts";
 
 type Deps = Pick<ControlDeps, "store" | "clock" | "random" | "logger" | "secrets" | "mailer" | "sendWebhook" | "config">;
 
@@ -18,9 +19,13 @@ const USER_AGENT = "Tributary-Webhooks/1";
 export class Deliverer {
   readonly #deps: Deps;
   readonly #underWay = new Map<Promise<void>, string>();
+  readonly #scannedMax: number;
+  /** Where the next look at due deliveries begins; absent: with the oldest. */
+  #after: Position | undefined;
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, { scannedMax = SCANNED_MAX }: { scannedMax?: number } = {}) {
     this.#deps = deps;
+    this.#scannedMax = scannedMax;
   }
 
   /** Starts all due deliveries without waiting for them. */
@@ -51,8 +56,14 @@ export class Deliverer {
     const counts = new Map<string, number>();
     for (const organizationId of this.#underWay.values()) counts.set(organizationId, (counts.get(organizationId) ?? 0) + 1);
     const chosen: Delivery[] = [];
-    for await (const delivery of store.scan("deliveries", { index: "byDue", before: clock.now() + 1, limit: SCANNED_MAX })) {
+    const range = { index: "byDue", before: clock.now() + 1, limit: this.#scannedMax, ...(this.#after && { after: this.#after }) } as const;
+    let scanned = 0;
+    this.#after = undefined;
+    for await (const delivery of store.scan("deliveries", range)) {
       if (this.#underWay.size + chosen.length >= ATTEMPTS_MAX) break;
+      scanned++;
+      // The next look goes on here: one organization may have more due deliveries than are looked at.
+      if (scanned === this.#scannedMax) this.#after = [delivery.dueAt ?? 0, delivery.id];
       const count = counts.get(delivery.organizationId) ?? 0;
       if (count >= ATTEMPTS_PER_ORGANIZATION_MAX) continue;
       counts.set(delivery.organizationId, count + 1);
