@@ -8,9 +8,12 @@ type Sum = Omit<UsageBucket, "latencyMsP50" | "latencyMsP95">;
 export class UsageBuckets {
   readonly #sums = new Map<string, Sum>();
   readonly #latencies = new Map<string, readonly number[]>();
+  /** When each bucket begins: names are no order where the same hour comes twice. */
+  readonly #begins = new Map<string, number>();
 
-  add({ bucket, group }: { bucket: string; group: string }, rollup: Rollup): void {
+  add({ bucket, group, at }: { bucket: string; group: string; at: number }, rollup: Rollup): void {
     const key = `${bucket}\n${group}`;
+    this.#begins.set(bucket, Math.min(at, this.#begins.get(bucket) ?? at));
     this.#sums.set(key, addTo(this.#sums.get(key) ?? empty(bucket, group), rollup));
     const { latencyCounts } = rollup;
     const before = this.#latencies.get(key);
@@ -18,8 +21,9 @@ export class UsageBuckets {
   }
 
   sorted(): UsageBucket[] {
+    const beginOf = ({ bucket }: Sum) => this.#begins.get(bucket) ?? 0;
     return [...this.#sums.entries()]
-      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .sort(([, left], [, right]) => beginOf(left) - beginOf(right) || (left.group < right.group ? -1 : 1))
       .map(([key, sum]) => {
         const counts = this.#latencies.get(key) ?? [];
         return { ...sum, latencyMsP50: latencyPercentile(counts, 0.5), latencyMsP95: latencyPercentile(counts, 0.95) };

@@ -73,7 +73,7 @@ export function usageHandlers(deps: ControlDeps): ServiceHandlers<typeof UsageSe
           totals.add(sum);
           // Charts show calls that were made; refusals only if they are asked for.
           if (sum.status === "refused" && !withRefused) continue;
-          buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum) }, sum);
+          buckets.add({ bucket: nameBucket(sum.bucketAt), group: groupOf(sum), at: sum.bucketAt }, sum);
         }
       });
       return { buckets: buckets.sorted(), totals: totals.found.totals };
