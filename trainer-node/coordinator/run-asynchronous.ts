@@ -7,6 +7,7 @@ import { notEnough } from "./not-enough.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { TrainedUpdate } from "./participants/participants.ts";
 import { requireAllCapabilities, requireCapabilities } from "./participants/require-capabilities.ts";
+import { createSlots, type Slots, takeSlot } from "./participants/slots.ts";
 import { finishRound } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
@@ -28,7 +29,8 @@ interface Arrival {
  * Updates of slow participants come late and weigh less.
  */
 export class AsynchronousRounds {
-  readonly #run: FederationRun;
+  #run: FederationRun;
+  readonly #slots: Slots;
   readonly #arrivals: Arrival[] = [];
   readonly #working = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, number>();
@@ -36,6 +38,7 @@ export class AsynchronousRounds {
 
   constructor(run: FederationRun) {
     this.#run = run;
+    this.#slots = createSlots(run.deps.callsMax);
   }
 
   /** Runs the next round and returns the federation after it. */
@@ -50,6 +53,7 @@ export class AsynchronousRounds {
 
   async #collect(run: FederationRun, round: Round): Promise<RoundParticipant[]> {
     const { deps, settings, signal } = run;
+    this.#run = run;
     let accepted = acceptedIn(round);
     const wanted = Math.min(Number(settingOf(settings.strategy, "buffer")), run.members.length);
     const deadlineMs = deps.clock.monotonicMs() + settings.deadlineMs;
@@ -70,34 +74,30 @@ export class AsynchronousRounds {
     throw await notEnough(run, round, `0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
   }
 
-  /** Starts training from the head on every idle participant whose update is not in this round yet. */
+  /** Starts training on every idle participant whose update is not in this round yet. */
   #sendOut(run: FederationRun, accepted: readonly RoundParticipant[]): void {
     const done = new Set(accepted.map(({ participantId }) => participantId));
     const waiting = new Set(this.#arrivals.map(({ participant }) => participant.id));
     for (const participant of run.members) {
       if (done.has(participant.id) || waiting.has(participant.id) || this.#working.has(participant.id)) continue;
-      if (this.#working.size >= run.deps.callsMax) return;
-      const work = this.#train(run, participant).finally(() => this.#working.delete(participant.id));
+      const work = this.#train(participant).finally(() => this.#working.delete(participant.id));
       this.#working.set(participant.id, work);
     }
   }
 
-  async #train(run: FederationRun, participant: Participant): Promise<void> {
-    const { deps, signal, federation } = run;
+  /** One that failed waits before it takes a slot, so that the others get theirs. Training starts from the head at the time of the call. */
+  async #train(participant: Participant): Promise<void> {
+    const { deps, signal } = this.#run;
     const tries = this.#failures.get(participant.id) ?? 0;
     const delayMs = tries === 0 ? 0 : Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
     await pause(deps.clock, delayMs, signal);
+    const release = await takeSlot(deps, this.#slots, participant);
+    const run = this.#run;
     const begunMs = deps.clock.monotonicMs();
-    const outcome = await requireCapabilities(run, participant, signal)
-      .then(() => deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal))
-      .catch((thrown: unknown) =>
-        thrown instanceof ParticipantProblem || thrown instanceof FederationFailed || thrown instanceof StorageFull
-          ? thrown
-          : new ParticipantProblem(String(thrown), { again: true }),
-      );
+    const outcome = await trained(run, participant).finally(release);
     if (signal.aborted) return;
     this.#failures.set(participant.id, outcome instanceof ParticipantProblem ? tries + 1 : 0);
-    this.#arrivals.push({ participant, outcome, began: federation, durationMs: deps.clock.monotonicMs() - begunMs });
+    this.#arrivals.push({ participant, outcome, began: run.federation, durationMs: deps.clock.monotonicMs() - begunMs });
     this.#wake();
   }
 
@@ -120,6 +120,18 @@ export class AsynchronousRounds {
         resolve();
       };
     });
+  }
+}
+
+async function trained(run: FederationRun, participant: Participant): Promise<Arrival["outcome"]> {
+  const { deps, signal, federation } = run;
+  try {
+    signal.throwIfAborted();
+    await requireCapabilities(run, participant, signal);
+    return await deps.participants.train(participant, trainTask(run, participant, federation.headRound + 1), signal);
+  } catch (thrown) {
+    if (thrown instanceof ParticipantProblem || thrown instanceof FederationFailed || thrown instanceof StorageFull) return thrown;
+    return new ParticipantProblem(String(thrown), { again: true });
   }
 }
 

@@ -19,9 +19,15 @@ import { ParticipantProblem } from "./participants/participant-problem.ts";
 import type { Evaluation, Participants, ParticipantTask } from "./participants/participants.ts";
 import { runFederation } from "./run-federation.ts";
 
+interface Trained {
+  model: Uint8Array;
+  samples?: number | undefined;
+  metrics?: Record<string, number>;
+}
+
 /** What a scripted participant answers. */
 export interface Script {
-  train(id: string, task: ParticipantTask): { model: Uint8Array; samples?: number | undefined; metrics?: Record<string, number> };
+  train(id: string, task: ParticipantTask): Trained | Promise<Trained>;
   evaluate?(id: string, task: ParticipantTask): Evaluation;
 }
 
@@ -56,6 +62,8 @@ export interface FixtureOptions {
   readonly isPresent?: (id: string) => boolean;
   /** Whether the round that begins now has to wait for credit. */
   readonly lacksCredit?: () => boolean;
+  /** Most concurrent calls; absent: one for each participant. */
+  readonly callsMax?: number;
   /** Whether another coordinator began the round. */
   readonly isRoundOpen?: boolean;
 }
@@ -75,7 +83,7 @@ export function openRunFixture(): RunFixture {
   const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
   const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
   const run: RunFixture["run"] = async (given, script, options = {}) => {
-    const { initial, participants: count = 2, capabilities = CAPABILITIES, isRoundOpen = false, properties, selectByFunction } = options;
+    const { initial, participants: count = 2, callsMax = count, capabilities = CAPABILITIES, properties, selectByFunction } = options;
     const requireThere = (id: string): void => {
       if (options.away?.includes(id)) throw new ParticipantProblem("it cannot be reached", { again: true });
     };
@@ -84,7 +92,7 @@ export function openRunFixture(): RunFixture {
     const closing: Promise<void>[] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
-      const { model: bytes, samples, metrics = {} } = script.train(id, task);
+      const { model: bytes, samples, metrics = {} } = await script.train(id, task);
       const { sha256: blob, bytes: size } = await blobs.keepBytes(bytes);
       return { blob, bytes: size, samples, metrics };
     };
@@ -121,7 +129,7 @@ export function openRunFixture(): RunFixture {
       ...{ settings: JSON.stringify(settings), participants: members, initialBlob },
       ...{ now: clock.now, onCommitted: async () => {} },
     });
-    const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax: count };
+    const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax };
     const ended = new AbortController();
     const openRound: typeof memory.control.openRound = async (...ids) => {
       if (options.lacksCredit?.()) throw new AppError("QUOTA_EXCEEDED", "The organization has no credit.");
@@ -135,7 +143,7 @@ export function openRunFixture(): RunFixture {
       signal: ended.signal,
       federation: memory.federation,
     };
-    const problem = await runFederation(begun, { isRoundOpen }).then(
+    const problem = await runFederation(begun, { isRoundOpen: options.isRoundOpen ?? false }).then(
       () => undefined,
       (thrown: { code: string; message: string }) => ({ code: thrown.code, message: thrown.message }),
     );

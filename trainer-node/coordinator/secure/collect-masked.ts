@@ -5,13 +5,14 @@ import type { Participant, Round } from "../../../proto/gen/tributary/training/v
 import { layoutOf } from "../../privacy/secure-work.ts";
 import { type FederationRun, requireSecure } from "../deps.ts";
 import { notEnough } from "../not-enough.ts";
+import { LATE } from "../participants/ask-in-turn.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
 import { requireSamples } from "../updates/inspect-update.ts";
-import { askAll, LATE } from "./in-time.ts";
+import { askAll } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
 

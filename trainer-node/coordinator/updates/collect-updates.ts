@@ -1,10 +1,10 @@
-import { pause } from "../../../common/clock.ts";
 import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
 import { rootOf } from "../../../common/training/root-settings.ts";
 import type { Participant, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../../errors.ts";
 import type { FederationRun } from "../deps.ts";
+import { askInTurn } from "../participants/ask-in-turn.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { ParticipantTask, TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
@@ -27,85 +27,52 @@ export interface Collection {
 }
 
 const ATTEMPTS_AFTER_QUORUM = 3;
-const RETRY_MS = { first: 200, max: 5000 };
 
 /**
  * Asks all missing participants concurrently until enough or all have answered, or the deadline passes. Every update is on disk and
- * recorded in the control plane before it counts; failures are recorded, too. Returns the latest state of the round.
+ * recorded in the control plane before it counts; failures are recorded, too. An unreachable or busy participant is asked again while there
+ * is time and its update is needed. Returns the latest state of the round.
  */
 export async function collectUpdates(run: FederationRun, collection: Collection): Promise<Round | undefined> {
   const { deps, control, settings, signal } = run;
   const { round: number, wanted, quorum } = collection;
   const closed = new AbortController();
   const stopAt = deps.clock.after(settings.deadlineMs, () => closed.abort());
-  const inRound = AbortSignal.any([signal, closed.signal]);
+  const inTime = AbortSignal.any([signal, closed.signal]);
   let count = collection.accepted.length;
   const root = rootOf(settings.strategy);
   let hasRoot = root === undefined || collection.accepted.some(({ participantId }) => participantId === root);
   const isComplete = (): boolean => count >= wanted && hasRoot;
   let latest: Round | undefined;
   const layouts = await knownLayout(run, collection.accepted);
-  const waiting = [...collection.missing];
   const progress = createProgressReports(run, number);
-
-  const settle = async (participant: Participant): Promise<void> => {
-    const begunMs = deps.clock.monotonicMs();
-    const result = await attempt(run, {
-      ...{ participant, number, hasQuorum: () => count >= quorum && hasRoot, layouts, inRound },
-      onProgress: progress.of(participant.id),
-    });
-    signal.throwIfAborted();
-    const state = result instanceof ParticipantProblem ? (inRound.aborted ? "straggler" : "failed") : "accepted";
-    const durationMs = deps.clock.monotonicMs() - begunMs;
-    latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
-    if (state === "accepted") {
-      count++;
-      hasRoot ||= participant.id === root;
-    }
-    if (isComplete()) closed.abort();
-  };
-  const worker = async (): Promise<void> => {
-    for (let participant = waiting.shift(); participant; participant = waiting.shift()) await settle(participant);
-  };
   try {
-    if (!isComplete()) await Promise.all(Array.from({ length: Math.min(deps.callsMax, waiting.length) }, worker));
+    if (isComplete()) return latest;
+    await askInTurn<TrainedUpdate>(run, collection.missing, {
+      inTime,
+      ask: async (participant) => {
+        const task = { ...trainTask(run, participant, number), onProgress: progress.of(participant.id) };
+        await requireCapabilities(run, participant, inTime);
+        const update = await trained(run, participant, task, inTime);
+        await requireFitting(run, update, layouts);
+        return update;
+      },
+      isOver: (_participant, _problem, tries) => tries >= ATTEMPTS_AFTER_QUORUM && count >= quorum && hasRoot,
+      settle: async (participant, result, durationMs) => {
+        const state = result instanceof ParticipantProblem ? (inTime.aborted ? "straggler" : "failed") : "accepted";
+        latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
+        if (state === "accepted") {
+          count++;
+          hasRoot ||= participant.id === root;
+        }
+        if (isComplete()) closed.abort();
+      },
+    });
     return latest;
   } finally {
     stopAt();
     closed.abort();
     await progress.stop();
-  }
-}
-
-interface Attempt {
-  readonly participant: Participant;
-  readonly number: number;
-  readonly hasQuorum: () => boolean;
-  readonly layouts: { expected: Layout | undefined };
-  readonly inRound: AbortSignal;
-  readonly onProgress: (fraction: number) => void;
-}
-
-/** Gets one participant's update. An unreachable or busy participant is asked again while there is time and its update is needed. */
-async function attempt(run: FederationRun, input: Attempt): Promise<TrainedUpdate | ParticipantProblem> {
-  const { deps, signal } = run;
-  const { participant, number, inRound, layouts, onProgress } = input;
-  const task = { ...trainTask(run, participant, number), onProgress };
-  for (let tries = 1; ; tries++) {
-    try {
-      inRound.throwIfAborted();
-      await requireCapabilities(run, participant, inRound);
-      const update = await trained(run, participant, task, inRound);
-      await requireFitting(run, update, layouts);
-      return update;
-    } catch (thrown) {
-      signal.throwIfAborted();
-      if (inRound.aborted) return new ParticipantProblem("it had not answered when the round was closed", { again: false });
-      if (!(thrown instanceof ParticipantProblem)) throw thrown;
-      if (!thrown.again || (tries >= ATTEMPTS_AFTER_QUORUM && input.hasQuorum())) return thrown;
-      const delayMs = thrown.retryAfterMs ?? Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (tries - 1));
-      await pause(deps.clock, delayMs, inRound);
-    }
   }
 }
 
@@ -144,7 +111,7 @@ async function expanded(
 async function requireFitting(
   { deps, settings }: FederationRun,
   { blob, layout }: TrainedUpdate,
-  layouts: Attempt["layouts"],
+  layouts: { expected: Layout | undefined },
 ): Promise<void> {
   const found = layout ?? (await inspectBlob(deps.blobs, blob));
   requireReadable(found, settings);
