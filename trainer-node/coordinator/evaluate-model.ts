@@ -1,3 +1,4 @@
+import { pause } from "../../common/clock.ts";
 import { coversRows, evaluationProblem } from "../../common/training/evaluation-rules.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import { meanMetrics, readMetrics } from "../../common/training/metrics.ts";
@@ -25,6 +26,8 @@ const FAILURES_MAX = 100;
 /** Bytes of the reasons of a round, which is one message between processes. */
 const REASON_BYTES = 512 * 1024;
 const REASON_LENGTH_MAX = 500;
+/** Calls of a participant that says when to ask again, after which its evaluation has failed. */
+const BUSY_CALLS = 3;
 
 /** Evaluates a model on held-out data, or on the data of all participants, weighted by the number of samples. */
 export async function evaluateModel(given: Evaluator, model: string, name: string, clients?: number): Promise<ModelEvaluation> {
@@ -100,7 +103,7 @@ async function ask(
   const inTime = AbortSignal.any([signal, AbortSignal.timeout(settings.deadlineMs)]);
   const about = { participantId: participant.id, reason: "", samples: undefined };
   try {
-    const { samples, metrics } = await deps.participants.evaluate(participant, task, inTime);
+    const { samples, metrics } = await unlessBusy(deps, () => deps.participants.evaluate(participant, task, inTime), inTime);
     requireSamples(samples, settings, participant);
     const counted = samples === undefined ? undefined : BigInt(Math.max(0, Math.round(samples)));
     return { ...about, state: "done", samples: counted, metrics: { ...readMetrics(metrics, members.length) } };
@@ -111,5 +114,22 @@ async function ask(
     deps.logger.info({ federation: run.federation.id, participant: participant.id, reason }, "a participant's evaluation failed");
     const length = Math.min(REASON_LENGTH_MAX, Math.floor(REASON_BYTES / members.length));
     return { ...about, state: "failed", reason: reason.slice(0, length), metrics: {} };
+  }
+}
+
+async function unlessBusy<Result>(
+  { clock }: Pick<CoordinatorDeps, "clock">,
+  call: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (thrown) {
+      const isBusy = thrown instanceof ParticipantProblem && thrown.again && thrown.retryAfterMs !== undefined;
+      if (!isBusy || tries === BUSY_CALLS) throw thrown;
+      await pause(clock, thrown.retryAfterMs ?? 0, signal);
+      if (signal.aborted) throw thrown;
+    }
   }
 }

@@ -95,7 +95,7 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`, combined.divisor ?? accepted.length),
     control.setPhase(round, "evaluating"),
   ]);
-  const participants = await contributionsOf(run, accepted, { combined, accuracy: evaluation.accuracy });
+  const participants = await contributionsOf(run, accepted, { combined, evaluation });
   run.deps.logger.info(
     { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation.accuracy },
     "round done",

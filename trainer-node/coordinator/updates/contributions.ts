@@ -5,7 +5,7 @@ import { sortedUpdates } from "../../../common/training/round-record.ts";
 import type { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../../errors.ts";
 import type { FederationRun } from "../deps.ts";
-import { evaluateModel } from "../evaluate-model.ts";
+import { evaluateModel, type ModelEvaluation } from "../evaluate-model.ts";
 import type { CombinedRound } from "../privacy/privacy-mode.ts";
 
 /**
@@ -15,9 +15,9 @@ import type { CombinedRound } from "../privacy/privacy-mode.ts";
 export async function contributionsOf(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
-  { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
+  { combined, evaluation }: { combined: CombinedRound; evaluation: ModelEvaluation },
 ): Promise<RoundParticipant[]> {
-  const measure = await measureOf(run, accepted, { combined, accuracy });
+  const measure = await measureOf(run, accepted, { combined, evaluation });
   const isHidden = hiddenBy(run.settings) !== undefined;
   return accepted.map((participant) => {
     const figures = isHidden ? undefined : combined.figures.get(participant.participantId);
@@ -40,7 +40,7 @@ const PLAIN: Readonly<Record<"samples" | "equal", Measure>> = { samples: ({ samp
 async function measureOf(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
-  { combined, accuracy }: { combined: CombinedRound; accuracy: number | undefined },
+  { combined, evaluation }: { combined: CombinedRound; evaluation: ModelEvaluation },
 ): Promise<Measure> {
   const by = rewardMeasure(run.settings);
   if (by === "samples" || by === "equal") return PLAIN[by];
@@ -48,28 +48,53 @@ async function measureOf(
   // Federations that an earlier version stored may ask for the other measures all the same.
   if (hiddenBy(run.settings) !== undefined) return fallback;
   if (by === "cosine" && combined.figures.size > 0) return ({ participantId }) => combined.figures.get(participantId)?.cosine ?? 0;
-  if (by === "cosine" || accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return fallback;
+  if (by === "cosine" || evaluation.accuracy === undefined || combined.record.made !== "aggregated" || accepted.length < 2) return fallback;
+  const worths = await worthsOf(run, accepted, { combined, accuracy: evaluation.accuracy, judges: judgesOf(evaluation) });
+  return worths ? ({ participantId }) => worths.get(participantId) ?? 0 : fallback;
+}
+
+/**
+ * The accuracy that the round's model loses without each update; undefined if one of these models cannot be made, or was not evaluated by the
+ * participants that evaluated the round's: the difference would show who was away and not what the update is worth.
+ */
+async function worthsOf(
+  run: FederationRun,
+  accepted: readonly RoundParticipant[],
+  { combined, accuracy, judges }: { combined: CombinedRound; accuracy: number; judges: string },
+): Promise<Map<string, number> | undefined> {
   const worths = new Map<string, number>();
   const root = rootOf(run.settings.strategy);
   // There is no round without the root, which is not part of the result either.
   const others = accepted.filter(({ participantId: id }) => id !== root);
   try {
-    for (const { participantId } of others)
-      worths.set(participantId, accuracy - (await accuracyWithout(run, accepted, { combined, participantId })));
+    for (const { participantId } of others) {
+      const without = await evaluateWithout(run, accepted, { combined, participantId });
+      if (without.accuracy === undefined || judgesOf(without) !== judges) return undefined;
+      worths.set(participantId, accuracy - without.accuracy);
+    }
   } catch (thrown) {
     // The round had as many updates as its strategy needs, so there is no model without one of them.
-    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return fallback;
+    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return undefined;
     throw thrown;
   }
-  return ({ participantId }) => worths.get(participantId) ?? 0;
+  return worths;
 }
 
-/** The accuracy of the round's model without one of its updates. */
-async function accuracyWithout(
+/** The participants whose accuracy is part of an evaluation. */
+function judgesOf({ evaluations }: ModelEvaluation): string {
+  const done = evaluations.filter(({ state, metrics }) => state === "done" && metrics["accuracy"] !== undefined);
+  return done
+    .map(({ participantId }) => participantId)
+    .toSorted()
+    .join(" ");
+}
+
+/** Evaluates the round's model without one of its updates. */
+async function evaluateWithout(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
   { combined, participantId }: { combined: CombinedRound; participantId: string },
-): Promise<number> {
+): Promise<ModelEvaluation> {
   const { deps, federation } = run;
   const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
   const others = accepted.filter((participant) => participant.participantId !== participantId);
@@ -85,6 +110,5 @@ async function accuracyWithout(
     { updates, strategy, base: federation.headBlob, state: federation.headStateBlob, own: ownOf(run.settings.strategy) },
     run.signal,
   );
-  const evaluation = await evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`);
-  return evaluation.accuracy ?? 0;
+  return evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`, others.length);
 }

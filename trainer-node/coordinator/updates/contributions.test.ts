@@ -1,0 +1,74 @@
+import { ParticipantProblem } from "../participants/participant-problem.ts";
+import type { ParticipantTask } from "../participants/participants.ts";
+import { model, openRunFixture, type RunFixture, type Script } from "../run-fixture.ts";
+
+let fixture: RunFixture;
+beforeAll(() => {
+  fixture = openRunFixture();
+});
+afterAll(() => fixture.close());
+
+/** The worth of a model whose name ends with the key. */
+const ACCURACY: Readonly<Record<string, number>> = { "/1": 0.9, "without-p1": 0.5, "without-p2": 0.8, "without-p3": 0.9 };
+const accuracyOf = ({ roundId }: ParticipantTask): number =>
+  Object.entries(ACCURACY).find(([end]) => roundId.endsWith(end))?.[1] ?? Number.NaN;
+
+/** The rewards of three participants by leave_one_out, whose evaluations fail as `refuse` says. */
+async function paid(refuse: (id: string, task: ParticipantTask) => void, settings: object = {}, train: Script["train"] = same) {
+  const evaluate = (id: string, task: ParticipantTask) => {
+    refuse(id, task);
+    const accuracy = accuracyOf(task);
+    return { accuracy, loss: undefined, samples: 1, metrics: { accuracy } };
+  };
+  const given = { rewards: { by: "leave_one_out" }, ...settings };
+  const { problem, rounds } = await fixture.run(given, { train, evaluate }, { participants: 3, initial: model(0) });
+  return { problem, shares: rounds[0]?.participants.map(({ contribution }) => contribution) };
+}
+
+const same = () => ({ model: model(1), samples: 5 });
+const EQUAL = { problem: undefined, shares: [1, 1, 1] };
+const WORTHS = { problem: undefined, shares: [expect.closeTo(0.4, 9), expect.closeTo(0.1, 9), 0] };
+const failed = () => new ParticipantProblem("it failed", { again: false });
+
+test("an update is worth what the model's accuracy loses without it", async () => {
+  expect(await paid(() => {})).toEqual(WORTHS);
+  expect(await paid(() => {}, { eval: { mode: "sites" } })).toEqual(WORTHS);
+});
+
+test("a model without one update that no participant could evaluate does not make that update worth all", async () => {
+  const refuse = (_id: string, { roundId }: ParticipantTask) => {
+    if (roundId.endsWith("without-p3")) throw failed();
+  };
+  expect(await paid(refuse)).toEqual(EQUAL);
+});
+
+test.each(["without-p3", "/1"])(
+  "accuracies of different participants are not compared: one of them could not evaluate the model %s",
+  async (name) => {
+    const refuse = (id: string, { roundId }: ParticipantTask) => {
+      if (id === "p2" && roundId.endsWith(name)) throw failed();
+    };
+    expect(await paid(refuse, { eval: { mode: "sites" } })).toEqual(EQUAL);
+    const others = (id: string, { roundId }: ParticipantTask) => {
+      if (id === "p1" && roundId.endsWith(name)) throw failed();
+    };
+    expect(await paid(others)).toEqual(EQUAL);
+  },
+);
+
+test("a participant that cannot evaluate any of the models does not change the shares", async () => {
+  const refuse = (id: string) => {
+    if (id === "p2") throw failed();
+  };
+  expect(await paid(refuse, { eval: { mode: "sites" } })).toEqual(WORTHS);
+});
+
+test("a participant that is busy evaluates when it said that it can", async () => {
+  const asked = new Set<string>();
+  const refuse = (id: string, { roundId }: ParticipantTask) => {
+    if (asked.has(`${id} ${roundId}`)) return;
+    asked.add(`${id} ${roundId}`);
+    throw new ParticipantProblem("it answered 503", { again: true, retryAfterMs: 10 });
+  };
+  expect(await paid(refuse, { eval: { mode: "sites" } })).toEqual(WORTHS);
+});
