@@ -72,3 +72,17 @@ test("a participant that is busy evaluates when it said that it can", async () =
   };
   expect(await paid(refuse, { eval: { mode: "sites" } })).toEqual(WORTHS);
 });
+
+test.each([
+  // Those without samples have no share of the round: the mean leaves them out.
+  ["has samples", "fedavg", (id: string) => ({ model: model(Number(id.slice(1))), samples: id === "p1" ? 10 : 0 }), [1, 0, 0]],
+  [
+    "has a loss",
+    "qfedavg",
+    (id: string) => ({ model: model(id === "p1" ? 1 : 0), samples: 5, metrics: { loss_before: id === "p1" ? 1 : 0 } }),
+    [1, 1, 1],
+  ],
+])("the federation continues if no model can be made without a participant: only that one %s", async (_what, strategy, train, shares) => {
+  const settings = { strategy, task: { name: "own", config: { lr: 1 } } };
+  expect(await paid(() => {}, settings, train)).toEqual({ problem: undefined, shares });
+});

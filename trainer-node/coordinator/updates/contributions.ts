@@ -69,12 +69,12 @@ async function worthsOf(
   try {
     for (const { participantId } of others) {
       const without = await evaluateWithout(run, accepted, { combined, participantId });
-      if (without.accuracy === undefined || judgesOf(without) !== judges) return undefined;
+      if (without?.accuracy === undefined || judgesOf(without) !== judges) return undefined;
       worths.set(participantId, accuracy - without.accuracy);
     }
   } catch (thrown) {
-    // The round had as many updates as its strategy needs, so there is no model without one of them.
-    if (thrown instanceof TrainerError && thrown.kind === "TOO_FEW_CLIENTS") return undefined;
+    // The strategy refuses to make a model of the others: they are too few, or their losses are all 0.
+    if (thrown instanceof TrainerError && thrown.status >= 400 && thrown.status < 500) return undefined;
     throw thrown;
   }
   return worths;
@@ -89,18 +89,19 @@ function judgesOf({ evaluations }: ModelEvaluation): string {
     .join(" ");
 }
 
-/** Evaluates the round's model without one of its updates. */
+/** Evaluates the round's model without one of its updates; undefined if the other updates weigh nothing. */
 async function evaluateWithout(
   run: FederationRun,
   accepted: readonly RoundParticipant[],
   { combined, participantId }: { combined: CombinedRound; participantId: string },
-): Promise<ModelEvaluation> {
+): Promise<ModelEvaluation | undefined> {
   const { deps, federation } = run;
   const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
   const others = accepted.filter((participant) => participant.participantId !== participantId);
   const weighted = (list: readonly RoundParticipant[]) =>
     list.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 }));
   const updates = sortedUpdates(weighted(others));
+  if (updates.every(({ weight }) => weight === 0)) return undefined;
   // Settings that are lists have one value per client of the whole round, in the order of the record.
   const left = sortedUpdates(weighted(accepted)).findIndex(({ id }) => id === participantId);
   const strategy = Object.fromEntries(
