@@ -8,8 +8,8 @@ export const fednova = declareStrategy({
   base: "required",
   usesWeights: true,
   needs: ["steps"],
-  // Participants that do not say how many samples they have count as equally large.
+  // Participants that do not say how many samples they have count as equally large. One with 0 samples weighs nothing, whatever its steps.
   fill: ({ config: { epochs = 1, batch_size: batch = 10 }, updates }) => ({
-    steps: updates.map(({ weight }) => Number(epochs) * Math.ceil(weight / Number(batch))),
+    steps: updates.map(({ weight }) => Number(epochs) * Math.max(1, Math.ceil(weight / Number(batch)))),
   }),
 });

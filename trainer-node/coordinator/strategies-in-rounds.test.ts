@@ -157,6 +157,13 @@ describe("q-FedAvg", () => {
   });
 });
 
+test("FedNova: a participant without samples weighs nothing, and does not end the federation", async () => {
+  const train = (id: string) => (id === "p1" ? { model: model(2), samples: 10 } : { model: model(7), samples: 0 });
+  const { problem, records } = await fixture.run({ strategy: "fednova" }, { train }, { initial: model(1) });
+  expect(problem).toBeUndefined();
+  expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([2]);
+});
+
 describe("FLTrust", () => {
   const strategy = { name: "fltrust", root_participant: 2 };
   /** p3 has the root data; p1, p4 and p5 send the opposite, a hundred times as long. */
