@@ -39,14 +39,18 @@ export async function unmaskSum(run: FederationRun, round: number, accepted: rea
       "AGGREGATION_FAILED",
       `The plan of the secure round ${round} is missing from the coordinator's folder, so its updates cannot be unmasked.`,
     );
+  const participants = plan.everybody.map(({ id }) => ({ participantId: id }));
   if (accepted.length < plan.threshold) {
-    const participants = plan.everybody.map(({ id }) => ({ participantId: id }));
     const text = `${accepted.length} masked updates; ${plan.threshold} of its ${participants.length} participants must take part until the end.`;
     throw await notEnough(run, { round, participants }, text);
   }
   const masked = Object.fromEntries(
     accepted.map(({ participantId: id, updateBlob }) => [id, { hash: updateBlob, weight: plan.weights[id] ?? 1 }]),
   );
+  if (!(totalWeight(masked) > 0)) {
+    const text = `${accepted.length} masked updates with 0 samples in all, and they weigh nothing in their mean.`;
+    throw await notEnough(run, { round, participants }, text);
+  }
   const { everybody, threshold, range, layout } = plan;
   const help = await askForHelp(run, plan, Object.keys(masked));
   const weightMax = Math.max(...Object.values(plan.weights));
@@ -86,7 +90,6 @@ type SecureDeps = Pick<CoordinatorDeps, "aggregation" | "blobs" | "secure">;
 async function unmaskedMean({ secure }: SecureDeps, proof: SecureProof, signal: AbortSignal): Promise<Uint8Array> {
   if (!secure) throw new Error("this coordinator does not support secure aggregation");
   const { everybody, threshold, range, layout, masked, weightMax, help, round } = proof;
-  const total = Object.values(masked).reduce((sum, { weight }) => sum + weight, 0);
   return secure.unmask(
     {
       step: "unmask",
@@ -94,11 +97,13 @@ async function unmaskedMean({ secure }: SecureDeps, proof: SecureProof, signal: 
       masked: Object.fromEntries(Object.entries(masked).map(([id, { hash: digest }]) => [id, digest])),
       fixed: fixedPointFor({ clients: everybody.length, limit: range }),
       layout,
-      divisor: total / weightMax,
+      divisor: totalWeight(masked) / weightMax,
     },
     signal,
   );
 }
+
+const totalWeight = (masked: SecureProof["masked"]): number => Object.values(masked).reduce((sum, { weight }) => sum + weight, 0);
 
 async function askForHelp(run: FederationRun, plan: SecurePlan, inSum: readonly string[]): Promise<HelpText[]> {
   const { round, threshold, partners, shares } = plan;

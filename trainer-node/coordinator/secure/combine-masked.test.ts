@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { openBlobFolder } from "../blobs/blob-folder.ts";
+import type { FederationRun } from "../deps.ts";
+import { unmaskSum } from "./combine-masked.ts";
+import { writePlan } from "./plan.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "tributary-masked-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("masked updates that all have 0 samples have no mean: the round fails and says why", async () => {
+  const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
+  const ids = ["p1", "p2", "p3", "p4"];
+  // p4, the only one with samples, trained and went away before it sent its masked update.
+  await writePlan(blobs, {
+    ...{ round: "fed_1/1", threshold: 3, range: 8, layout: [], samples: {}, partners: ids, shares: {} },
+    everybody: ids.map((id) => ({ id, mask_key: "", share_key: "" }) as never),
+    weights: { p1: 0, p2: 0, p3: 0, p4: 10 },
+  });
+  const accepted = ids
+    .slice(0, 3)
+    .map((participantId) => RoundParticipant.fromPartial({ participantId, state: "accepted", updateBlob: "a".repeat(64) }));
+  const asked: string[] = [];
+  const away = RoundParticipant.fromPartial({ participantId: "p4", state: "failed", reason: "it cannot be reached" });
+  const run = {
+    deps: { blobs, secure: { participants: { help: async ({ id }: { id: string }) => void asked.push(id) } } },
+    control: { openRound: async () => Round.fromPartial({ round: 1, participants: [...accepted, away] }) },
+    federation: { id: "fed_1" },
+    members: [],
+  } as unknown as FederationRun;
+  await expect(unmaskSum(run, 1, accepted)).rejects.toMatchObject({
+    code: "NOT_ENOUGH_RESULTS",
+    message: expect.stringMatching(/^Round 1 has 3 masked updates with 0 samples in all.* p4: it cannot be reached/),
+  });
+  expect(asked).toEqual([]);
+});
