@@ -1,16 +1,17 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Express, Request, Response } from "express";
-import { systemClock } from "../../common/clock.ts";
+import { type Clock, systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
 import { createServer } from "../../common/node-http.ts";
+import { boundSlowBody } from "../../common/slow-body.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
 import type { CallRequest, CallResponse } from "../calls/http-exchange.ts";
 import type { ExactRoutes } from "./http/exact-routes.ts";
 import type { Upgrades } from "./http/realtime/realtime-upgrade.ts";
 import { CallConnections } from "./http1/call-connections.ts";
-import { CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from "./http1/limits.ts";
+import { BODY_LIMITS, CHECK_INTERVAL_MS, HEADERS_TIMEOUT_MS, KEEP_ALIVE_TIMEOUT_MS } from "./http1/limits.ts";
 import { listenWithMany, type Place } from "./listeners.ts";
 import { ownObjects } from "./own-objects.ts";
 
@@ -26,6 +27,8 @@ export interface ListenOptions extends Place {
   exact?: ExactRoutes | undefined;
   /** Requests that become WebSockets; absent: none do. */
   upgrades?: Upgrades | undefined;
+  /** For the limits of requests that do not arrive; absent: the system's. */
+  clock?: Clock | undefined;
 }
 
 /** An open HTTP server. */
@@ -35,10 +38,14 @@ export interface Listener extends StoppableServer {
 
 /** Opens an HTTP server with limits on everything that a slow or hostile client could occupy. */
 export async function listen(app: Express, options: ListenOptions): Promise<Listener> {
+  const { clock = systemClock } = options;
+  const refuseLate = (socket: Socket) => refuseUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket);
+  const slowBodies = { clock, limits: BODY_LIMITS, refuse: refuseLate };
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      // `boundSlowBody` has the limits: uploads take longer than other requests may.
+      requestTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       noDelay: true,
@@ -50,6 +57,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       const [request, response] = [incoming as Request, outgoing as Response];
       options.observe(request, response);
       boundUnreadBody(request, response);
+      boundSlowBody(request, response, slowBodies);
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
       if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
@@ -58,13 +66,13 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   );
   // Before anything else listens to connections.
   const calls = new CallConnections(server, {
-    clock: systemClock,
+    clock,
     paths: options.exact?.paths ?? [],
     answer: (request, response) => {
       options.observe(request, response);
       options.exact?.answer(request, response);
     },
-    refuseLate: (socket) => refuseUnreadable({ code: "ERR_HTTP_REQUEST_TIMEOUT" }, socket),
+    refuseLate,
   });
   const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
@@ -103,7 +111,8 @@ function refuseUnreadable(error: { readonly code?: string | undefined }, socket:
   const body = errorText(message);
   const headers = { ...PLAIN_HEADERS, "content-length": Buffer.byteLength(body), connection: "close" };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  systemClock.after(LINGER_MS, () => socket.destroy());
+  const cancelCut = systemClock.after(LINGER_MS, () => socket.destroy());
+  socket.once("close", cancelCut);
   socket.end(`HTTP/1.1 ${status}\r\n${lines.join("")}\r\n${body}`);
 }
 

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AppError, asAppError } from "../../../common/errors.ts";
 import { ignore } from "../../../common/ignore.ts";
+import { allowSlowBody } from "../../../common/slow-body.ts";
 import { dropRest, requireIdentity } from "../../calls/read-body.ts";
 import type { FormField, FormFile } from "../../upstream/providers/provider.ts";
 import { Spool } from "./spool.ts";
@@ -25,6 +26,7 @@ export function readForm(request: IncomingMessage, limits: FormLimits): Incoming
     throw new AppError("UNSUPPORTED_MEDIA_TYPE", `Content-Type "${type.slice(0, 100)}" is not accepted here; send multipart/form-data.`);
   }
   requireIdentity(request);
+  allowSlowBody(request);
   return new IncomingForm(request, limits);
 }
 

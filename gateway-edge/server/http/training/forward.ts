@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
 import type { Options, RequestHandler } from "http-proxy-middleware";
+import { allowSlowBody } from "../../../../common/slow-body.ts";
 
 export type Forward = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -39,6 +40,7 @@ export function createForward({ onSend, onAnswer, ...options }: ForwardOptions):
   };
   return (request, response) =>
     new Promise((resolve, reject) => {
+      allowSlowBody(request);
       // Node throws, outside of any handler, for a forwarded request with this header and without chunks. Trailers are not forwarded.
       delete request.headers.trailer;
       // After the response has started, a failure can only close the connection.

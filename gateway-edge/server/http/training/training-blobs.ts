@@ -5,6 +5,7 @@ import { z } from "zod";
 import { AppError } from "../../../../common/errors.ts";
 import { ignore } from "../../../../common/ignore.ts";
 import { toJson } from "../../../../common/json.ts";
+import { allowSlowBody } from "../../../../common/slow-body.ts";
 import { type BlobCall, connectCoordinator } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
@@ -62,6 +63,7 @@ async function read(deps: Deps, request: Request, response: Response): Promise<v
 
 async function upload(deps: Deps, request: Request, response: Response): Promise<void> {
   const { sha256, caller, client } = await open(deps, request, response);
+  allowSlowBody(request);
   const body = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   const call: BlobCall = { sha256, tenant: caller.organizationId, method: "PUT", body, bytes: request.get("content-length") };
   const stored = await ask(deps, call, client);
