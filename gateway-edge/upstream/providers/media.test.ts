@@ -46,12 +46,12 @@ const forms = [...new Set(providers.values())].flatMap((provider) =>
 );
 
 test.each(forms)("%s: %s sends the file while it comes in, and the fields that come after it", async (_kind, _operation, adapter) => {
-  const { body, headers } = adapter.buildRequest(form(), target);
+  const { body, bodyBytes, headers } = adapter.buildRequest(form(), target);
   const bytes = Buffer.concat(await readAll(body as AsyncIterable<Uint8Array>));
   const read = await new Response(new Uint8Array(bytes), { headers: { "content-type": headers["content-type"] ?? "" } }).formData();
   expect([...read.keys()]).toEqual(["model", "prompt", "file", "language"]);
   expect([read.get("model"), await (read.get("file") as File).text()]).toEqual(["m-x", "RIFF"]);
-  expect(headers).not.toHaveProperty("content-length");
+  expect(bodyBytes).toBeUndefined();
 });
 
 test("usage of sound and images: tokens with their kinds, seconds rounded up to milliseconds, or nothing", () => {

@@ -273,6 +273,8 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Text, bytes, or a form that is sent while it is read. */
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** The size of a form, if it is known before the form is sent. Absent: the form is sent in chunks. */
+  readonly bodyBytes?: number | undefined;
   /** How the sender signs the request, because that needs the time or another service. */
   readonly signing?: Signing;
   /** Added by `toTarget`. Absent: the defaults. */

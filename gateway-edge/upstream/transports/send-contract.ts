@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../../common/clock.ts";
 import { ignore } from "../../../common/ignore.ts";
 import type { ReadyIterator } from "../../../common/ready-iterator.ts";
+import type { UpstreamRequest } from "../providers/provider.ts";
 import { createHttpSend, type HttpSendOptions } from "./send-http.ts";
 import { open, post } from "./send-http-fixture.ts";
 import type { TransportName } from "./transport.ts";
@@ -333,6 +334,45 @@ export function sendContract(transport: TransportName): void {
     expect(await text(next.body)).toBe("too large");
   });
 
+  test("a form of a known size is sent with its length, and not in chunks", async () => {
+    const { url } = await serve(async (request, response) => {
+      const { "content-length": length, "transfer-encoding": encoding } = request.headers;
+      response.end(JSON.stringify([length, encoding, await text(request)]));
+    });
+    const sent = async (more: Partial<UpstreamRequest>) => JSON.parse(await text((await send(post(url, more), open())).body)) as unknown;
+    expect(await sent({ body: pieces("RI", "", "FF"), bodyBytes: 4 })).toEqual(["4", null, "RIFF"]);
+    expect(await sent({ body: pieces("RI", "FF") })).toEqual([null, "chunked", "RIFF"]);
+    const large = Array.from({ length: 64 }, () => "x".repeat(64 * 1024));
+    expect(await sent({ body: pieces(...large), bodyBytes: large.length * 64 * 1024 })).toEqual(["4194304", null, large.join("")]);
+  });
+
+  test.each([
+    ["too short", ["RI"]],
+    ["too long by a piece", ["RIFF", "x"]],
+    ["too long within a piece", ["RI", "FFx"]],
+  ])(
+    "a form that is %s for its size is an error: no upstream takes it for complete, and its connection is closed",
+    async (_kind, parts) => {
+      const bodies: string[] = [];
+      const sockets: Socket[] = [];
+      const { url, server } = await serve((request, response) => {
+        void text(request).then(
+          (body) => {
+            bodies.push(body);
+            response.end(body);
+          },
+          () => {},
+        );
+      });
+      server.on("connection", (socket) => sockets.push(socket));
+      await expect(send(post(url, { body: pieces(...parts), bodyBytes: 4 }), open())).rejects.toMatchObject({ code: "SERVER_ERROR" });
+      await until(() => sockets.length > 0 && sockets.every(({ destroyed }) => destroyed));
+      expect(await text((await send(post(url, { body: pieces("RIFF"), bodyBytes: 4 }), open())).body)).toBe("RIFF");
+      expect(bodies).toEqual(["RIFF"]);
+      expect(sockets.at(-1)?.destroyed).toBe(false);
+    },
+  );
+
   test("a source that breaks fails the call with its error", async () => {
     async function* broken() {
       yield Buffer.from("a");
@@ -341,6 +381,10 @@ export function sendContract(transport: TransportName): void {
     const { url } = await serve((request) => void request.resume());
     await expect(send(post(url, { body: broken() }), open())).rejects.toThrow("the file is gone");
   });
+}
+
+async function* pieces(...parts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) yield Buffer.from(part);
 }
 
 async function until(condition: () => boolean): Promise<void> {

@@ -6,6 +6,7 @@ import { guardedConnector } from "../../../common/outbound-undici.ts";
 import type { CallIds, UpstreamRequest, UpstreamTls } from "../providers/provider.ts";
 import type { Address } from "./address.ts";
 import { isSetByTransport } from "./connection-headers.ts";
+import { exactBody } from "./exact-body.ts";
 import type { UpstreamProxy } from "./proxies.ts";
 import { secureContextOf } from "./tls-identity.ts";
 import type { Transport, TransportOptions } from "./transport.ts";
@@ -95,17 +96,22 @@ function proxyAgent(
 
 function dispatchOptions(
   { origin, path }: Address,
-  { method = "POST", headers, body }: UpstreamRequest,
+  { method = "POST", headers, body, bodyBytes }: UpstreamRequest,
   ids: CallIds | undefined,
 ): Dispatcher.DispatchOptions {
   const named = defined({ "x-request-id": ids?.requestId, traceparent: ids?.traceparent });
   const passedOn = Object.fromEntries(Object.entries(headers).filter(([name]) => !isSetByTransport(name.toLowerCase())));
-  const content = typeof body === "string" || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
+  const content = typeof body === "string" || body instanceof Uint8Array ? body : streamOf(body, bodyBytes);
+  const length = bodyBytes === undefined || !(content instanceof Readable) ? undefined : { "content-length": String(bodyBytes) };
   return {
     origin,
     path,
     method: method as Dispatcher.HttpMethod,
-    headers: { ...named, ...passedOn, "accept-encoding": "identity" },
+    headers: { ...named, ...passedOn, "accept-encoding": "identity", ...length },
     body: method === "GET" || (!(content instanceof Readable) && content.length === 0 && method !== "POST") ? null : content,
   };
+}
+
+function streamOf(body: AsyncIterable<Uint8Array>, bodyBytes: number | undefined): Readable {
+  return Readable.from(bodyBytes === undefined ? body : exactBody(body, bodyBytes), { objectMode: false });
 }

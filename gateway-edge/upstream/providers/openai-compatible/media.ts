@@ -18,9 +18,9 @@ export function formOf(endpoint: OpenAiEndpoint): FormAdapter {
   return {
     buildRequest: (call, target) => {
       const fields = call.fields.filter(([name]) => name !== "model");
-      const form = writeForm({ ...call, fields: [["model", target.inferenceModelId], ...fields] });
+      const { contentType, body, bodyBytes } = writeForm({ ...call, fields: [["model", target.inferenceModelId], ...fields] });
       const { url, headers } = endpoint.locate(target);
-      return { url, headers: { ...headers, ...form.headers }, body: form.body };
+      return { url, headers: { ...headers, "content-type": contentType }, body, bodyBytes };
     },
   };
 }

@@ -2,22 +2,20 @@ import { uniqueName } from "../../../../common/random.ts";
 import type { FormCall, FormField, FormFile } from "../provider.ts";
 
 export interface WrittenForm {
-  /** Content-Type, and Content-Length where all sizes are known: some servers refuse a form without it. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string;
   readonly body: AsyncIterable<Uint8Array>;
+  /** Where all sizes are known: some servers refuse a form without a Content-Length. */
+  readonly bodyBytes: number | undefined;
 }
 
 /** A form as bytes, written while the files are read: a recording of an hour is never in memory as a whole. */
 export function writeForm(call: FormCall): WrittenForm {
   // Random, against the rule of pure adapters: a boundary that a file could contain would let its sender add fields.
   const boundary = `tributary-${uniqueName()}`;
-  const length = lengthOf(call, boundary);
   return {
-    headers: {
-      "content-type": `multipart/form-data; boundary=${boundary}`,
-      ...(length === undefined ? {} : { "content-length": String(length) }),
-    },
+    contentType: `multipart/form-data; boundary=${boundary}`,
     body: writeParts(call, boundary),
+    bodyBytes: lengthOf(call, boundary),
   };
 }
 

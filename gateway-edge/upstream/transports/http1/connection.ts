@@ -6,7 +6,7 @@ import type { Address } from "../address.ts";
 import type { UpstreamProxy } from "../proxies.ts";
 import { secureContextOf } from "../tls-identity.ts";
 import { ConnectTooLong, UpstreamClosed } from "./connection-errors.ts";
-import type { Message } from "./request.ts";
+import { type Message, writeChunk } from "./request.ts";
 import { type ResponseEvents, ResponseParser } from "./response-parser.ts";
 import { openTunnel } from "./tunnel.ts";
 import { WriteCoalescer } from "./write-coalescer.ts";
@@ -121,21 +121,17 @@ export class Connection implements CallControl, ResponseEvents {
     else if (body) void this.#upload(call, body);
   }
 
-  /** Writes a body in chunks while it is read; a slow upstream slows the reading. A call that ends meanwhile ends the reading. */
+  /** Writes a body while it is read; a slow upstream slows the reading. A call that ends meanwhile ends the reading. */
   async #upload(call: Call, body: AsyncIterable<Uint8Array>): Promise<void> {
     this.#isUploading = true;
     try {
       for await (const bytes of body) {
         if (this.#call !== call) return;
         if (bytes.length === 0) continue;
-        this.#socket.cork();
-        this.#socket.write(`${bytes.length.toString(16)}\r\n`);
-        this.#socket.write(bytes);
-        const hasRoom = this.#socket.write("\r\n");
-        this.#socket.uncork();
+        const hasRoom = call.message.isChunked ? writeChunk(this.#socket, bytes) : this.#socket.write(bytes);
         if (!hasRoom) await this.#drained();
       }
-      if (this.#call === call) this.#socket.write("0\r\n\r\n");
+      if (this.#call === call && call.message.isChunked) this.#socket.write("0\r\n\r\n");
       this.#isUploading = false;
     } catch (error) {
       if (this.#call === call) this.#socket.destroy(error as Error);

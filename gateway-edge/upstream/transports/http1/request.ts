@@ -1,12 +1,16 @@
+import type { Writable } from "node:stream";
 import { AppError } from "../../../../common/errors.ts";
 import type { CallIds, UpstreamRequest } from "../../providers/provider.ts";
 import type { Address } from "../address.ts";
 import { isSetByTransport } from "../connection-headers.ts";
+import { exactBody } from "../exact-body.ts";
 
 /** A request as it is written to a connection: head and body in one text where the body is text. */
 export interface Message {
   readonly head: string | Buffer;
   readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined;
+  /** Whether the body is sent in chunks, because its size is not known. */
+  readonly isChunked?: boolean;
   /** The answer to HEAD has no body, whatever its headers say. */
   readonly isHead: boolean;
 }
@@ -24,7 +28,7 @@ const names = new Map<string, boolean>();
 /** Throws UPSTREAM_UNAVAILABLE for a header that HTTP cannot express. */
 export function serializeRequest(
   { path, authority }: Address,
-  { method = "POST", headers, body }: UpstreamRequest,
+  { method = "POST", headers, body, bodyBytes }: UpstreamRequest,
   ids: CallIds | undefined,
 ): Message {
   const isHead = method === "HEAD";
@@ -34,8 +38,20 @@ export function serializeRequest(
   if (method === "GET" || (BODILESS.has(method) && isEmpty(body))) return { head: encoded(`${start}\r\n`), isHead };
   if (typeof body === "string" && isAscii) return { head: `${start}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, isHead };
   const content = typeof body === "string" ? Buffer.from(body) : body;
-  const framing = content instanceof Uint8Array ? `content-length: ${content.length}` : "transfer-encoding: chunked";
-  return { head: encoded(`${start}${framing}\r\n\r\n`), body: content, isHead };
+  if (content instanceof Uint8Array) return { head: encoded(`${start}content-length: ${content.length}\r\n\r\n`), body: content, isHead };
+  if (bodyBytes === undefined)
+    return { head: encoded(`${start}transfer-encoding: chunked\r\n\r\n`), body: content, isChunked: true, isHead };
+  return { head: encoded(`${start}content-length: ${bodyBytes}\r\n\r\n`), body: exactBody(content, bodyBytes), isHead };
+}
+
+/** Writes a piece of a chunked body; returns whether there is room for more. */
+export function writeChunk(connection: Writable, bytes: Uint8Array): boolean {
+  connection.cork();
+  connection.write(`${bytes.length.toString(16)}\r\n`);
+  connection.write(bytes);
+  const hasRoom = connection.write("\r\n");
+  connection.uncork();
+  return hasRoom;
 }
 
 function serializeHeaders(headers: UpstreamRequest["headers"], authority: string) {
