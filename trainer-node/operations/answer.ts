@@ -3,6 +3,7 @@ import { Packr } from "msgpackr/index-no-eval";
 import { byThrees, joinPieces } from "../codec/pieces.ts";
 import { TrainerError } from "../errors.ts";
 import type { BodyType } from "./call-body.ts";
+import { resultHeader } from "./octet-headers.ts";
 
 /** The answer of an operation: plain fields, and parameters as bytes until their encoding is known. */
 export interface OperationAnswer {
@@ -18,8 +19,6 @@ export interface WrittenAnswer {
   readonly head: string | undefined;
 }
 
-/** Node limits all headers together to 16 KiB. Fields that do not fit are left out, and a warning says so. */
-const HEAD_BYTES_MAX = 8192;
 /**
  * A multiple of three, so that pieces of base64 join without padding. Small, because strings of a megabyte stay in memory long after their
  * use.
@@ -42,7 +41,7 @@ export function writeAnswer(answer: OperationAnswer, type: BodyType): WrittenAns
       "VALIDATION_ERROR",
       "The answer has a state beside its parameters, so it cannot be octets. Accept JSON or MessagePack.",
     );
-  return { body: joinPieces(parameters), head: headOf(fields) };
+  return { body: joinPieces(parameters), head: resultHeader(fields) };
 }
 
 /** The SHA-256 of the concatenated pieces, in hex. */
@@ -50,18 +49,6 @@ export function sha256(pieces: readonly Uint8Array[]): string {
   const hash = createHash("sha256");
   for (const piece of pieces) hash.update(piece);
   return hash.digest("hex");
-}
-
-function headOf(fields: OperationAnswer["fields"]): string {
-  const text = asciiJson(fields);
-  if (text.length <= HEAD_BYTES_MAX) return text;
-  const { clients: _left, ...rest } = fields;
-  const shorter = asciiJson({ ...rest, warnings: ["clients were left out because they do not fit the X-Result header; accept JSON"] });
-  return shorter.length <= HEAD_BYTES_MAX ? shorter : "{}";
-}
-
-function asciiJson(value: object): string {
-  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** Writes JSON without building the base64 as one string, because an answer may be longer than the longest string. */

@@ -304,6 +304,28 @@ def test_octets_carry_parameters_without_base64_both_ways(serve: Serve) -> None:
         assert served.send("/aggregate", broken, headers=octets).status == 422
 
 
+def test_the_samples_which_weigh_an_update_are_answered_however_large_its_metrics_are(serve: Serve) -> None:
+    def train(parameters: bytes | None, dataset: Any, context: CallContext) -> TrainResult:
+        return TrainResult(b"x", num_samples=4, metrics={"note": "я" * context.config["length"]})
+
+    def aggregate(parameters_list: list[bytes]) -> AggregateResult:
+        return AggregateResult(b"m", metrics={"loss": 0.5}, clients=[{"note": "я" * 9000}])
+
+    served = serve(train=train, aggregate=aggregate)
+    octets = {"Content-Type": "application/octet-stream", "Accept": "application/octet-stream"}
+
+    def head(path: str, config: dict[str, Any], body: bytes = b"") -> dict[str, Any]:
+        text = served.send(path, body, headers={**octets, "X-Train-Config": json.dumps({"config": config})}).headers["x-result"]
+        assert len(text) <= 8192
+        return json.loads(text)
+
+    left_out = "left out because they do not fit the X-Result header: {}; accept JSON"
+    assert head("/train", {"length": 9})["metrics"]["note"] == "я" * 9
+    assert head("/train", {"length": 9000}) == {"num_samples": 4, "sha256": sha256(b"x"), "warnings": [left_out.format("warnings, metrics")]}
+    aggregated = head("/aggregate", {}, struct.pack("<I", 11) + b'{"bytes":1}' + b"a")
+    assert (aggregated["metrics"]["loss"], aggregated["warnings"]) == (0.5, [left_out.format("clients")])
+
+
 def test_aggregate_frames_carry_ids_weights_base_and_state(serve: Serve) -> None:
     seen: list[Any] = []
 

@@ -17,7 +17,7 @@ registerTrain(async (parameters, dataset, context) => {
     case "rows":
       return { parameters: Uint8Array.of(1), numSamples: context.rows().rows };
     case "push":
-      return { parameters: pushed(parameters, context.config["format"]), numSamples: 3, metrics: { loss: 0.25 } };
+      return { parameters: pushed(parameters, context.config["format"]), numSamples: 3, metrics: { loss: 0.25, note: context.config["note"] } };
     case "count":
       return encodeParameters([{ name: "seen", dtype: "i64", shape: [1], data: BigInt64Array.of(42n) }], "safetensors");
     case "diverge":

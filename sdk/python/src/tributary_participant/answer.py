@@ -16,6 +16,8 @@ from .safetensors import looks_like_safetensors
 
 # Node limits all headers together to 16 KiB.
 _HEAD_BYTES_MAX = 8192
+# What is left out, in this order, if the fields do not fit. The rest is short, and num_samples weighs the update and its reward.
+_LEFT_OUT_FIRST = ("clients", "warnings", "metrics")
 _OUTPUT_CHARACTERS_MAX = 100_000
 
 
@@ -53,11 +55,22 @@ def write_octets(answer: Answer) -> tuple[list[bytes], str]:
     """The parameters as bytes, and the X-Result header with the other fields."""
     if answer.parameters is None or answer.state is not None:
         raise ParticipantError("VALIDATION_ERROR", "The answer is not parameters alone, so it cannot be octets. Accept application/json.")
-    head = dump_fields(answer.fields)
-    if len(head) > _HEAD_BYTES_MAX:
-        shown = {"sha256": answer.fields["sha256"], "warnings": ["other fields do not fit the X-Result header; accept JSON"]}
-        head = dump_fields(shown)
-    return [bytes(answer.parameters)], head.decode("ascii")
+    return [bytes(answer.parameters)], result_header(answer.fields)
+
+
+def result_header(fields: dict[str, Any]) -> str:
+    """The fields of an answer whose body is octets, as its X-Result header. If fields are left out, `warnings` says so."""
+    kept, left_out = dict(fields), list[str]()
+    head = dump_fields(kept)
+    for name in _LEFT_OUT_FIRST:
+        if len(head) <= _HEAD_BYTES_MAX:
+            break
+        if kept.pop(name, None) is None:
+            continue
+        left_out.append(name)
+        warning = f"left out because they do not fit the X-Result header: {', '.join(left_out)}; accept JSON"
+        head = dump_fields({**kept, "warnings": [*kept.get("warnings", []), warning]})
+    return head.decode("ascii")
 
 
 def _trained(returned: Any) -> Answer:

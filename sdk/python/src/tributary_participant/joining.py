@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-from .answer import Answer, dump_fields
+from .answer import Answer, result_header
 from .errors import ParticipantError
 from .join_place import Gateway, GatewayError, Place
 from .node import Caller, Node
@@ -22,7 +22,6 @@ from .timed_call import ClientLeft
 _RETRY_SECONDS = (0.5, 10.0)
 _PROGRESS_SECONDS = 1.0
 _UPLOAD_SECONDS = 600.0
-_HEAD_BYTES_MAX = 8192
 _RESULTS_MAX = 4
 # The organization of the gateway's tasks. No header of a call can have this value.
 _TENANT = "\njoined"
@@ -33,9 +32,7 @@ class _Result:
     """What is sent for a task: the fields of the answer and, for training, the update."""
 
     def __init__(self, fields: dict[str, Any], parameters: memoryview | None = None) -> None:
-        self.head = dump_fields(fields).decode("ascii")
-        if len(self.head) > _HEAD_BYTES_MAX:
-            self.head = dump_fields({name: value for name, value in fields.items() if name != "metrics"}).decode("ascii")
+        self.head = result_header(fields)
         self.body = b"" if parameters is None else bytes(parameters)
 
 
