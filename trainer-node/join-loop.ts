@@ -4,6 +4,8 @@ import { operatorFetch } from "../common/operator-fetch.ts";
 import { CAPABILITIES_HEADER } from "../common/training/capabilities.ts";
 import { PROPERTIES_HEADER, type Properties } from "../common/training/selection-settings.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
+import { writeJson } from "./operations/answer.ts";
+import { asciiJson, configHeader } from "./operations/octet-headers.ts";
 import { type JoinGrant, leavePlace, ownToken } from "./own-join-token.ts";
 
 /** Options of a node that asks a gateway for work. It calls no other address. */
@@ -92,41 +94,58 @@ async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal)
   const { own } = options;
   const isTrain = task.operation === "train";
   const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id, client_id: task.client_id };
+  const { headers, body } = requestOf(config, await parametersOf(options, task, signal));
   const answer = await operatorFetch(`${own.url}/v1/${task.operation}`, {
     method: "POST",
     headers: {
       ...(own.token === undefined ? {} : bearer(own.token)),
-      "content-type": "application/octet-stream",
+      ...headers,
       // A task that comes again, because its result was lost, is answered with the stored result.
       ...(isTrain ? { "idempotency-key": task.id } : {}),
       accept: isTrain ? "application/octet-stream" : "application/json",
-      "x-train-config": Buffer.from(JSON.stringify(config)).toString("base64"),
     },
-    body: new Uint8Array(await parametersOf(options, task, signal)),
+    body,
     signal,
   });
-  if (!answer.ok) throw new Error(reasonOf(options, (await answer.json()) as FailedCall) ?? `status ${answer.status}`);
+  if (!answer.ok) throw new Error(await reasonOf(options, answer));
   if (!isTrain) return { body: new Uint8Array(0), fields: (await answer.json()) as object };
   const { num_samples, metrics } = JSON.parse(answer.headers.get("x-result") ?? "{}") as Record<string, unknown>;
   return { body: await answer.bytes(), fields: { num_samples, metrics } };
 }
 
-type FailedCall = { readonly error?: string; readonly details?: { readonly exception?: string } };
-
-/** The node's own answer is for its owner, so the message of a function's exception is left out of what is sent. */
-function reasonOf({ exceptions }: JoinOptions, { error, details }: FailedCall): string | undefined {
-  return details?.exception === undefined || exceptions === "all" ? error : `The function failed: ${details.exception}`;
+/** Parameters as octets, with the other fields in a header. If they do not fit, such as an inline dataset, the body is JSON. */
+function requestOf(fields: Record<string, unknown>, parameters: Uint8Array<ArrayBuffer>): CallRequest {
+  const header = configHeader(fields);
+  if (header === undefined)
+    return { headers: { "content-type": "application/json" }, body: writeJson({ fields, parameters: [parameters] }) };
+  return { headers: { "content-type": "application/octet-stream", "x-train-config": header }, body: parameters };
 }
 
-async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: JoinedTask, signal: AbortSignal): Promise<Uint8Array> {
+type CallRequest = { readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array<ArrayBuffer> };
+
+/**
+ * Why the node refused a call. Its answer is for its owner, so the message of a function's exception is left out of what is sent. A request
+ * that the HTTP server itself refuses has an answer without JSON.
+ */
+async function reasonOf({ exceptions }: JoinOptions, answer: Response): Promise<string> {
+  const { error, details } = failedCall(await answer.text());
+  const reason = details?.exception === undefined || exceptions === "all" ? error : `The function failed: ${details.exception}`;
+  return reason ?? `the node answered ${answer.status}`;
+}
+
+function failedCall(text: string): { readonly error?: string; readonly details?: { readonly exception?: string } } {
+  try {
+    return Object(JSON.parse(text)) as ReturnType<typeof failedCall>;
+  } catch {
+    return {};
+  }
+}
+
+async function parametersOf({ url, joinToken }: JoinOptions, { parameters }: JoinedTask, signal: AbortSignal) {
   if (parameters === null) return new Uint8Array(0);
   const answer = await operatorFetch(`${url}/training/join/blobs/${parameters}`, { headers: bearer(joinToken), signal });
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status} for the parameters`);
-  return answer.bytes();
+  return new Uint8Array(await answer.arrayBuffer());
 }
-
-/** A header has ASCII only. */
-const asciiJson = (value: object): string =>
-  JSON.stringify(value).replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });

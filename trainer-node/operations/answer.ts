@@ -51,8 +51,8 @@ export function sha256(pieces: readonly Uint8Array[]): string {
   return hash.digest("hex");
 }
 
-/** Writes JSON without building the base64 as one string, because an answer may be longer than the longest string. */
-function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<ArrayBuffer> {
+/** Fields and parameters as JSON, without building the base64 as one string, because it may be longer than the longest string. */
+export function writeJson({ parameters, state, fields }: OperationAnswer): Uint8Array<ArrayBuffer> {
   const rest = Buffer.from(JSON.stringify(fields).slice(1));
   const parts = [
     ...Object.entries({ parameters, state }).filter((entry): entry is [string, readonly Uint8Array[]] => entry[1] !== undefined),

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
 import type { Properties } from "../../../common/training/selection-settings.ts";
+import { configHeader } from "../../operations/octet-headers.ts";
 import { gathered } from "../../stream/give-back.ts";
 import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
 import type { Layout } from "../updates/inspect-update.ts";
@@ -67,8 +68,6 @@ export interface Participants {
 /** Most bytes of an evaluation's answer. */
 const JSON_BYTES_MAX = 16 * 1024 * 1024;
 const REQUEST_ID_CHARACTERS_MAX = 128;
-/** Node's own limit for all headers together is 16 KiB. */
-const HEADER_BYTES_MAX = 10_000;
 /** Bytes of an update written at a time; a socket delivers a quarter of it. */
 const PIECE_BYTES = 256 * 1024;
 
@@ -188,12 +187,6 @@ async function requestOf(blobs: BlobFolder, { operation, task, dialect, accept }
 /** The other fields of an octet body as a header; undefined if they do not fit. */
 export function trainHeader(task: ParticipantTask): string | undefined {
   return configHeader(fieldsOf(task, "octets"));
-}
-
-/** Fields as the X-Train-Config header; undefined if they do not fit. */
-export function configHeader(fields: object): string | undefined {
-  const header = Buffer.from(JSON.stringify(fields)).toString("base64");
-  return header.length <= HEADER_BYTES_MAX ? header : undefined;
 }
 
 const methodOf = (operation: string, dialect: Dialect) => (dialect === "call" ? { method: operation } : {});

@@ -1,11 +1,12 @@
 import type { Clock } from "../../../common/clock.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { TrainerError } from "../../errors.ts";
+import { configHeader } from "../../operations/octet-headers.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import type { TrainingClient } from "../control.ts";
 import { type CallNode, readAnswer } from "../participants/node-call.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
-import { asJson, configHeader, jsonBody, octetBody, type Participants } from "../participants/participants.ts";
+import { asJson, jsonBody, octetBody, type Participants } from "../participants/participants.ts";
 import { createUploadLimit } from "./call-limits.ts";
 import { recentTimeouts, type TimeLimit, timeLimit } from "./time-limits.ts";
 
