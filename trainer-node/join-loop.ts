@@ -5,7 +5,7 @@ import { CAPABILITIES_HEADER } from "../common/training/capabilities.ts";
 import { PROPERTIES_HEADER, type Properties } from "../common/training/selection-settings.ts";
 import type { JoinedTask } from "./coordinator/participants/joined-work.ts";
 import { writeJson } from "./operations/answer.ts";
-import { asciiJson, configHeader } from "./operations/octet-headers.ts";
+import { asciiJson, configHeader, resultHeader } from "./operations/octet-headers.ts";
 import { type JoinGrant, leavePlace, ownToken } from "./own-join-token.ts";
 
 /** Options of a node that asks a gateway for work. It calls no other address. */
@@ -37,11 +37,11 @@ export function startJoining(options: JoinOptions): { stop(): Promise<void> } {
       try {
         placed ??= { ...options, joinToken: await ownToken(options, signal) };
         const task = await nextTask(placed, signal);
-        delayMs = RETRY_MS.first;
         if (task) await doTask(placed, task, signal);
+        delayMs = RETRY_MS.first;
       } catch (thrown) {
         if (signal.aborted) return;
-        logger.warn({ error: String(thrown), retryMs: delayMs }, "polling the gateway for work failed");
+        logger.warn({ error: String(thrown), retryMs: delayMs }, "working for the gateway failed");
         await pause(clock, delayMs, signal);
         delayMs = Math.min(RETRY_MS.max, delayMs * 2);
       }
@@ -70,27 +70,47 @@ async function nextTask({ url, joinToken, ...options }: JoinOptions, signal: Abo
 }
 
 async function doTask(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<void> {
-  const { url, joinToken, logger } = options;
-  const { body, fields } = await work(options, task, signal).catch((thrown: unknown) => {
+  const { logger } = options;
+  const result = await work(options, task, signal).catch((thrown: unknown) => {
     signal.throwIfAborted();
-    return { body: new Uint8Array(0), fields: { error: String(thrown).slice(0, 500) } };
+    return failure(String(thrown));
   });
+  const { status, text } = await sendResult(options, task, result, signal);
+  if (status < 300) return;
+  if (status === 409) {
+    logger.info({ task: task.id, round: task.round_id, status }, "the gateway did not accept the result: its round is closed");
+    return;
+  }
+  const refused = `the gateway answered ${status} to the result: ${text.slice(0, 300)}`;
+  // Sent again, the same result would be refused again, and the round would wait for it until its deadline.
+  if (!isPassing(status)) await sendResult(options, task, failure(refused), signal);
+  throw new Error(refused);
+}
+
+/** Whether the gateway may accept the same result later. Then the task comes again, and a training is answered with its stored result. */
+const isPassing = (status: number): boolean => status >= 500 || [401, 408, 429].includes(status);
+
+const NOTHING = new Uint8Array(0);
+const failure = (error: string): TaskResult => ({ body: NOTHING, fields: { error: error.slice(0, 500) } });
+
+async function sendResult({ url, joinToken }: JoinOptions, task: JoinedTask, { body, fields }: TaskResult, signal: AbortSignal) {
   const answer = await operatorFetch(`${url}/training/join/tasks/${task.id}`, {
     method: "POST",
-    headers: { ...bearer(joinToken), "content-type": "application/octet-stream", "x-result": JSON.stringify(fields) },
-    body: new Uint8Array(body),
+    headers: { ...bearer(joinToken), "content-type": "application/octet-stream", "x-result": resultHeader(fields) },
+    body,
     signal,
   });
-  // The round was closed before this result came, which is not an error.
-  if (!answer.ok)
-    logger.info(
-      { task: task.id, round: task.round_id, status: answer.status },
-      "the gateway did not accept the result: its round is closed",
-    );
+  return { status: answer.status, text: await answer.text() };
+}
+
+/** What the coordinator reads of an answer. */
+interface TaskResult {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly fields: Readonly<Partial<Record<"accuracy" | "num_samples" | "metrics" | "error", unknown>>>;
 }
 
 /** Runs the task through the node's own HTTP API, so that limits, queue and registered functions are the same as for other callers. */
-async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<{ body: Uint8Array; fields: object }> {
+async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal): Promise<TaskResult> {
   const { own } = options;
   const isTrain = task.operation === "train";
   const config = { dataset: task.dataset, config: task.config, format: "safetensors", round_id: task.round_id, client_id: task.client_id };
@@ -108,9 +128,12 @@ async function work(options: JoinOptions, task: JoinedTask, signal: AbortSignal)
     signal,
   });
   if (!answer.ok) throw new Error(await reasonOf(options, answer));
-  if (!isTrain) return { body: new Uint8Array(0), fields: (await answer.json()) as object };
-  const { num_samples, metrics } = JSON.parse(answer.headers.get("x-result") ?? "{}") as Record<string, unknown>;
-  return { body: await answer.bytes(), fields: { num_samples, metrics } };
+  if (isTrain) {
+    const { num_samples, metrics } = JSON.parse(answer.headers.get("x-result") ?? "{}") as TaskResult["fields"];
+    return { body: new Uint8Array(await answer.arrayBuffer()), fields: { num_samples, metrics } };
+  }
+  const { accuracy, num_samples, metrics } = (await answer.json()) as TaskResult["fields"];
+  return { body: NOTHING, fields: { accuracy, num_samples, metrics } };
 }
 
 /** Parameters as octets, with the other fields in a header. If they do not fit, such as an inline dataset, the body is JSON. */

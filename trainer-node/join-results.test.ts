@@ -86,3 +86,67 @@ test("a call that the node's HTTP server refuses, without JSON, is a failure wit
   const own = await listen((_request, response) => void response.writeHead(431).end());
   expect(await resultsOf(own, TRAIN)).toMatchObject([{ fields: { error: "Error: the node answered 431" } }]);
 });
+
+describe("a result that does not fit its header as it is", () => {
+  test.each([
+    ["has a metric in Russian", { точность: 0.9 }, { metrics: { точность: 0.9 } }],
+    ["has more metrics than a header", { note: "x".repeat(16_000) }, {}],
+  ])("arrives with accuracy and samples: it %s", async (_case, metrics, shown) => {
+    const own = await listen((_request, response) => {
+      response.end(
+        JSON.stringify({ accuracy: 0.5, num_samples: 2, metrics, format: "safetensors", seed: 1, warnings: ["w".repeat(9000)] }),
+      );
+    });
+    const results = await resultsOf(own, EVALUATE);
+    expect(results).toMatchObject([{ fields: { accuracy: 0.5, num_samples: 2, ...shown } }]);
+    expect(results[0]?.fields).not.toHaveProperty("format");
+  });
+
+  test("arrives as the failure that it is", async () => {
+    const error = "нет такого файла";
+    const own = await listen((_request, response) => void response.writeHead(404).end(JSON.stringify({ error })));
+    expect(await resultsOf(own, TRAIN)).toMatchObject([{ fields: { error: `Error: ${error}` } }]);
+  });
+});
+
+describe("a result that the gateway does not accept", () => {
+  let calls: (string | undefined)[];
+  let own: string;
+  beforeEach(async () => {
+    calls = [];
+    own = await listen(({ headers }, response) => {
+      calls.push(headers["idempotency-key"] as string);
+      response.setHeader("x-result", JSON.stringify({ num_samples: 1 })).end("update");
+    });
+  });
+  const sent = (results: readonly Result[]) => results.map(({ fields, body }) => [String(body), fields["num_samples"]]);
+
+  test("is not sent again if its round is closed", async () => {
+    expect(sent(await resultsOf(own, TRAIN, { refusals: [409] }))).toEqual([["update", 1]]);
+  });
+
+  test("is sent again, under the same key, once the gateway is there again", async () => {
+    const results = await resultsOf(own, TRAIN, { refusals: [502, 503] });
+    expect(sent(results)).toEqual([
+      ["update", 1],
+      ["update", 1],
+      ["update", 1],
+    ]);
+    expect(calls).toEqual(["t1", "t1", "t1"]);
+  });
+
+  test("is a failure with the reason if it would be refused again, so that its round does not wait", async () => {
+    const results = await resultsOf(own, TRAIN, { refusals: [413] });
+    expect(results).toHaveLength(2);
+    expect(results[1]?.fields["error"]).toContain("the gateway answered 413 to the result");
+    expect(calls).toEqual(["t1"]);
+  });
+
+  test("is sent with longer and longer pauses", async () => {
+    const startedMs = clock.monotonicMs();
+    await resultsOf(own, TRAIN, { refusals: [413, 413, 413, 413] });
+    expect(calls).toHaveLength(3);
+    // Half a second, then a second.
+    expect(clock.monotonicMs() - startedMs).toBeGreaterThan(1450);
+  });
+});
