@@ -179,6 +179,45 @@ def test_a_result_that_the_gateway_did_not_take_is_sent_again_without_training_a
     assert (calls, gateway.results[0][1]) == ([1], b"update")
 
 
+@pytest.mark.parametrize("status", [200, 409])
+def test_a_task_that_failed_is_tried_again_when_it_comes_again(gateway: Gateway, join: Join, status: int) -> None:
+    calls: list[int] = []
+
+    def train(parameters: bytes | None, dataset: object) -> bytes:
+        calls.append(1)
+        if len(calls) == 1:
+            raise FileNotFoundError
+        return b"update"
+
+    # The owner repairs the data and extends the federation: the round has the same number and parameters, and its task the same id.
+    gateway.refusals += [409] * (status == 409)
+    gateway.tasks += [_task()] if status == 409 else [_task(), _task()]
+    join(train=train)
+    eventually(lambda: not gateway.tasks, "both results")
+    assert gateway.results[-1][1] == b"update"
+
+
+def test_a_failure_that_did_not_arrive_is_sent_again_without_another_call(gateway: Gateway, join: Join) -> None:
+    calls: list[int] = []
+
+    def train(parameters: bytes | None, dataset: object) -> bytes:
+        calls.append(1)
+        raise ValueError
+
+    gateway.refusals += [502]
+    gateway.tasks.append(_task())
+    join(train=train)
+    eventually(lambda: len(gateway.results) == 1, "a failure")
+    assert (calls, gateway.results[0][0]) == ([1], {"error": "The function failed: ValueError"})
+
+
+def test_an_evaluation_of_other_parameters_is_not_the_one_before(gateway: Gateway, join: Join) -> None:
+    gateway.tasks += [_task(operation="evaluate", parameters=_SHA256), _task(operation="evaluate")]
+    join(evaluate=lambda parameters, dataset: 0.75 if parameters else 0.25)
+    eventually(lambda: len(gateway.results) == 2, "two evaluations")
+    assert [fields["accuracy"] for fields, _ in gateway.results] == [0.75, 0.25]
+
+
 @pytest.mark.parametrize(("exceptions", "error"), [("owner", "The function failed: ValueError"), ("all", "The function failed: ValueError: Jane Doe")])
 def test_the_federation_gets_the_type_of_an_exception_and_the_log_all_of_it(
     gateway: Gateway, join: Join, caplog: pytest.LogCaptureFixture, exceptions: str, error: str

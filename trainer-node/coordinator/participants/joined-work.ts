@@ -158,9 +158,11 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
 
 function joinedTask(operation: JoinedTask["operation"], task: ParticipantTask): JoinedTask {
   const { parameters, dataset, config, roundId, clientId, key } = task;
+  // The key of a training names its parameters. A round with central noise that is repeated after a restart has another result to evaluate.
+  const named = operation === "evaluate" ? `${key} ${parameters}` : key;
   return {
     // A task has the same id after a restart, so that a result made meanwhile is still accepted.
-    id: hash("sha256", `${operation} ${key}`, "hex").slice(0, 32),
+    id: hash("sha256", `${operation} ${named}`, "hex").slice(0, 32),
     operation,
     parameters: parameters === "" ? null : parameters,
     dataset: dataset ?? null,

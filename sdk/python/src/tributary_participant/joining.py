@@ -32,12 +32,17 @@ class _Result:
     """What is sent for a task: the fields of the answer and, for training, the update."""
 
     def __init__(self, fields: dict[str, Any], parameters: memoryview | None = None) -> None:
+        self.is_failure = "error" in fields
         self.head = result_header(fields)
         self.body = b"" if parameters is None else bytes(parameters)
 
 
 class Joining:
-    """The loop of a joined participant, in a thread. Results are kept: a task that comes again after a lost connection is not repeated."""
+    """The loop of a joined participant, in a thread.
+
+    Results are kept: a task that comes again after a lost connection is not repeated. A failure is kept only until the gateway has answered,
+    so that it can be tried again. The result of other parameters is not that of the task, whatever its id.
+    """
 
     def __init__(self, node: Node) -> None:
         settings = node.settings
@@ -47,7 +52,7 @@ class Joining:
         self._gateway = Gateway(settings.join_url.rstrip("/"), _declared(node), json.dumps(dict(settings.properties)))
         self._place = Place(self._gateway, settings.join_token, os.path.join(settings.data_dir, "participant-join-tokens"))
         self._stopping = threading.Event()
-        self._results: OrderedDict[str, _Result] = OrderedDict()
+        self._results: OrderedDict[tuple[str, str | None], _Result] = OrderedDict()
         self._thread = threading.Thread(target=self._run, name="joining", daemon=True)
         self._thread.start()
 
@@ -77,7 +82,8 @@ class Joining:
         if status == 204 or self._stopping.is_set():
             return
         task = json.loads(raw)["task"]
-        result = self._results.get(task["id"]) or self._keep(task["id"], self._work(task, token))
+        key = (str(task["id"]), task.get("parameters"))
+        result = self._results.get(key) or self._keep(key, self._work(task, token))
         try:
             headers = {"Content-Type": "application/octet-stream", "X-Result": result.head}
             path = f"/training/join/tasks/{task['id']}"
@@ -88,9 +94,11 @@ class Joining:
             # The round is closed, or a coordinator that has just started does not know the task yet. It comes again in that case.
             _logger.info("the result of %s was not accepted", task.get("round_id"))
             self._stopping.wait(_RETRY_SECONDS[0])
+        if result.is_failure:
+            self._results.pop(key, None)
 
-    def _keep(self, task_id: str, result: _Result) -> _Result:
-        self._results[task_id] = result
+    def _keep(self, key: tuple[str, str | None], result: _Result) -> _Result:
+        self._results[key] = result
         while len(self._results) > _RESULTS_MAX:
             self._results.popitem(last=False)
         return result
