@@ -1,13 +1,13 @@
-import { createHash } from "node:crypto";
 import type { Fields } from "../provider.ts";
 import { asFields, asList } from "./json-fields.ts";
+import { toolCallId } from "./tool-call-deltas.ts";
 
 /**
  * The id of a tool call for a server that takes ids of so many characters. Ids of other providers are longer: that of Gemini has the signature of a
  * thought in it. Equal ids stay equal, so that a result finds its call.
  */
 export function shortId(id: string, charactersMax: number): string {
-  return id.length <= charactersMax ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
+  return id.length <= charactersMax ? id : toolCallId(id);
 }
 
 /** Messages of a chat with such ids. */
