@@ -83,7 +83,7 @@ describe.each(PRIVACY)("with %s", (_name, privacy) => {
     ["the held-out part of a dataset of the nodes", { eval: { target: 0.9 }, dataset: digits }],
     ["that, if nothing is said of it", { dataset: "digits" }],
     ["that of a synthetic dataset", { dataset: { synthetic: { alpha: 1, beta: 1 } } }],
-    ["rows that nobody trains on", { eval: { dataset: PUBLIC }, participants: OWN }],
+    ["rows outside the training data", { eval: { dataset: PUBLIC }, participants: OWN }],
     ["rows beside those that participants have of their own", { eval: { dataset: "digits" } }],
     [
       "a file, if all train on other files",
@@ -122,9 +122,9 @@ test("without dp and secureAggregation every evaluation stays, by default that o
 test("the reason says what to do instead", () => {
   const dp = { ...noise, mode: "central" };
   expect(evaluationProblem(asked({ dp }, { eval: { mode: "sites" } }))?.message).toBe(
-    "sites publishes exact figures of the participants' own rows, which dp does not cover; use held_out with eval.dataset, rows that nobody trains on, or none",
+    "sites publishes exact figures of the participants' own rows, which dp does not cover; use held_out with eval.dataset, rows outside the training data, or none",
   );
   expect(evaluationProblem(asked({ dp }, { eval: { dataset: [...PUBLIC, ...YOURS] }, participants: OWN }))?.message).toBe(
-    "has row 1, which participants.1 trains on, and dp does not cover its exact figures; set eval.dataset to rows that nobody trains on, or eval.mode to none",
+    "has row 1, which participants.1 trains on, and dp does not cover its exact figures; set eval.dataset to rows outside the training data, or eval.mode to none",
   );
 });

@@ -3,13 +3,13 @@ import { isOpen } from "./enrollment-settings.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { NODE_DATASETS } from "./node-datasets.ts";
 
-// Accuracy and loss are exact. With `dp` or `secureAggregation` a model is measured only on rows that nobody trains on, or not at all.
+// Accuracy and loss are exact. With `dp` or `secureAggregation` a model is measured only on rows outside the training data, or not at all.
 
 type Evaluation = FederationSettings["eval"];
 
 interface Asked extends Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment">> {
   readonly task: Pick<FederationSettings["task"], "dataset">;
-  /** Absent if nobody asked for an evaluation. */
+  /** Absent if no evaluation was requested. */
   readonly eval?: Evaluation | undefined;
   readonly participants: readonly EvaluatedParticipant[];
 }
@@ -27,7 +27,7 @@ interface Problem {
 }
 
 const USUAL: Evaluation = { mode: "held_out" };
-const INSTEAD = "set eval.dataset to rows that nobody trains on, or eval.mode to none";
+const INSTEAD = "set eval.dataset to rows outside the training data, or eval.mode to none";
 
 /** The evaluation of a new federation: that which was asked for, or the usual one if privacy allows it. */
 export const evaluationOf = (asked: Asked): Evaluation => asked.eval ?? (evaluationProblem(asked) ? { mode: "none" } : USUAL);
@@ -38,13 +38,13 @@ export function evaluationProblems(asked: Asked): Problem[] {
   return problem ? [problem] : [];
 }
 
-/** Why rounds have no evaluation although nobody said so; undefined if they have one. */
+/** Why rounds have no evaluation although the request does not say so; undefined if they have one. */
 export function evaluationWarning(asked: Asked): string | undefined {
   const problem = asked.eval ? undefined : evaluationProblem(asked);
   return problem && `Rounds are not evaluated, because the evaluation ${problem.message}.`;
 }
 
-/** Whether figures of rows may not come out of a federation, beside those of rows that nobody trains on. */
+/** Whether figures of rows may not come out of a federation, beside those of rows outside the training data. */
 export const coversRows = ({ dp, secureAggregation }: Pick<Asked, "dp" | "secureAggregation">): boolean =>
   dp !== undefined || secureAggregation !== undefined;
 
@@ -56,7 +56,7 @@ export function evaluationProblem(asked: Asked): Problem | undefined {
   const problem = (path: string[], message: string): Problem => ({ path, message });
   if (mode === "sites") {
     const rows = `sites publishes exact figures of the participants' own rows, which ${privacy} does not cover`;
-    return problem(["eval", "mode"], `${rows}; use held_out with eval.dataset, rows that nobody trains on, or none`);
+    return problem(["eval", "mode"], `${rows}; use held_out with eval.dataset, rows outside the training data, or none`);
   }
   const path = dataset === undefined ? ["eval"] : ["eval", "dataset"];
   const reason = ownRowsReason(asked, dataset === undefined ? asked.task.dataset : dataset);
@@ -69,7 +69,7 @@ export function evaluationProblem(asked: Asked): Problem | undefined {
   return isInnerOnly ? problem(["eval"], `${inner}; set eval.mode to none`) : undefined;
 }
 
-/** Why the evaluated rows are private; undefined if nobody trains on them. */
+/** Why the evaluated rows are private; undefined if they are outside the training data. */
 function ownRowsReason({ task, participants, ...more }: Asked, evaluated: unknown): string | undefined {
   if (!hasRows(evaluated)) return "would be on rows that a participant has of its own";
   const trained: { who: string; dataset: unknown }[] = participants.flatMap(({ dataset }, index) =>

@@ -35,7 +35,7 @@ test("central noise clips the change of round 1, and not the model that it start
 test("Python functions start from what their initial function returns", async () => {
   const functions = join(import.meta.dirname, "python/__fixtures__/functions.py");
   const task = { name: "own", config: { start: 40, step: 2 }, dataset: { partition: { scheme: "iid" } } };
-  const rounds = await run(1, { functions, task, eval: { dataset: "rows that nobody trains on" } });
+  const rounds = await run(1, { functions, task, eval: { dataset: "rows outside the training data" } });
   expect(JSON.parse(rounds[0]?.record ?? "{}")).toMatchObject({ start: { by: "participant", participantId: "p1" } });
   // Of each step of 2 the clip norm leaves 1.
   expect(rounds.map(({ accuracy }) => accuracy?.toFixed(4))).toEqual(["0.4100", "0.4200"]);

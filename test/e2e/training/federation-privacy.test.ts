@@ -119,7 +119,7 @@ describe("exact figures of rows that somebody trains on do not come out beside d
     const settings = shared ? { task: { name: "statistics", config, dataset: rows }, ...three({}) } : three({ dataset: rows });
     const refused = await ask("POST", "", { task: { name: "statistics", config }, ...settings, ...privacy });
     expect(refused).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: `body.${field}` }] } });
-    expect(refused.body.error).toMatch(/does not cover.*rows that nobody trains on/);
+    expect(refused.body.error).toMatch(/does not cover.*rows outside the training data/);
   });
 
   test("what nobody asked for is left out with a warning; what is public is evaluated, and nothing else is published", async () => {
