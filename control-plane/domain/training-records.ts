@@ -77,6 +77,8 @@ export interface Federation {
   extendedAt?: number;
   outer?: OuterPlace;
   epsilon?: number;
+  /** Abandoned rounds whose noised updates had arrived; they count in epsilon. */
+  spentRounds?: number;
   failure?: { code: string; message: string };
   /** Sequence number of the last event. */
   eventSeq: number;

@@ -6,7 +6,7 @@ import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import { collect } from "../stores/page.ts";
 import type { Reader, Transaction } from "../stores/store.ts";
 import { returnBudget } from "./round-money.ts";
-import { returnPrivacy } from "./spend-privacy.ts";
+import { abandonedPrivacy, returnPrivacy } from "./spend-privacy.ts";
 
 /** An event before it has a sequence number. */
 export interface EventInput {
@@ -109,8 +109,8 @@ export async function controlFederation(
 ): Promise<Federation> {
   const state = stateAfter(federation.state, action);
   const freed = withoutClaim(federation);
-  if (action === "stop") await abandonRound(tx, federation, now);
-  const next: Federation = action === "resume" ? { ...freed, state, dueAt: now } : { ...freed, state };
+  const privacy = action === "stop" ? await abandonRound(tx, federation, now) : {};
+  const next: Federation = action === "resume" ? { ...freed, state, dueAt: now } : { ...freed, ...privacy, state };
   return putFederation(tx, next, [{ type: `federation.${action === "resume" ? "resumed" : state}`, data: { state } }], now);
 }
 
@@ -178,8 +178,8 @@ export async function endFederation(
   const state = stateAfter(federation.state, outcome.state === "completed" ? "complete" : "fail");
   const round = await openRoundOf(tx, federation);
   if (round && NOT_ENFORCED.includes(outcome.failure?.code ?? "")) await returnPrivacy(tx, { federation, round }, now);
-  await abandonRound(tx, federation, now);
-  const ended: Federation = { ...withoutClaim(federation), state, ...(outcome.failure ? { failure: outcome.failure } : {}) };
+  const privacy = await abandonRound(tx, federation, now);
+  const ended: Federation = { ...withoutClaim(federation), ...privacy, state, ...(outcome.failure ? { failure: outcome.failure } : {}) };
   return putFederation(tx, ended, [{ type: `federation.${state}`, data: { ...outcome, headRound: federation.head.round } }], now);
 }
 
@@ -191,10 +191,12 @@ function withoutClaim(federation: Federation): Federation {
   return rest;
 }
 
-async function abandonRound(tx: Transaction, federation: Federation, now: number): Promise<void> {
-  if (isOver(federation.state)) return;
+/** Returns what the federation has spent of its privacy, where the round changes it. */
+async function abandonRound(tx: Transaction, federation: Federation, now: number): Promise<Pick<Federation, "epsilon" | "spentRounds">> {
+  if (isOver(federation.state)) return {};
   const round = await openRoundOf(tx, federation);
-  if (!round) return;
+  if (!round) return {};
   await returnBudget(tx, { federation, round }, now);
   await tx.put("trainingRounds", { ...round, state: "abandoned", budgetNanoUsd: 0n });
+  return abandonedPrivacy(federation, round);
 }

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
-import { epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
+import { epsilonAfter, epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
@@ -44,8 +44,7 @@ export async function returnPrivacy(
 ): Promise<void> {
   const settings = JSON.parse(federation.settings) as PrivacySettings;
   const { task, dp } = settings;
-  const isSpent = privacyRules(settings).isSpentOnArrival && round.participants.some(({ state }) => state === "accepted");
-  if (!dp || isSpent) return;
+  if (!dp || isSpent(settings, round)) return;
   const chosen = new Set(round.participants.map(({ participantId }) => participantId));
   for (const [name, times] of dataSetUses(federation.participants, { shared: task.dataset, chosen })) {
     const known = await tx.get("dataSets", dataSetId(federation.organizationId, name));
@@ -55,6 +54,20 @@ export async function returnPrivacy(
     await tx.put("dataSets", { ...known, rho, rounds: Math.max(0, known.rounds - 1), updatedAt: now });
   }
 }
+
+/**
+ * What a federation has spent when a round is abandoned, if its noised updates had arrived. Local noise counts no sampling, so rounds are all
+ * that its epsilon depends on.
+ */
+export function abandonedPrivacy(federation: Federation, round: TrainingRound): Pick<Federation, "epsilon" | "spentRounds"> {
+  const settings = JSON.parse(federation.settings) as PrivacySettings;
+  if (!settings.dp || !isSpent(settings, round)) return {};
+  const spentRounds = (federation.spentRounds ?? 0) + 1;
+  return { spentRounds, epsilon: epsilonAfter(settings.dp, federation.head.round + spentRounds) };
+}
+
+const isSpent = (settings: PrivacySettings, { participants }: TrainingRound): boolean =>
+  privacyRules(settings).isSpentOnArrival && participants.some(({ state, bytes }) => state === "accepted" || bytes > 0);
 
 /**
  * Epsilon is in the millions above it. Such a round stays charged: beside a sum like that the small parts of an account are rounded away, and

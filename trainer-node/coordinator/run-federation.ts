@@ -65,7 +65,8 @@ function withOneSelection(run: FederationRun): FederationRun {
 function refuseOverspending(run: FederationRun): void {
   const { dp } = run.settings;
   if (dp?.epsilonBudget === undefined) return;
-  const next = epsilonAfter(dp, run.federation.headRound + 1, samplingOf(run));
+  const { headRound, spentRounds } = run.federation;
+  const next = epsilonAfter(dp, headRound + spentRounds + 1, samplingOf(run));
   if (next <= dp.epsilonBudget) return;
   throw new FederationFailed(
     "QUOTA_EXCEEDED",

@@ -66,6 +66,8 @@ export interface FixtureOptions {
   readonly callsMax?: number;
   /** Whether another coordinator began the round. */
   readonly isRoundOpen?: boolean;
+  /** Abandoned rounds whose noised updates had arrived before. */
+  readonly spentRounds?: number;
 }
 
 export interface RunFixture {
@@ -127,7 +129,7 @@ export function openRunFixture(): RunFixture {
     const initialBlob = initial ? (await blobs.keepBytes(initial)).sha256 : "";
     const memory = createMemoryControl({
       ...{ settings: JSON.stringify(settings), participants: members, initialBlob },
-      ...{ now: clock.now, onCommitted: async () => {} },
+      ...{ spentRounds: options.spentRounds, now: clock.now, onCommitted: async () => {} },
     });
     const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax };
     const ended = new AbortController();

@@ -131,8 +131,9 @@ async function withSizes(
 
 /** What the rounds so far have spent; undefined where no noise was added, whatever was asked for. */
 function enforcedEpsilon(run: FederationRun, { round, made }: RoundRecord): number | undefined {
-  const { settings } = run;
-  return settings.dp && privacyRules(settings).isNoised(made) ? epsilonAfter(settings.dp, round, samplingOf(run)) : undefined;
+  const { settings, federation } = run;
+  const spent = round + federation.spentRounds;
+  return settings.dp && privacyRules(settings).isNoised(made) ? epsilonAfter(settings.dp, spent, samplingOf(run)) : undefined;
 }
 
 async function trainPhase(run: FederationRun, round: Round, size: { wanted: number; needed: number }): Promise<RoundParticipant[]> {

@@ -15,14 +15,15 @@ export interface MemoryControlOptions {
   readonly participants: Participant[];
   /** The parameters that round 1 starts from. */
   readonly initialBlob?: string;
+  readonly spentRounds?: number | undefined;
   now(): number;
   onCommitted(round: Round): Promise<void>;
 }
 
 /** Creates the state of a simulated federation. */
 export function createMemoryControl(options: MemoryControlOptions): MemoryControl {
-  const { settings, participants, initialBlob = "", now, onCommitted } = options;
-  let federation = { ...newFederation(settings, participants, now()), initialBlob, headBlob: initialBlob };
+  const { settings, participants, initialBlob = "", spentRounds = 0, now, onCommitted } = options;
+  let federation = { ...newFederation(settings, participants, now()), initialBlob, headBlob: initialBlob, spentRounds };
   let open: { round: Round; places: Map<string, number> } | undefined;
   const rounds: Round[] = [];
   const current = (): Round => {
@@ -117,6 +118,7 @@ function newFederation(settings: string, participants: Participant[], now: numbe
     headStateBlob: "",
     accuracy: undefined,
     epsilon: undefined,
+    spentRounds: 0,
     failure: undefined,
     budgetNanoUsd: 0n,
     createdAt: at,

@@ -1,3 +1,4 @@
+import { epsilonAfter } from "../../../common/training/privacy-account.ts";
 import { NO_RECORD } from "../../../common/training/round-record.ts";
 import type { RoundEvaluation } from "../../../proto/gen/tributary/training/v1/metrics.ts";
 import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
@@ -13,12 +14,12 @@ const [INITIAL, UPDATE, RESULT] = ["a", "b", "c"].map((digit) => digit.repeat(64
 const COORDINATOR = "anonymous" as const;
 
 const training = () => trainingHandlers(platform.deps);
-const create = async ({ rounds = 2, initialBlob }: { rounds?: number; initialBlob?: string } = {}) => {
+const create = async ({ initialBlob, rounds = 2, dp }: { initialBlob?: string; rounds?: number; dp?: object } = {}) => {
   const participants = [{ url: "", join: true, dataset: "" }];
   const request = {
     name: "f",
     teamId: platform.team.id,
-    settings: JSON.stringify({ rounds, task: {} }),
+    settings: JSON.stringify({ rounds, task: {}, dp }),
     participants,
     budgetNanoUsd: 0n,
     initialBlob,
@@ -37,10 +38,10 @@ const extend = (who: Who, id: string, rounds: number) => training().controlFeder
 const end = (federationId: string, changes: { rounds?: number; state?: string } = {}) =>
   training().endFederation({ federationId, claim: "a", state: "completed", rounds: 2, ...changes }, platform.as(COORDINATOR));
 
-/** Runs one round of a claimed federation. */
-async function commit(federationId: string, evaluations: RoundEvaluation[] = []): Promise<void> {
+/** Opens the next round of a claimed federation, in which its participant returns an update. */
+async function train(federationId: string) {
   const held = { federationId, claim: "a" };
-  const { headRound, headBlob, headRecordHash } = await read(federationId);
+  const { headRound } = await read(federationId);
   const round = headRound + 1;
   await training().openRound({ ...held, participantIds: ["p1"] }, platform.as(COORDINATOR));
   const result = {
@@ -56,6 +57,13 @@ async function commit(federationId: string, evaluations: RoundEvaluation[] = [])
     },
   };
   await training().recordResult({ ...held, round, result }, platform.as(COORDINATOR));
+  return { held, round, result };
+}
+
+/** Runs one round of a claimed federation. */
+async function commit(federationId: string, evaluations: RoundEvaluation[] = []): Promise<void> {
+  const { held, round, result } = await train(federationId);
+  const { headBlob, headRecordHash } = await read(federationId);
   const record = JSON.stringify({
     ...{ federationId, round, previous: headRecordHash, base: headBlob || null, state: null, strategy: {}, made: "aggregated" },
     ...{ updates: [{ hash: UPDATE, weight: 3 }], result: RESULT },
@@ -149,6 +157,31 @@ test("a federation that ended early or failed gets as many more rounds as it is 
   await extend("owner", id, 2);
   const extended = await read(id);
   expect([extended.state, extended.failure, JSON.parse(extended.settings)]).toEqual(["waiting", undefined, { rounds: 3, task: {} }]);
+});
+
+test.each([
+  { mode: "local", spentRounds: 1 },
+  { mode: "central", spentRounds: 0 },
+])("updates with $mode noise that arrived in an abandoned round count in epsilon: $spentRounds", async ({ mode, spentRounds }) => {
+  const dp = { mode, clipNorm: 1, noiseMultiplier: 2, delta: 1e-5 };
+  const epsilon = spentRounds === 0 ? undefined : epsilonAfter(dp, spentRounds);
+  const trained = async (): Promise<string> => {
+    const id = await create({ dp });
+    await claim();
+    await train(id);
+    return id;
+  };
+  const [failed, stopped] = [await trained(), await trained()];
+  const failure = { code: "NOT_ENOUGH_RESULTS", message: "Round 1 has 1 of 2 results." };
+  await training().endFederation({ federationId: failed, claim: "a", state: "failed", failure }, platform.as(COORDINATOR));
+  await training().controlFederation({ id: stopped, action: "stop" }, platform.as("owner"));
+  for (const id of [failed, stopped]) expect(await read(id)).toMatchObject({ headRound: 0, spentRounds, epsilon });
+  // A round in which no update arrived disclosed nothing.
+  await extend("owner", failed, 1);
+  await claim();
+  await training().openRound({ federationId: failed, claim: "a", participantIds: ["p1"] }, platform.as(COORDINATOR));
+  await training().endFederation({ federationId: failed, claim: "a", state: "failed", failure }, platform.as(COORDINATOR));
+  expect(await read(failed)).toMatchObject({ spentRounds, epsilon });
 });
 
 test("a running federation keeps its coordinator, and does not end at the number of rounds that it had before", async () => {

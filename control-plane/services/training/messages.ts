@@ -50,6 +50,7 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     headStateBlob: head.stateBlob,
     accuracy: head.accuracy,
     epsilon: federation.epsilon,
+    spentRounds: federation.spentRounds ?? 0,
     failure: federation.failure,
     budgetNanoUsd: federation.budgetNanoUsd,
     createdAt: date(federation.createdAt),
