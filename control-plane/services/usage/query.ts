@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { LogFilter } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Rollup, UsageRow } from "../../domain/records.ts";
 import { ROLLUP_MS, rollupOf } from "../../domain/settlement.ts";
+import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { Actor } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -103,11 +104,12 @@ async function visibleKeyId(deps: ControlDeps, actor: Actor, reference: string):
   throw new AppError("NOT_FOUND", "There is no such API key.");
 }
 
-// A removed key can still be used as a filter, because its calls stay in the log. A key of another tenant must look missing.
-async function hasVisibleCalls(deps: ControlDeps, actor: Actor, keyId: string): Promise<boolean> {
-  const visible = await visibleTeamIds(deps.store, actor);
-  for await (const row of deps.store.scan("usage", { index: "byKey", equals: [keyId], limit: 1 })) {
-    return row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId));
-  }
-  return false;
+// A removed key can still be used as a filter, because its calls stay in the log. A key of another tenant must look missing. A key that was
+// moved to another team has its first calls in the one and its last calls in the other.
+async function hasVisibleCalls({ store }: ControlDeps, actor: Actor, keyId: string): Promise<boolean> {
+  const visible = await visibleTeamIds(store, actor);
+  const ends = [false, true].map((reverse) => collect(store.scan("usage", { index: "byKey", equals: [keyId], reverse, limit: 1 })));
+  return (await Promise.all(ends))
+    .flat()
+    .some((row) => row.organizationId === actor.organizationId && (visible === "all" || visible.has(row.teamId)));
 }

@@ -75,6 +75,21 @@ test.each([
   expect(await outcomeOf(list("operator", { filter }))).toBe("NOT_FOUND");
 });
 
+test("a removed key that was moved between teams is a filter for the members of both, and of no other", async () => {
+  const { organization, team, deps } = platform;
+  const own = { organizationId: organization.id, apiKeyId: "key_moved" };
+  await settle(deps.store, [
+    reportedCall("call_5", 1n, { ...own, teamId: "team_other", createdAt: NOW }),
+    reportedCall("call_6", 1n, { ...own, teamId: team.id, createdAt: NOW + 1 }),
+    reportedCall("call_7", 1n, { ...own, apiKeyId: "key_back", teamId: team.id, createdAt: NOW }),
+    reportedCall("call_8", 1n, { ...own, apiKeyId: "key_back", teamId: "team_other", createdAt: NOW + 1 }),
+  ]);
+  const ids = async (apiKey: string) => (await list("member", { filter: { apiKey } })).logs.map(({ callId }) => callId);
+  expect([await ids("key_moved"), await ids("key_back")]).toEqual([["call_6"], ["call_7"]]);
+  for (const who of ["colleague", "stranger"] as const)
+    expect(await outcomeOf(list(who, { filter: { apiKey: "key_moved" } }))).toBe("NOT_FOUND");
+});
+
 test("a cursor continues the list; any other text is refused", async () => {
   const first = await list("owner", { page: { page: 1, pageSize: 2 } });
   const second = await list("owner", { page: { page: 1, pageSize: 2 }, cursor: first.nextCursor ?? "" });
