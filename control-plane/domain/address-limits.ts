@@ -1,13 +1,14 @@
 import { AppError } from "../../common/errors.ts";
 import { Throttle } from "./throttle.ts";
 
-/** What strangers can do at no cost, and the text that refuses it. */
+/** What costs strangers nothing and others mails, requests or work, and the text that refuses it. */
 const ACTIONS = {
   signUp: { exposedPerHour: 20, many: "sign-ups" },
   resetMail: { exposedPerHour: 10, many: "password reset requests" },
   verificationMail: { exposedPerHour: 10, many: "verification mails" },
   oidcSignIn: { exposedPerHour: 300, many: "sign-ins" },
   invitation: { exposedPerHour: 100, many: "invitations" },
+  test: { exposedPerHour: 100, many: "tests of webhooks and alerts" },
 } as const;
 
 export type LimitedAction = keyof typeof ACTIONS;

@@ -1,4 +1,5 @@
 import { emptyAccount, organizationAccount } from "../domain/ledger.ts";
+import { collect } from "../stores/page.ts";
 import type { Store } from "../stores/store.ts";
 import { openTestStore } from "../stores/test-store.ts";
 import { grantLeases } from "../writes/leases.ts";
@@ -42,4 +43,14 @@ test("a lease that is granted again after it was found to have expired stays: it
   });
   await removeExpired(later, { store });
   expect(await leases()).toBe(1);
+});
+
+test("an invitation is removed when it has expired, so that old ones do not add up", async () => {
+  const of = { teamId: "team_1", organizationId: "org_1", role: "member", invitedBy: 1, invitedAt: NOW } as const;
+  await store.transaction("every", async (tx) => {
+    await tx.insert("invitations", { ...of, id: "inv_1", email: "a@example.org", expiresAt: NOW + 1 });
+    await tx.insert("invitations", { ...of, id: "inv_2", email: "b@example.org", expiresAt: NOW + MINUTE_MS });
+  });
+  await removeExpired(NOW + 2, { store });
+  expect((await collect(store.scan("invitations"))).map(({ id }) => id)).toEqual(["inv_2"]);
 });

@@ -10,6 +10,7 @@ const SMALL_BATCH = 20;
 
 const EXPIRING = [
   "sessions",
+  "invitations",
   "idempotency",
   "passwordResets",
   "emailVerifications",

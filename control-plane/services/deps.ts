@@ -85,7 +85,7 @@ export interface ControlDeps {
   readonly edgeReports: EdgeReports;
   /** The configuration file in force. */
   readonly gateway: { readonly current: GatewayConfig; check(): Promise<void> };
-  /** Limits sign-ups, reset mails and invitations by client address. */
+  /** Limits sign-ups, mails and tests of webhooks by client address. */
   readonly addressLimits: AddressLimits;
   /** Throttles log-ins. */
   readonly loginAttempts: LoginAttempts;

@@ -122,6 +122,7 @@ export const INDEXES = {
   invitations: {
     byTeamAndEmail: { fields: ["teamId", "email"], unique: true },
     byEmail: { fields: ["email", "invitedAt"] },
+    byExpiry: { fields: ["expiresAt"] },
   },
   keys: {
     byHash: { fields: ["hash"], unique: true },

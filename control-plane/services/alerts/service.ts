@@ -18,6 +18,7 @@ import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
+import { limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, optionalDate, pageOf } from "../messages.ts";
 import { write } from "../write.ts";
@@ -130,6 +131,8 @@ const testAlert =
   (deps: ControlDeps): Handlers["testAlert"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    await requireAlert(deps.store, actor, request.id);
+    limitByAddress(deps, context, "test");
     return write(
       deps,
       context,

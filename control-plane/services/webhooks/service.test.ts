@@ -71,3 +71,13 @@ test("deleting a webhook cancels its pending deliveries", async () => {
   await webhooks().deleteWebhook({ id }, platform.as("owner"));
   expect(await platform.deps.store.count("deliveries")).toBe(0);
 });
+
+test("on an exposed deployment one address tests webhooks and alerts 100 times an hour; refused ones do not count", async () => {
+  await open({ TRUST_PROXY: "loopback" });
+  const id = await idOf("owner");
+  const ask = (who: Who) => outcomeOf(webhooks().testWebhook({ id }, platform.as(who)));
+  expect(await ask("stranger")).toBe("NOT_FOUND");
+  for (let index = 0; index < 100; index++) expect(await ask("owner")).toBe("ok");
+  expect(await ask("owner")).toBe("RATE_LIMIT_EXCEEDED");
+  expect(await platform.deps.store.count("deliveries")).toBe(100);
+});

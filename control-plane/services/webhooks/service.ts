@@ -17,6 +17,7 @@ import { organizationScope } from "../../stores/scopes.ts";
 import type { Reader } from "../../stores/store.ts";
 import { webhookDelivery } from "../../webhooks/expand-notices.ts";
 import { type Actor, requireActor, requireOrganizationManager } from "../actor.ts";
+import { limitByAddress } from "../client.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, optionalDate, pageOf } from "../messages.ts";
 import { checkTenantUrl } from "../tenant-url.ts";
@@ -109,6 +110,8 @@ const testWebhook =
   (deps: ControlDeps): Handlers["testWebhook"] =>
   async (request, context) => {
     const actor = await requireActor(deps, context);
+    await requireWebhook(deps.store, actor, request.id);
+    limitByAddress(deps, context, "test");
     return write(
       deps,
       context,
