@@ -35,7 +35,7 @@ interface Ending {
   readonly outcome: Outcome;
 }
 
-/** How long a running response of an ended session has to report its usage, and a peer to close. */
+/** How long running responses and transcripts of an ended session have to report their usage, and a peer to close. */
 const GRACE_MS = 3000;
 const [NORMAL, GOING_AWAY, POLICY, FAILED] = [1000, 1001, 1008, 1011];
 const AUDIO_DELTA = /^response\.(?:output_)?audio\.delta$/;
@@ -49,7 +49,7 @@ export class RealtimeSession {
   #cancelTotal = () => {};
   #cancelIdle = () => {};
   #ending: Ending | undefined;
-  /** Notified when a response is settled while the session ends. */
+  /** Notified when a response or a transcript is settled while the session ends. */
   #onSettled = () => {};
   #activeMs: number;
   readonly #over = Promise.withResolvers<void>();
@@ -135,11 +135,9 @@ export class RealtimeSession {
       return this.#parts.turns.began(responseOf(event).id).then(() => this.#toClient(text));
     }
     if (type === "response.done") return this.#responseDone(event, text);
-    if (type === "conversation.item.input_audio_transcription.completed") {
-      return this.#parts.transcriptions.made(event).then(() => this.#toClient(text));
-    }
     if (type === "error") this.#parts.turns.refused();
-    return this.#toClient(text);
+    const transcript = this.#parts.transcriptions.reported(type, event);
+    return transcript ? transcript.then(() => this.#toClient(text)).then(() => this.#onSettled()) : this.#toClient(text);
   }
 
   #deltaArrived(type: string, event: Fields, text: string): Promise<void> | undefined {
@@ -219,17 +217,18 @@ export class RealtimeSession {
     this.#finish(ending).then(this.#over.resolve, this.#over.reject);
   }
 
-  /** Running responses are cancelled at the provider, which then reports what they used. */
+  /** Running responses are cancelled at the provider, which then reports what they used; transcripts end on their own. */
   async #finish({ outcome }: Ending): Promise<void> {
-    const { client, upstream, turns, openCall, clock } = this.#parts;
+    const { client, upstream, turns, transcriptions, openCall, clock } = this.#parts;
     const isCut = openCall.signal.aborted;
     const forced = new AbortController();
     const force = () => forced.abort();
-    if (turns.isAnswering && upstream.readyState === upstream.OPEN && !isCut) {
+    const isBusy = () => turns.isAnswering || transcriptions.isMaking;
+    if (isBusy() && upstream.readyState === upstream.OPEN && !isCut) {
       for (const id of turns.activeIds) upstream.send(JSON.stringify({ type: "response.cancel", response_id: id }));
       openCall.signal.addEventListener("abort", force);
       upstream.once("close", force);
-      this.#onSettled = () => turns.isAnswering || force();
+      this.#onSettled = () => isBusy() || force();
       await pause(clock, GRACE_MS, forced.signal);
     }
     try {

@@ -2,6 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { newId } from "../../../common/ids.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { ReserveInput } from "../../credit/credit.ts";
+import type { Fields } from "../../upstream/providers/provider.ts";
+import { asText } from "../../upstream/providers/shared/json-fields.ts";
 import { readMediaUsage } from "../../upstream/providers/shared/media-usage.ts";
 import { hasLimit } from "../inference/able-group.ts";
 import type { ServedDeployment } from "../inference/call-row.ts";
@@ -19,11 +21,19 @@ export interface TranscriptionsOptions {
   readonly providerKind: string;
 }
 
+/** Sound that was committed is transcribed, if the session asks for transcripts. */
+const EVENT = /^(?:conversation\.item\.input_audio_transcription|input_audio_buffer)\.(committed|delta|completed|failed)$/;
+const COMPLETED = "completed";
+const ENDS: readonly string[] = [COMPLETED, "failed"];
+/** More than a client has at once. A provider that never ends them must not take memory. */
+const UNDER_WAY_MAX = 100;
+
 /** Transcripts of the client's sound, which a session may ask for. The provider bills them by another model than the session's. */
 export class Transcriptions {
   readonly #deps: TurnsDeps;
   readonly #options: TranscriptionsOptions;
-  #chosen: { readonly job: Job<never>; readonly deployment: Deployment } | undefined;
+  #chosen: { readonly job: Job<never>; readonly deployment: Deployment; readonly caller: Caller } | undefined;
+  readonly #underWay = new Set<string>();
 
   constructor(deps: TurnsDeps, options: TranscriptionsOptions) {
     this.#deps = deps;
@@ -40,16 +50,34 @@ export class Transcriptions {
       throw new AppError("INVALID_REQUEST", `The transcription model ${model} is not a model of this gateway at the session's provider.`);
     }
     if (!pricesOf(deployment, job)) throw new AppError("INVALID_REQUEST", `The transcription model ${model} has no price yet.`);
-    this.#chosen = { job, deployment };
+    this.#chosen = { job, deployment, caller };
     return deployment.inferenceModelId;
   }
 
-  /** A transcript was made: its cost is known, so it is reserved and settled at once. */
-  async made(event: unknown): Promise<void> {
+  /** Whether the provider makes a transcript that it has not reported yet. */
+  get isMaking(): boolean {
+    return this.#underWay.size > 0;
+  }
+
+  /** An event of the provider. Undefined if it is not about a transcript; otherwise it is passed on when what it says is settled. */
+  reported(type: string, event: Fields): Promise<void> | undefined {
+    const state = EVENT.exec(type)?.[1];
+    if (state === undefined) return undefined;
+    return this.#settled(state, event).finally(() => this.#follow(state, asText(event["item_id"]) ?? ""));
+  }
+
+  #follow(state: string, itemId: string): void {
+    if (ENDS.includes(state)) this.#underWay.delete(itemId);
+    else if (this.#chosen && this.#underWay.size < UNDER_WAY_MAX) this.#underWay.add(itemId);
+  }
+
+  /** The cost of a finished transcript is known, so it is reserved and settled at once. */
+  async #settled(state: string, event: Fields): Promise<void> {
+    if (state !== COMPLETED) return;
     const usage = readMediaUsage(event);
     if (!this.#chosen || !usage) return;
     const { job, deployment } = this.#chosen;
-    const caller = await this.#options.callerNow();
+    const caller = await this.#payer(this.#chosen.caller);
     const provider = this.#deps.providers.get(deployment.providerKind);
     if (!provider) return;
     const call = { callId: newId("call", this.#deps), endpoint: this.#options.endpoint, caller, job, inputTokens: 0, maxOutputTokens: 0 };
@@ -62,6 +90,16 @@ export class Transcriptions {
     // Its turn is the call that limits count.
     const reserved = await this.#reserve({ intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited, isUncounted: true });
     await this.#deps.credit.settle(meter.log({ status: "success" }, bill, reserved));
+  }
+
+  /** A key that was revoked since it asked for transcripts pays for those that were made. */
+  async #payer(before: Caller): Promise<Caller> {
+    try {
+      return await this.#options.callerNow();
+    } catch (thrown) {
+      if (thrown instanceof AppError) return before;
+      throw thrown;
+    }
   }
 
   /** The transcript is made, so it is billed also where nothing can be reserved; the next turn is refused then. */

@@ -353,6 +353,45 @@ test("a transcript that was made is billed and reaches its client, also when not
   expect(client.socket.readyState).toBe(WebSocket.OPEN);
 });
 
+test.each([
+  ["sound was committed", "input_audio_buffer.committed"],
+  ["a part of it arrived", "conversation.item.input_audio_transcription.delta"],
+])("a client that leaves when %s, before its transcript is whole, pays for it", async (_when, type) => {
+  const { edge, control, upstream, secret } = await open();
+  const client = new Client(edge, { secret });
+  await client.until("session.created");
+  client.send("session.update", { session: { type: "realtime", audio: { input: { transcription: { model: "listen" } } } } });
+  await client.until("session.updated");
+  const send = (event: object) => upstream.sockets[0]?.send(JSON.stringify({ item_id: "item_1", ...event }));
+  send({ type, delta: "Hi" });
+  await client.until(type);
+  client.socket.close();
+  await client.closed;
+  const usage = { type: "tokens", total_tokens: 110, input_tokens: 100, output_tokens: 10, input_token_details: { audio_tokens: 100 } };
+  send({ type: "conversation.item.input_audio_transcription.completed", transcript: "Hi", usage });
+  await until(() => control.made.some(({ status }) => status === "success"));
+  expect(control.made.filter(({ status }) => status === "success")).toMatchObject([{ model: "listen", cost: 600_000n }]);
+});
+
+test("a transcript that fails ends the wait for it", async () => {
+  const { edge, upstream, secret } = await open();
+  const client = new Client(edge, { secret });
+  await client.until("session.created");
+  client.send("session.update", { session: { type: "realtime", audio: { input: { transcription: { model: "listen" } } } } });
+  await client.until("session.updated");
+  const [socket] = upstream.sockets;
+  socket?.send(JSON.stringify({ type: "input_audio_buffer.committed", item_id: "item_1" }));
+  await client.until("input_audio_buffer.committed");
+  client.socket.close();
+  await client.closed;
+  const left = new Promise((resolve) => socket?.once("close", resolve));
+  expect(socket?.readyState).toBe(WebSocket.OPEN);
+  const failedAt = performance.now();
+  socket?.send(JSON.stringify({ type: "conversation.item.input_audio_transcription.failed", item_id: "item_1" }));
+  await left;
+  expect(performance.now() - failedAt).toBeLessThan(2000);
+});
+
 test("idle sessions and sessions that are too long end with an error event and 1008", async () => {
   for (const env of [{ REALTIME_IDLE_MS: "150" }, { REALTIME_SESSION_MS: "150" }] as Record<string, string>[]) {
     const { edge, secret } = await open([], { env });
