@@ -86,3 +86,22 @@ test.each([
   const settings = { strategy, task: { name: "own", config: { lr: 1 } } };
   expect(await paid(() => {}, settings, train)).toEqual({ problem: undefined, shares });
 });
+
+test("participants with equal updates keep their own weights in the models without one of the others", async () => {
+  const samples: Readonly<Record<string, number>> = { p1: 9, p2: 1, p3: 10 };
+  const models: Promise<[string, number]>[] = [];
+  const evaluate = (_id: string, { roundId, parameters }: ParticipantTask) => {
+    models.push(fixture.valuesOf(parameters).then(([value = Number.NaN]) => [roundId.split("/").at(-1) ?? "", value]));
+    return { accuracy: 0.5, loss: undefined, samples: 1, metrics: { accuracy: 0.5 } };
+  };
+  const train = (id: string) => ({ model: model(id === "p3" ? 5 : 1), samples: samples[id] });
+  const { problem } = await fixture.run({ rewards: { by: "leave_one_out" } }, { train, evaluate }, { participants: 3, initial: model(0) });
+  expect(problem).toBeUndefined();
+  const made = Object.fromEntries(await Promise.all(models));
+  expect(made).toEqual({
+    "1": expect.closeTo((9 + 1 + 50) / 20, 5),
+    "without-p1": expect.closeTo((1 + 50) / 11, 5),
+    "without-p2": expect.closeTo((9 + 50) / 19, 5),
+    "without-p3": expect.closeTo(1, 5),
+  });
+});

@@ -96,10 +96,10 @@ async function evaluateWithout(
   { combined, participantId }: { combined: CombinedRound; participantId: string },
 ): Promise<ModelEvaluation | undefined> {
   const { deps, federation } = run;
-  const weightOf = new Map(combined.record.updates.map(({ hash, weight }) => [hash, weight]));
+  const weightOf = weightsOf(combined.record, accepted);
   const others = accepted.filter((participant) => participant.participantId !== participantId);
   const weighted = (list: readonly RoundParticipant[]) =>
-    list.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(hash) ?? 1 }));
+    list.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(id) ?? 1 }));
   const updates = sortedUpdates(weighted(others));
   if (updates.every(({ weight }) => weight === 0)) return undefined;
   // Settings that are lists have one value per client of the whole round, in the order of the record.
@@ -112,4 +112,12 @@ async function evaluateWithout(
     run.signal,
   );
   return evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`, others.length);
+}
+
+/** The weights in the record by participant. Equal updates are in the order of their weights there, which is that of their samples. */
+function weightsOf({ updates }: CombinedRound["record"], accepted: readonly RoundParticipant[]): ReadonlyMap<string, number> {
+  const sorted = sortedUpdates(
+    accepted.map(({ updateBlob: hash, participantId, samples = 0n }) => ({ hash, participantId, weight: Number(samples) })),
+  );
+  return new Map(sorted.map(({ participantId }, index) => [participantId, updates[index]?.weight ?? 1]));
 }
