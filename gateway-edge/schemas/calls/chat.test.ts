@@ -19,7 +19,7 @@ test.each([
   [{ messages: [{ role: "user", content: [{ type: "document_url", document_url: "https://a.test/d.pdf" }] }] }],
   [{ messages: [{ role: "assistant", content: [{ type: "thinking", thinking: [{ type: "text", text: "hm" }] }] }] }],
   [{ temperature: null, n: null, stop: null, tools: null, stream: null, user: null, max_tokens: null, fallbacks: null }],
-  [{ temperature: 2, top_p: 0, n: 8, stop: ["a", "b"], seed: -1, logit_bias: { 50: -100 }, logprobs: true, top_logprobs: 20 }],
+  [{ temperature: 2, top_p: 0, n: 128, stop: ["a", "b"], seed: -1, logit_bias: { 50: -100 }, logprobs: true, top_logprobs: 20 }],
   [{ tools: [{ type: "function", function: { name: "f" } }], tool_choice: "auto", parallel_tool_calls: false }],
   [
     {
@@ -84,7 +84,7 @@ test.each([
   [{ temperature: "hot" }, "temperature"],
   [{ top_p: -0.1 }, "top_p"],
   [{ n: 0 }, "n"],
-  [{ n: 9 }, "n"],
+  [{ n: 129 }, "n"],
   [{ n: 1.5 }, "n"],
   [{ max_tokens: 0 }, "max_tokens"],
   [{ stop: ["1", "2", "3", "4", "5"] }, "stop"],
@@ -97,7 +97,7 @@ test.each([
 });
 
 test("a refusal tells both families of clients, and every fault", () => {
-  const body = gatewayErrorBody(refused({ messages: [{ role: "user", content: 7 }], n: 99 }));
+  const body = gatewayErrorBody(refused({ messages: [{ role: "user", content: 7 }], n: 129 }));
   expect(body.error).toEqual({ message: "model: Field required", type: "unprocessable_entity_error", param: "model", code: null });
   expect(body.detail?.map(({ loc }) => loc)).toEqual([
     ["body", "model"],

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { INT32_MAX } from "../fields.ts";
+import { CHOICES_MAX, INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { isPlainChat } from "./plain-chat.ts";
 import { timeoutFields } from "./timeout-fields.ts";
@@ -70,7 +70,7 @@ export const chatRequest = z.looseObject({
   top_logprobs: wholeNumber(0, 20),
   max_tokens: outputLimit,
   max_completion_tokens: outputLimit,
-  n: wholeNumber(1, 8),
+  n: wholeNumber(1, CHOICES_MAX),
   response_format: z.looseObject({ type: text }).nullish(),
   seed: wholeNumber(Number.MIN_SAFE_INTEGER),
   service_tier: text.nullish(),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { INT32_MAX } from "../fields.ts";
+import { CHOICES_MAX, INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { timeoutFields } from "./timeout-fields.ts";
 
@@ -20,7 +20,7 @@ export const completionsRequest = z.looseObject({
   max_tokens: wholeNumber(0, INT32_MAX),
   temperature: numberWithin(0, 2),
   top_p: numberWithin(0, 1),
-  n: wholeNumber(1, 8),
+  n: wholeNumber(1, CHOICES_MAX),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   logprobs: wholeNumber(0, 5),

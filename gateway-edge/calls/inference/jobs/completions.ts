@@ -16,7 +16,8 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     operation: "completions",
     model: request.model,
     stream,
-    choiceCount: (request.n ?? 1) * promptCount(request),
+    // The provider makes, and bills, as many as it chooses the best of.
+    choiceCount: Math.max(request.n ?? 1, request.best_of ?? 1) * promptCount(request),
     maxOutputTokens: request.max_tokens ?? undefined,
     maxOutputParam: "max_tokens",
     endUser: request.user ?? undefined,

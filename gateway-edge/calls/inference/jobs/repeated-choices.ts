@@ -1,3 +1,4 @@
+import { AppError } from "../../../../common/errors.ts";
 import type { ReportedUsage } from "../../../upstream/providers/provider.ts";
 import type { Job, JobAnswer, JobPieces } from "../job.ts";
 import { joinedUsage } from "../joined-usage.ts";
@@ -8,8 +9,15 @@ interface WithChoices {
   readonly usage: ReportedUsage | undefined;
 }
 
+/** Requests that one call may make at the same time: each holds a connection to the provider, and its answer is in memory. */
+const REQUESTS_MAX = 8;
+
 /** Several choices of a provider without `n`: one request for each, at the same time. Every request is billed, input included. */
 export function repeatedChoices<Answer extends WithChoices>(count: number, jobOf: (choice: number) => Job<Answer>): JobPieces<Answer> {
+  if (count > REQUESTS_MAX) {
+    const message = `The model's provider gives one choice per request, so n may be at most ${REQUESTS_MAX}.`;
+    throw new AppError("UNSUPPORTED_PARAMETER", message, { param: "n" });
+  }
   return {
     jobs: Array.from({ length: count }, (_, choice) => jobOf(choice)),
     repeatsInput: true,

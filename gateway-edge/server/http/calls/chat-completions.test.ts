@@ -183,7 +183,7 @@ test("refusals have their status, type, code and ids", async () => {
     [chat("x"), blockedBy("quota"), 403, { code: "TEAM_BLOCKED", message: expect.stringMatching(/below zero\. Buy credits/) }],
     [chat("x"), blockedBy("admin"), 403, { code: "TEAM_BLOCKED", message: expect.stringMatching(/by an administrator\. Ask one/) }],
     ["{", auth, 400, { type: "invalid_request_error", code: "invalid_json" }],
-    [chat("x", { n: 99 }), auth, 422, { type: "unprocessable_entity_error", code: null, param: "n" }],
+    [chat("x", { n: 129 }), auth, 422, { type: "unprocessable_entity_error", code: null, param: "n" }],
     [chat("x", { api_base: "http://evil" }), auth, 400, { code: "unsupported_parameter", param: "api_base" }],
     [chat("x".repeat(70_000)), auth, 413, { type: "invalid_request_error" }],
     [chat("x"), { ...auth, "content-type": "text/plain" }, 415, { type: "invalid_request_error" }],

@@ -115,3 +115,19 @@ test("the largest number that is accepted sets a bounded amount aside where the 
   expect(control.intents.at(-1)?.worstCase).toBeLessThan(270_000_000n);
   expect(sent.at(-1)?.limit).toBeLessThanOrEqual(131_072);
 });
+
+test.each([
+  ["/v1/chat/completions", { messages }, { n: 128 }, 128n],
+  ["/v1/completions", { prompt: "hi" }, { n: 100 }, 100n],
+  ["/v1/completions", { prompt: ["hi", "ho"] }, { n: 2, best_of: 6 }, 12n],
+])("%s %j %j reserves the output of every choice that the provider makes", async (path, body, choices, times) => {
+  const { control, post } = await open();
+  const reserved = async (fields: object): Promise<bigint> => {
+    expect((await post(path, { model: "gpt", ...body, ...fields })).status).toBe(200);
+    return control.intents.at(-1)?.worstCase ?? 0n;
+  };
+  // 900 tokens more cost their output alone.
+  const outputOf = async (fields: object) =>
+    (await reserved({ ...fields, max_tokens: 1000 })) - (await reserved({ ...fields, max_tokens: 100 }));
+  expect(await outputOf(choices)).toBe(times * (await outputOf("prompt" in body ? { prompt: "hi" } : {})));
+});

@@ -111,6 +111,18 @@ test("a stream has the choices of all requests, and their usage together", async
   expect(control.made).toMatchObject([{ cost: 42_000n, usage: { input: 30n, output: 6n, source: "provider" } }]);
 });
 
+test("more choices than a call may have requests are refused with the reason, and nothing is sent", async () => {
+  const { requests, ask } = await open();
+  for (const fields of [{}, { stream: true }, { drop_params: true }]) {
+    const response = await ask({ n: 9, ...fields });
+    expect([response.status, ((await response.json()) as Answer).error]).toEqual([
+      400,
+      expect.objectContaining({ code: "unsupported_parameter", param: "n", message: expect.stringContaining("at most 8") }),
+    ]);
+  }
+  expect(requests).toEqual([]);
+});
+
 test("input and output of every request are reserved", async () => {
   const { control, ask } = await open();
   await (await ask({})).text();
