@@ -10,8 +10,6 @@ const SEARCH_LENGTH_MAX = 200;
 const PURCHASE_NANO_MAX = 1_000_000_000_000_000;
 const PURCHASE_TOO_BIG = "must be at most 1,000,000 USD";
 export const INT32_MAX = 2_147_483_647;
-/** `n` of a call, as at OpenAI. */
-export const CHOICES_MAX = 128;
 
 // No control characters and no lone surrogates: UTF-8 cannot encode those, so two different texts would be stored as the same bytes. A
 // check and not a pattern, because the patterns in /openapi.json must work in every language and this one needs Unicode classes.

@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { CHOICES_MAX, INT32_MAX } from "../fields.ts";
+import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { isPlainChat } from "./plain-chat.ts";
+import { CHOICES_MAX, MESSAGES_MAX, TOOLS_MAX } from "./sizes.ts";
 import { timeoutFields } from "./timeout-fields.ts";
-
-const MESSAGES_MAX = 2048;
 
 // An explicit null means absent in every field: official clients send both.
 const text = z.string();
@@ -81,7 +80,7 @@ export const chatRequest = z.looseObject({
   top_p: numberWithin(0, 1),
   tools: z
     .array(z.looseObject({ type: text }))
-    .max(128)
+    .max(TOOLS_MAX)
     .nullish(),
   tool_choice: z.union([text, anyObject], either("must be a string or an object")).nullish(),
   parallel_tool_calls: flag,

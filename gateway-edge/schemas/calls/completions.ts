@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { CHOICES_MAX, INT32_MAX } from "../fields.ts";
+import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
+import { CHOICES_MAX } from "./sizes.ts";
 import { timeoutFields } from "./timeout-fields.ts";
 
 const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER) =>

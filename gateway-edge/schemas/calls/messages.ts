@@ -2,10 +2,8 @@ import { z } from "zod";
 import { INT32_MAX } from "../fields.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { chatRequest } from "./chat.ts";
+import { MESSAGES_MAX, TOOLS_MAX } from "./sizes.ts";
 import { timeoutFields } from "./timeout-fields.ts";
-
-const MESSAGES_MAX = 10_000;
-const TOOLS_MAX = 512;
 
 const text = z.string();
 const flag = z.boolean().nullish();

@@ -1,7 +1,7 @@
 import { INT32_MAX } from "../fields.ts";
+import { MESSAGES_MAX } from "./sizes.ts";
 
 const MODEL_LENGTH_MAX = 256;
-const MESSAGES_MAX = 2048;
 const ROLES: ReadonlySet<unknown> = new Set(["system", "developer", "user", "assistant"]);
 
 /**

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { chatRequest } from "./chat.ts";
+import { MESSAGES_MAX } from "./sizes.ts";
 import { timeoutFields } from "./timeout-fields.ts";
 
-const ITEMS_MAX = 4096;
 const METADATA_MAX = 16;
 
 const text = z.string();
@@ -15,7 +15,7 @@ const { max_tokens: limit, temperature, top_p, top_logprobs, tools, tool_choice,
 export const responsesRequest = z.looseObject({
   model: text.min(1).max(256),
   input: z
-    .union([text, z.array(anyObject).max(ITEMS_MAX, `must have at most ${ITEMS_MAX} items`)], {
+    .union([text, z.array(anyObject).max(MESSAGES_MAX, `must have at most ${MESSAGES_MAX} items`)], {
       error: (issue) => (issue.code === "invalid_union" ? "must be a string or an array of items" : undefined),
     })
     .nullish(),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AppError } from "../../../common/errors.ts";
 import { parseRequest, type WithoutNulls } from "../request-body.ts";
 import { queryFlag } from "../request-query.ts";
+import { MESSAGES_MAX, TOOLS_MAX } from "./sizes.ts";
 
 const model = z.string().min(1, "must not be empty").max(256);
 const anyObject = z.looseObject({});
@@ -13,9 +14,9 @@ export const supportedParamsQuery = z.object({ model });
 export const tokenCountRequest = z.looseObject({
   model,
   prompt: z.string().nullish(),
-  messages: z.array(anyObject).max(2048).nullish(),
-  contents: z.array(anyObject).max(2048).nullish(),
-  tools: z.array(anyObject).max(128).nullish(),
+  messages: z.array(anyObject).max(MESSAGES_MAX).nullish(),
+  contents: z.array(anyObject).max(MESSAGES_MAX).nullish(),
+  tools: z.array(anyObject).max(TOOLS_MAX).nullish(),
   system: z.unknown().optional(),
 });
 export type TokenCountRequest = WithoutNulls<z.output<typeof tokenCountRequest>>;

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { ResponsesRequest } from "../../../schemas/calls/responses.ts";
+import { TOOLS_MAX } from "../../../schemas/calls/sizes.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { asList } from "../../../upstream/providers/shared/json-fields.ts";
 import type { JobInput } from "../response-turn.ts";
@@ -18,7 +19,6 @@ export interface OpenTools {
   readonly asked: ResponsesRequest;
 }
 
-const TOOLS_MAX = 128;
 const OWN: readonly unknown[] = ["file_search", "mcp"];
 
 export function hasGatewayTools({ tools }: ResponsesRequest): boolean {
