@@ -26,7 +26,32 @@ function countBytes(text: string): number {
 const BINARY_TOKENS = 1000;
 const BINARY_TEXT = "x".repeat(BINARY_TOKENS * BYTES_PER_TOKEN);
 
+/** Where requests have images and files. A text that begins like one is read as the text that it is. */
+const BINARY_FIELDS: ReadonlySet<string> = new Set(["url", "image_url", "file_data", "file_url", "data"]);
+
+export function isBinary(name: string, value: unknown): value is string {
+  return typeof value === "string" && value.startsWith("data:") && BINARY_FIELDS.has(name);
+}
+
+function withoutBinaries(name: string, value: unknown): unknown {
+  return isBinary(name, value) ? BINARY_TEXT : value;
+}
+
 function messageJson(message: ChatMessage): string {
-  if (typeof message.content === "string" && message["tool_calls"] === undefined) return message.content;
-  return JSON.stringify(message, (_key, value: unknown) => (typeof value === "string" && value.startsWith("data:") ? BINARY_TEXT : value));
+  const { content } = message;
+  return typeof content === "string" && isContentAll(message) ? content : JSON.stringify(message, withoutBinaries);
+}
+
+/** Longer than the id of a tool's call, or a name. */
+const LABEL_LENGTH_MAX = 64;
+
+/** Whether a message has nothing to read but its content: providers read the calls of assistants, and their reasoning. */
+function isContentAll(message: ChatMessage): boolean {
+  for (const name in message) {
+    const value = message[name];
+    if (name === "content" || value === undefined || value === null) continue;
+    const isLabel = typeof value === "string" ? value.length <= LABEL_LENGTH_MAX : Array.isArray(value) && value.length === 0;
+    if (!isLabel) return false;
+  }
+  return true;
 }

@@ -165,7 +165,7 @@ describe("POST /api/gw/messages", () => {
       [{ ...chat, apiKey: mintSecret(systemRandom) }, token, 401, "UNAUTHORIZED"],
       [{ ...chat, apiKey: "sk-x" }, token, 401, "UNAUTHORIZED"],
       [chat, token, 400, "VALIDATION_ERROR"],
-      [{ ...chat, apiKey: control.addKey().secret, n: 99 }, token, 400, "VALIDATION_ERROR"],
+      [{ ...chat, apiKey: control.addKey().secret, n: 129 }, token, 400, "VALIDATION_ERROR"],
       [{ ...chat, apiKey: control.addKey().secret, model: "nothing" }, token, 404, "NOT_FOUND"],
       [{ ...chat, apiKey: control.addKey({ status: "team_blocked" }).secret }, token, 403, "TEAM_BLOCKED"],
       [chat, { authorization: "Bearer bad.token.x" }, 401, "UNAUTHORIZED"],

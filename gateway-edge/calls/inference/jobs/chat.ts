@@ -1,6 +1,7 @@
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import type { ChatAdapter, ChatAnswer, ChatBody, ChatCall, Fields, Provider } from "../../../upstream/providers/provider.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
+import { countOtherFields } from "../../tokens/other-fields.ts";
 import type { Job, JobAttempt, JobTraits } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { chatTraits } from "../traits/chat.ts";
@@ -25,7 +26,7 @@ export function chatJob(request: ChatRequest): Job<ChatAnswer> {
     tags: tagsOf(request),
     logTags: logTagsOf(request),
     fees,
-    countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter),
+    countInput: (counter) => counter.countMessages(body.messages) + toolTokens(body, counter) + countOtherFields(body, counter, COUNTED),
     isOfferedBy: (provider) => provider.chat !== undefined,
     request: ({ provider, target, maxOutputTokens, dropParams }: JobAttempt) => {
       const adapter = chatOf(provider);
@@ -68,9 +69,11 @@ function bodyOf(request: ChatRequest): ChatBody {
   return Object.fromEntries(names.filter((name) => !isEmptyTools(name)).map((name) => [name, fields[name]])) as unknown as ChatBody;
 }
 
-function toolTokens(body: ChatBody, counter: { countText(text: string): number }): number {
-  const tools = body["tools"] ?? body["functions"];
-  return tools === undefined ? 0 : counter.countText(JSON.stringify(tools));
+const COUNTED = ["messages", "tools", "functions"];
+
+function toolTokens({ tools, functions }: ChatBody, counter: { countText(text: string): number }): number {
+  const countList = (list: unknown) => (list === undefined ? 0 : counter.countText(JSON.stringify(list)));
+  return countList(tools) + countList(functions);
 }
 
 function textOf(message: Fields): string {

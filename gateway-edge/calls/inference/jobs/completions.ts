@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { type CompletionsRequest, promptCount } from "../../../schemas/calls/completions.ts";
 import type { ChatAnswer, CompletionsAdapter, CompletionsAnswer, TokenCounter } from "../../../upstream/providers/provider.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
+import { countOtherFields } from "../../tokens/other-fields.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { keepSupported } from "../params.ts";
 import { completionsTraits } from "../traits/completions.ts";
@@ -23,7 +24,7 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     endUser: request.user ?? undefined,
     tags: tagsOf(request),
     logTags: logTagsOf(request),
-    countInput: (counter) => countPrompt(request, counter),
+    countInput: (counter) => countPrompt(request, counter) + countOtherFields(providerFields(request), counter, ["prompt"]),
     isOfferedBy: (provider) => provider.completions !== undefined || provider.chat !== undefined,
     request: (attempt) => {
       const adapter = attempt.provider.completions;

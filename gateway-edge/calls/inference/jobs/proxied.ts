@@ -11,6 +11,8 @@ import type {
 } from "../../../upstream/providers/provider.ts";
 import { targetOf } from "../../../upstream/target.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
+import { countOtherFields } from "../../tokens/other-fields.ts";
+import { isBinary } from "../../tokens/tokens.ts";
 import type { CacheableTraits, Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
 import { billedParts, billedUsage, toolFeesOf } from "./tool-fees.ts";
@@ -152,11 +154,10 @@ function countBody<Adapter extends ProxiedAdapter>({ bodyFor, counted }: Proxied
     counted.map((name) => body[name]),
     withoutData,
   );
-  return counter.countText(text);
+  return counter.countText(text) + countOtherFields(providerFields(body), counter, counted);
 }
 
 /** Images and files are not counted by their characters. */
 function withoutData(this: unknown, name: string, value: unknown): unknown {
-  if (typeof value !== "string") return value;
-  return value.startsWith("data:") || (name === "data" && (this as Fields)["type"] === "base64") ? "" : value;
+  return isBinary(name, value) || (name === "data" && (this as Fields)["type"] === "base64") ? "" : value;
 }
