@@ -9,7 +9,7 @@ import { type AttemptFailure, failedAttempt, lastAttempt } from "./attempt-detai
 import { type Bill, billOf, type Outcome } from "./bill.ts";
 import { intentOf, type Metered, rounded, rowOf, type ServedDeployment, servedRecordOf } from "./call-row.ts";
 import { inputReads } from "./job.ts";
-import { pricesOf } from "./plan-call.ts";
+import { outputAt, pricesOf } from "./plan-call.ts";
 import { countRequest, textCounterOf } from "./text-counters.ts";
 import { type Disbelieved, measured, saysTokens, whyNotBelieved } from "./usage-bounds.ts";
 
@@ -224,9 +224,10 @@ class CallMeter implements Meter {
     return this.#firstTokenMs;
   }
 
-  /** The last report counts, whether it is believed or not. */
+  /** The last report counts, whether it is believed or not. The deployment that answered may write more than the one that would cost most. */
   #believe(reported: ReportedUsage): void {
-    const reason = whyNotBelieved(reported, this.#call);
+    const maxOutputTokens = this.#served ? outputAt(this.#served.attempt.deployment, this.#call.job) : this.#call.maxOutputTokens;
+    const reason = whyNotBelieved(reported, { ...this.#call, maxOutputTokens });
     this.#disbelieved = reason === undefined ? undefined : { reason, reported };
     this.#reported = reason === undefined ? reported : undefined;
   }

@@ -13,13 +13,18 @@ const limited = (id: string, fields: { modelName: string; maxOutputTokens?: numb
   return { ...base, model: base.model && { ...base.model, maxOutputTokens: fields.maxOutputTokens } };
 };
 
-async function open({ settings = {} as object } = {}) {
+const dearer = (given: ReturnType<typeof limited>) => {
+  const pricing = given.model?.pricing && { ...given.model.pricing, output: 1_000_000_000_000n };
+  return { ...given, model: given.model && { ...given.model, pricing } };
+};
+
+async function open({ settings = {} as object, isFull = false } = {}) {
   const control = new FakeControl();
   control.settings = JSON.stringify(settings);
   control.deployments = [
     ...control.deployments,
     limited("dep_gpt", { modelName: "gpt", maxOutputTokens: 1000 }),
-    limited("dep_small", { modelName: "mixed", maxOutputTokens: 100 }),
+    dearer(limited("dep_small", { modelName: "mixed", maxOutputTokens: 100 })),
     limited("dep_large", { modelName: "mixed", maxOutputTokens: 500 }),
     limited("dep_known", { modelName: "partly", maxOutputTokens: 100 }),
     limited("dep_unknown", { modelName: "partly" }),
@@ -27,7 +32,9 @@ async function open({ settings = {} as object } = {}) {
   const sent: { deployment: string; limit: number }[] = [];
   const send: Send = async ({ body }) => {
     const { max_tokens, max_completion_tokens, max_output_tokens, model } = JSON.parse(String(body)) as Record<string, number>;
-    sent.push({ deployment: String(model), limit: max_completion_tokens ?? max_tokens ?? max_output_tokens ?? 0 });
+    const limit = max_completion_tokens ?? max_tokens ?? max_output_tokens ?? 0;
+    sent.push({ deployment: String(model), limit });
+    const written = isFull ? limit : 1;
     const message = { role: "assistant", content: "ok" };
     const output = [
       { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [{ type: "output_text", text: "ok" }] },
@@ -35,7 +42,7 @@ async function open({ settings = {} as object } = {}) {
     const answer = {
       ...{ id: "resp_1", object: "response", status: "completed", output },
       choices: [{ index: 0, message, text: "ok", finish_reason: "stop" }],
-      usage: { prompt_tokens: 3, completion_tokens: 1, input_tokens: 3, output_tokens: 1 },
+      usage: { prompt_tokens: 3, completion_tokens: written, input_tokens: 3, output_tokens: written },
     };
     return {
       status: 200,
@@ -130,4 +137,11 @@ test.each([
   const outputOf = async (fields: object) =>
     (await reserved({ ...fields, max_tokens: 1000 })) - (await reserved({ ...fields, max_tokens: 100 }));
   expect(await outputOf(choices)).toBe(times * (await outputOf("prompt" in body ? { prompt: "hi" } : {})));
+});
+
+test("each deployment of a group is believed up to its own maximum, whatever the dearest one may write", async () => {
+  const { control, sent, post } = await open({ isFull: true });
+  for (let call = 0; call < 20; call++) await (await post("/v1/chat/completions", { model: "mixed", messages })).text();
+  expect(new Set(sent.map(({ limit }) => limit))).toEqual(new Set([100, 500]));
+  expect(control.made.map(({ usage }) => Number(usage?.output)).toSorted()).toEqual(sent.map(({ limit }) => limit).toSorted());
 });
