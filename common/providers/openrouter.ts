@@ -10,10 +10,7 @@ export const openrouter = {
   priceLists: ["openrouter"],
   operations: ["chat", "completions", "embeddings"],
   params: {
-    chat: anyModel(
-      "max_tokens",
-      `${ALL} reasoning provider models transforms route plugins top_k top_a min_p repetition_penalty verbosity`,
-    ),
+    chat: anyModel("max_tokens", `${ALL} reasoning provider transforms plugins top_k top_a min_p repetition_penalty verbosity`),
   },
   compatible: {},
 } satisfies ProviderKind;

@@ -26,7 +26,13 @@ const REFUSED_FIELDS = [
   "deployment_url",
   "input_cost_per_token",
   "output_cost_per_token",
+  // OpenRouter would answer with these models, which the key may not use, at their own prices.
+  "models",
+  "route",
 ];
+
+/** Tiers of providers that cost more than the model's price, which is the only one that a call is billed at. */
+const DEARER_TIERS: readonly unknown[] = ["priority", "performance", "reserved", "fast"];
 
 /** A schema's output without nulls: a field is present or absent. */
 export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
@@ -42,6 +48,10 @@ export function parseRequest<Schema extends z.ZodType>(
   if (isFields(given)) {
     const refused = REFUSED_FIELDS.find((field) => given[field] !== undefined);
     if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not accepted from clients.`, { param: refused });
+    if (DEARER_TIERS.includes(given["service_tier"])) {
+      const message = `service_tier ${given["service_tier"]} costs more than the model's price, which this gateway cannot bill yet. Leave it out.`;
+      throw new AppError("UNSUPPORTED_PARAMETER", message, { param: "service_tier" });
+    }
     if (pathModel !== undefined) given["model"] = pathModel;
   }
   const result = schema.safeParse(given);

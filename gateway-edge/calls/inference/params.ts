@@ -63,9 +63,9 @@ function unsupportedBeside(supported: readonly string[]): ReadonlySet<string> {
   return made;
 }
 
-// One choice or no penalty is the default, so the parameter has no effect.
+// The default, such as one choice or no penalty, so the parameter has no effect.
 function isNeutral(name: string, value: unknown): boolean {
-  if (name === "n" || name === "best_of") return value === 1;
+  if (name === "n" || name === "best_of" || name === "temperature" || name === "top_p") return value === 1;
   if (name === "frequency_penalty" || name === "presence_penalty") return value === 0;
   if (name === "logprobs" || name === "echo") return value === false;
   if (name === "parallel_tool_calls") return value === true;

@@ -54,7 +54,9 @@ async function runChecked<Answer>(
   }
   const first = spent;
   const logTags = [...(call.job.logTags ?? []), `retry-of:${call.callId}`];
-  const again = await run({ ...checked, callId: newId("call", deps), job: { ...call.job, logTags } });
+  // Work that is charged once is charged once for each of the two.
+  const onceFor = call.onceFor && `${call.onceFor}/again`;
+  const again = await run({ ...checked, callId: newId("call", deps), onceFor, job: { ...call.job, logTags } });
   return again.type === "answer" && first ? { ...again, bill: { ...again.bill, cost: nanoUsd(first.cost + again.bill.cost) } } : again;
 }
 

@@ -61,9 +61,9 @@ const STREAM_TYPE = "text/event-stream; charset=utf-8";
 
 /** Makes the call and sends its answer, whole or streamed; at most once under an Idempotency-Key. */
 export function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): void | Promise<void> {
-  const { request, callId, caller, rawBody, pathModel } = exchange;
+  const { request, callId, caller, endpoint, rawBody, pathModel } = exchange;
   const key = idempotencyKey(request);
-  const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, body: rawBody, pathModel });
+  const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, endpoint, body: rawBody, pathModel });
   return begun instanceof Promise ? begun.then((idempotent) => answerOnce(deps, exchange, idempotent)) : answerOnce(deps, exchange, begun);
 }
 

@@ -40,7 +40,14 @@ export interface QueuedResponse {
 export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse): Promise<void> {
   const { request, response, callId, caller, asked, rawBody } = queued;
   requireModel(caller, asked.model, deps.inference.routing);
-  const input = { key: idempotencyKey(request), keyId: caller.keyId, callId, body: rawBody, pathModel: undefined };
+  const input = {
+    key: idempotencyKey(request),
+    keyId: caller.keyId,
+    callId,
+    endpoint: "/v1/responses",
+    body: rawBody,
+    pathModel: undefined,
+  };
   const idempotent = await beginIdempotentCall(deps, input);
   const following = { response, caller, after: -1, include: asked.include ?? [] };
   if (idempotent.answer) {

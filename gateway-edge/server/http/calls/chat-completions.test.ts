@@ -359,19 +359,41 @@ test("an Idempotency-Key gives the stored bytes again, one upstream call, billed
   for (const stream of [false, true]) {
     const headers = { ...auth, "idempotency-key": `key-${stream}` };
     const before = control.settled.size;
-    const first = await edge.post(PATH, chat("again", { stream }), headers);
+    const again = { stream, max_tokens: 9 };
+    const first = await edge.post(PATH, chat("again", again), headers);
     const firstText = await first.text();
-    const second = await edge.post(PATH, chat("again", { stream }), headers);
+    const second = await edge.post(PATH, chat("again", again), headers);
     expect(await second.text()).toBe(firstText);
     expect([first.headers.get("idempotent-replayed"), second.headers.get("idempotent-replayed")]).toEqual([null, "true"]);
     for (const name of ["content-type", "x-gw-call-id", "x-gw-model-id", "x-gw-cost-nano"])
       expect(second.headers.get(name)).toBe(first.headers.get(name));
     expect(control.settled.size).toBe(before + 1);
     expect((await edge.post(PATH, chat("other", { stream }), headers)).status).toBe(409);
+    // Another API would answer the same body in another form.
+    expect((await edge.post("/v1/messages", chat("again", again), headers)).status).toBe(409);
   }
   // A failed call frees its key.
   const headers = { ...auth, "idempotency-key": "failing" };
   expect((await edge.post(PATH, chat("x", { model: "nothing" }), headers)).status).toBe(404);
   expect((await edge.post(PATH, chat("x"), headers)).status).toBe(200);
   expect((await edge.post(PATH, chat("x"), { ...auth, "idempotency-key": " " })).status).toBe(400);
+});
+
+test.each([
+  [{ service_tier: "priority" }, "service_tier"],
+  [{ service_tier: "performance" }, "service_tier"],
+  [{ models: ["openai/gpt-5-pro"], route: "fallback" }, "models"],
+  [{ route: "fallback" }, "route"],
+])("%j, at prices that the call is not billed at, is refused, and nothing is sent", async (fields, param) => {
+  const { edge, control, auth } = await open();
+  for (const drop of [false, true]) {
+    const refused = await edge.post(PATH, chat("x", { ...fields, drop_params: drop }), auth);
+    expect([refused.status, ((await refused.json()) as { error: object }).error]).toEqual([
+      400,
+      expect.objectContaining({ type: "invalid_request_error", code: "unsupported_parameter", param }),
+    ]);
+  }
+  expect(control.intents).toEqual([]);
+  for (const tier of ["auto", "default", "flex"])
+    expect((await edge.post(PATH, chat("x", { service_tier: tier, drop_params: true }), auth)).status).toBe(200);
 });

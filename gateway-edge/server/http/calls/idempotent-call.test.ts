@@ -2,7 +2,7 @@ import { silentLogger } from "../../../../common/logger.ts";
 import { fakeClock } from "../../../access/clock-fixture.ts";
 import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
 
-const INPUT = { key: "once", keyId: "key_1", callId: "call_1", body: Buffer.from("{}"), pathModel: undefined };
+const INPUT = { key: "once", keyId: "key_1", callId: "call_1", endpoint: "/v1/responses", body: Buffer.from("{}"), pathModel: undefined };
 const MINUTE_MS = 60_000;
 
 /** Requests to the control plane, in order; `answer` makes the next one wait. */

@@ -26,6 +26,7 @@ export interface IdempotentCall {
   close(): void | Promise<void>;
 }
 
+const CHAT = "/v1/chat/completions";
 const DEADLINE_MS = 2000;
 const ATTEMPTS = 3;
 const RENEW_MS = 5 * 60_000;
@@ -36,6 +37,8 @@ export interface IdempotentInput {
   readonly key: string | undefined;
   readonly keyId: string;
   readonly callId: string;
+  /** Another API answers the same body in another form. */
+  readonly endpoint: string;
   readonly body: Buffer;
   /** The path's model is part of the request. */
   readonly pathModel: string | undefined;
@@ -50,6 +53,8 @@ async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentIn
   const owner = { keyId: input.keyId, idempotencyKey: key, callId: input.callId };
   const hash = createHash("sha256").update(input.body);
   if (input.pathModel !== undefined) hash.update(`\n${input.pathModel}`);
+  // Chats are hashed as in releases without endpoints, so that a call that is repeated during an upgrade finds its answer.
+  if (input.endpoint !== CHAT) hash.update(`\n${input.endpoint}`);
   const begin = { ...owner, bodySha256: hash.digest() };
   const { answer } = await deps.access.beginIdempotentCall(begin, { deadlineMs: DEADLINE_MS });
   return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, begin);
