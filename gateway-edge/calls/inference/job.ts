@@ -27,6 +27,8 @@ export interface Job<Answer> {
   /** The format of the upstream's whole answer; absent: JSON. */
   readonly answerAs?: "json" | "text";
   readonly choiceCount: number;
+  /** Each choice begins with the text of the request, which is no output. */
+  readonly echoesInput?: boolean;
   /** The output limit of the caller for each choice; undefined: the model's limit; 0: there is no output. */
   readonly maxOutputTokens: number | undefined;
   /** The request field that holds this limit; absent: the caller did not set it. */

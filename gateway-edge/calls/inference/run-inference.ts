@@ -165,7 +165,8 @@ class RunningCall<Answer> implements DeliveredCall {
     const { counter } = open.provider;
     const growing = { ...this.#parts, job, credit, counter };
     const short = this.#isGrowing() && served.prices ? new ShortCredit({ ...growing, prices: served.prices }) : undefined;
-    const maxOutputTokens = this.#mostOutput(open.attempt.deployment);
+    const echoed = job.echoesInput ? this.#parts.plan.requestTokens : 0;
+    const maxOutputTokens = this.#mostOutput(open.attempt.deployment) + echoed;
     const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens }) : undefined;
     const parts = new Delivery(this.#deps, { open, bounds: new StreamBounds({ limit, short }), call: this });
     return { type: "stream", head: this.#head(open), contentType: open.contentType, parts: this.#trace?.observed(parts) ?? parts };

@@ -31,6 +31,7 @@ async function open({ words = Number.POSITIVE_INFINITY, word = "go " } = {}) {
   };
   const control = new FakeControl();
   control.deployments = [...control.deployments, deployment({ modelName: "vllm", providerKind: "mistral", inferenceModelId: "ours" })];
+  control.deployments.push(deployment({ modelName: "instruct", providerKind: "openai", inferenceModelId: "gpt-3.5-turbo-instruct" }));
   const edge = await startEdge(control, { send });
   edges.push(edge);
   const { secret } = control.addKey();
@@ -143,4 +144,18 @@ test("where the upstream's vocabulary is not known, a stream is cut only when no
   const all = parseStream(await (await honest.post("/v1/chat/completions", body)).text());
   expect(all.at(-1)).toMatchObject({ choices: [{ finish_reason: "stop" }] });
   expect([honest.seen.isAborted, honest.seen.sent]).toEqual([false, LIMIT]);
+});
+
+test("an echoed prompt is no output: the stream is not cut within it, and is cut after it", async () => {
+  const prompt = "go ".repeat(500);
+  const asked = { model: "instruct", prompt, echo: true, max_tokens: LIMIT };
+  const whole = await open({ words: 500 + LIMIT });
+  const events = parseStream(await (await whole.post("/v1/completions", asked)).text()) as {
+    choices: { text?: string; finish_reason: string }[];
+  }[];
+  expect(events.map(({ choices }) => choices[0]?.text ?? "").join("")).toBe("go ".repeat(500 + LIMIT));
+  expect(events.at(-1)).toMatchObject({ choices: [{ finish_reason: "stop" }] });
+  const endless = await open();
+  const cut = parseStream(await (await endless.post("/v1/completions", asked)).text());
+  expect(cut.at(-1)).toMatchObject({ choices: [{ finish_reason: "length" }] });
 });
