@@ -21,7 +21,7 @@ import type { ControlDeps } from "../deps.ts";
 import { date, memberMessages, metaOf, organizationMessage, pageOf, teamMessage } from "../messages.ts";
 import { requireManagedTeam } from "../teams/access.ts";
 import { type WriteScope, write } from "../write.ts";
-import { requireRole } from "./members.ts";
+import { requireOver, requireRole } from "./members.ts";
 
 type Handlers = ServiceHandlers<typeof TeamsServiceService>;
 type InvitationHandlers = Pick<Handlers, "inviteMember" | "listInvitations" | "acceptInvitation">;
@@ -65,6 +65,8 @@ async function inviteToTeam(
   if (!mayGrant(own, role))
     throw new AppError("FORBIDDEN", `Your role in the team does not allow you to invite a member with the role ${role}.`);
   const email = request.email.toLowerCase();
+  const pending = await tx.find("invitations", "byTeamAndEmail", [team.id, email]);
+  if (pending && pending.expiresAt > scope.now) requireOver(own, pending);
   const colleague = await colleagueOf(tx, team, email);
   const invited = colleague
     ? await addColleague(scope, { team, user: colleague, role })

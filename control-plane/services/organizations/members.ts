@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { RemoveMemberResponse, UpdateMemberResponse } from "../../../proto/gen/tributary/teams/v1/teams.ts";
 import { manages, mayGrant } from "../../domain/permissions.ts";
-import type { Role, Team, TeamMember } from "../../domain/records.ts";
+import type { Invitation, Role, Team, TeamMember } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import type { Transaction } from "../../stores/store.ts";
 import { appendChange } from "../../writes/feed.ts";
@@ -24,6 +24,7 @@ export async function changeRole(
   if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Your role in the team does not allow you to give the role ${role}.`);
   const invitation = await tx.get("invitations", request.memberId);
   if (invitation?.teamId === team.id) {
+    requireOver(own, invitation);
     await tx.put("invitations", { ...invitation, role });
   } else {
     const member = await requireChangeable(tx, { team, memberId: request.memberId, own, isLeaving: role !== "owner" });
@@ -51,7 +52,10 @@ export async function removeFromTeam(
   if (!leaving && !manages(role)) throw new AppError("FORBIDDEN", "Only an owner or admin of the team may do this.");
   const invitation = await tx.get("invitations", request.memberId);
   const isInvitation = invitation?.teamId === team.id;
-  if (isInvitation) await tx.remove("invitations", invitation.id);
+  if (isInvitation) {
+    requireOver(role, invitation);
+    await tx.remove("invitations", invitation.id);
+  }
   const disabledKeys = isInvitation ? [] : await removePerson(scope, { team, memberId: request.memberId, own: role });
   await appendChange(tx, { kind: "team", subject: team.id }, now);
   await audit({
@@ -71,6 +75,11 @@ async function removePerson({ tx, now }: WriteScope, leaving: { team: Team; memb
   const disabledKeys = await disableKeysBy(tx, { teamId: team.id, userId: member.userId }, now);
   await leaveOrganization(tx, team.organizationId, member.userId);
   return disabledKeys;
+}
+
+/** Only who may give a role may take it from an invitation, or replace its link. */
+export function requireOver(own: Role, { role }: Invitation): void {
+  if (!mayGrant(own, role)) throw new AppError("FORBIDDEN", `Only an ${role} may change or remove the invitation of an ${role}.`);
 }
 
 /** `isLeaving`: the member is not an owner afterward. */

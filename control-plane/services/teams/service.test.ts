@@ -121,6 +121,22 @@ test("a manager invites to roles up to their own, a member to none", async () =>
   expect(await outcomeOf(invite("member", "c@example.org"))).toBe("FORBIDDEN");
 });
 
+test("only who may give a role changes, replaces or removes an invitation to it", async () => {
+  const { invitationLink } = await invite("owner", "boss@example.org", "owner");
+  const { members } = await teams().getTeam({ id: platform.team.id }, platform.as("owner"));
+  const memberId = members.find(({ email }) => email === "boss@example.org")?.memberId ?? "";
+  const of = { teamId: platform.team.id, memberId };
+  const outcomesFor = async (who: Who) => [
+    await outcomeOf(invite(who, "boss@example.org")),
+    await outcomeOf(teams().updateMember({ ...of, role: "admin" }, platform.as(who))),
+    await outcomeOf(teams().removeMember(of, platform.as(who))),
+  ];
+  expect(await outcomesFor("lead")).toEqual(["FORBIDDEN", "FORBIDDEN", "FORBIDDEN"]);
+  expect(await platform.deps.store.get("invitations", memberId)).toMatchObject({ role: "owner" });
+  expect(tokenOf(invitationLink)).toContain(memberId);
+  expect(await outcomesFor("owner")).toEqual(["ok", "ok", "ok"]);
+});
+
 test("an invitation is for one address, once, and for seven days", async () => {
   const token = tokenOf((await invite("owner", "stranger@example.org")).invitationLink);
   expect(await outcomeOf(teams().acceptInvitation({ token }, platform.as("operator")))).toBe("FORBIDDEN");
