@@ -24,10 +24,21 @@ export function shareOut(budget: bigint, contributions: readonly number[]): bigi
   return shares;
 }
 
+/**
+ * The contributions by which a round is paid. Where no update contributed, all parts are equal, but for the updates that the strategy left
+ * out: they are no part of the result.
+ */
+export function paidContributions(updates: readonly { readonly contribution: number; readonly kept?: boolean }[]): number[] {
+  if (updates.some(({ contribution }) => counted(contribution) > 0)) return updates.map(({ contribution }) => contribution);
+  return updates.map(({ kept }) => (kept === false ? 0 : 1));
+}
+
 /** Negative values and NaN count as zero. */
-function wholeWeights(contributions: readonly number[]): bigint[] {
-  const counted = contributions.map((given) => (Number.isFinite(given) && given > 0 ? given : 0));
-  const largest = Math.max(...counted);
-  if (largest === 0) return counted.map(() => 1n);
-  return counted.map((given) => BigInt(Math.round((given / largest) * SCALE)));
+const counted = (given: number): number => (Number.isFinite(given) && given > 0 ? given : 0);
+
+function wholeWeights(given: readonly number[]): bigint[] {
+  const contributions = given.map(counted);
+  const largest = Math.max(...contributions);
+  if (largest === 0) return contributions.map(() => 1n);
+  return contributions.map((contribution) => BigInt(Math.round((contribution / largest) * SCALE)));
 }

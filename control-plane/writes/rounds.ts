@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import { requirePhase, stateAfter } from "../domain/federation-state.ts";
-import { shareOut } from "../domain/rewards.ts";
+import { paidContributions, shareOut } from "../domain/rewards.ts";
 import type { Federation, RoundEvaluation, RoundParticipant, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 import { openRoundOf, putFederation, roundId } from "./federations.ts";
@@ -125,10 +125,8 @@ export async function commitRound(tx: Transaction, input: CommitInput, now: numb
   requireStoredUpdates(record, round);
   const reported = new Map(input.participants.map((participant) => [participant.participantId, participant]));
   const accepted = round.participants.filter(({ state }) => state === "accepted");
-  const parts = shareOut(
-    round.budgetNanoUsd,
-    accepted.map(({ participantId }) => reported.get(participantId)?.contribution ?? 0),
-  );
+  const contributions = paidContributions(accepted.map(({ participantId }) => reported.get(participantId) ?? { contribution: 0 }));
+  const parts = shareOut(round.budgetNanoUsd, contributions);
   const shares = new Map(accepted.map(({ participantId }, index) => [participantId, parts[index] as bigint]));
   await payRewards(tx, { federation, round, shares }, now);
   const participants = round.participants.map((stored) => ({
