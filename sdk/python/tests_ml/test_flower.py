@@ -13,7 +13,19 @@ import numpy as np
 import pytest
 from counting_client import CountingClient, seen
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.client import Client
 from flwr.clientapp import ClientApp
+from flwr.common import (
+    Code,
+    EvaluateIns,
+    EvaluateRes,
+    FitIns,
+    FitRes,
+    GetParametersIns,
+    GetParametersRes,
+    Status,
+    ndarrays_to_parameters,
+)
 
 from tributary_participant import RunningParticipant
 from tributary_participant.flower import participant_of
@@ -115,3 +127,32 @@ def test_what_is_missing_is_said() -> None:
         assert "eval_loss, eval_acc, loss" in _call(running, "evaluate", dump_numpy({"w": np.zeros(1)}))["error"]
     with pytest.raises(TypeError, match="takes a ClientApp"):
         participant_of(lambda: None)
+
+
+class FailingClient(Client):
+    """Fails as the legacy API lets a client say it: by the status of its answers, which have arrays and figures all the same."""
+
+    status = Status(Code.FIT_NOT_IMPLEMENTED, "the disk of the site is full")
+
+    def get_parameters(self, ins: GetParametersIns) -> GetParametersRes:
+        return GetParametersRes(self.status, ndarrays_to_parameters([np.zeros(2)]))
+
+    def fit(self, ins: FitIns) -> FitRes:
+        return FitRes(self.status, ins.parameters, 7, {})
+
+    def evaluate(self, ins: EvaluateIns) -> EvaluateRes:
+        return EvaluateRes(self.status, 0.5, 7, {"accuracy": 0.9})
+
+
+@pytest.mark.parametrize("operation", ["train", "evaluate"])
+def test_an_answer_whose_status_is_a_failure_fails_the_call_with_the_status_message(operation: str) -> None:
+    with participant_of(FailingClient()).start(port=0) as running:
+        answer = _call(running, operation, dump_numpy({"00000": np.zeros(2)}))
+    assert (answer["status"], answer["error"]) == (500, f"The Flower app's {operation} failed: the disk of the site is full")
+
+
+def test_parameters_whose_status_is_a_failure_start_no_training() -> None:
+    with participant_of(FailingClient()).start(port=0) as running:
+        for fields in ({}, {"config": {"untrained": True}}):
+            answer = _call(running, "train", None, **fields)
+            assert (answer["status"], answer["error"]) == (500, "The Flower app's get_parameters failed: the disk of the site is full")

@@ -29,6 +29,7 @@ _ACCURACY_NAMES = ("accuracy", "acc", "eval_acc", "eval_accuracy", "test_accurac
 _LOSS_NAMES = ("loss", "eval_loss", "test_loss", "val_loss")
 _EXAMPLES = "num-examples"
 _NODE_ID = 1
+_OK = 0
 
 
 def run(app: Any, **options: Any) -> None:
@@ -161,6 +162,10 @@ class _FlowerNode:
             self._state = own.state
         if reply.has_error():
             raise RuntimeError(f"the Flower app answered with an error: {reply.error.reason}")
+        # A client can say by a status that it failed; its answer has arrays and figures all the same.
+        status = next((record for name, record in reply.content.items() if name.endswith("res.status")), None)
+        if self._has_client_fn and status is not None and status["code"] != _OK:
+            raise ParticipantError("FUNCTION_ERROR", f"The Flower app's {message_type} failed: {status['message'] or status['code']}")
         return reply.content
 
     def _config(self, values: Mapping[str, Any]) -> Any:
