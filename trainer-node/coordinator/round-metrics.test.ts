@@ -130,3 +130,26 @@ test.each([
   const { records } = await fixture.run({}, { train }, { participants: 3 });
   expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([expected]);
 });
+
+/** The rounds of a federation of one participant whose evaluations give these accuracies; undefined is a failed evaluation. */
+async function roundsWith(accuracies: readonly (number | undefined)[], patience: number): Promise<(number | undefined)[]> {
+  const left = [...accuracies];
+  const evaluate = () => {
+    const accuracy = left.shift();
+    if (accuracy === undefined) throw new ParticipantProblem("it cannot be reached", { again: false });
+    return evaluation(accuracy);
+  };
+  const settings = { eval: { patience }, rounds: accuracies.length };
+  const { problem, rounds } = await fixture.run(settings, { train: () => ({ model: model(1) }), evaluate }, { participants: 1 });
+  expect(problem).toBeUndefined();
+  return rounds.map(({ accuracy }) => accuracy);
+}
+
+test("a federation whose evaluations fail does not stop early: nothing says that its model no longer improves", async () => {
+  expect(await roundsWith([undefined, undefined, undefined, undefined], 2)).toHaveLength(4);
+  expect(await roundsWith([0.5, undefined, undefined, undefined, 0.6], 2)).toHaveLength(5);
+});
+
+test("a federation stops early after patience rounds with an accuracy that is no better, whatever failed between them", async () => {
+  expect(await roundsWith([0.5, 0.6, undefined, 0.5, undefined, 0.6, 0.7], 2)).toEqual([0.5, 0.6, undefined, 0.5, undefined, 0.6]);
+});

@@ -104,15 +104,13 @@ async function openProgress({
   const { target, patience } = settings.eval;
   let best = Number.NEGATIVE_INFINITY;
   let rounds = 0;
-  let bestRound = 0;
+  let noBetter = 0;
   const add = (accuracy: number | undefined): void => {
     rounds++;
-    // A federation that was extended after its end gets at least one more round.
-    const isBefore = rounds <= federation.extendedAt;
-    if (isBefore) bestRound = rounds;
-    if (isBefore || accuracy === undefined || accuracy <= best) return;
-    best = accuracy;
-    bestRound = rounds;
+    // A federation that was extended after its end gets at least one more round. One without an accuracy says nothing about the model.
+    if (rounds <= federation.extendedAt || accuracy === undefined) return;
+    noBetter = accuracy > best ? 0 : noBetter + 1;
+    best = Math.max(best, accuracy);
   };
   if (target !== undefined || patience !== undefined) {
     while (rounds < federation.headRound) {
@@ -121,6 +119,6 @@ async function openProgress({
       for (const { accuracy } of page) add(accuracy);
     }
   }
-  const isEnough = () => (target !== undefined && best >= target) || (patience !== undefined && rounds - bestRound >= patience);
+  const isEnough = () => (target !== undefined && best >= target) || (patience !== undefined && noBetter >= patience);
   return { add, isEnough };
 }
