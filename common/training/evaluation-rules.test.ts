@@ -1,4 +1,4 @@
-import { evaluationOf, evaluationProblem } from "./evaluation-rules.ts";
+import { evaluationOf, evaluationProblem, evaluationProblems } from "./evaluation-rules.ts";
 import { federationSettings } from "./federation-settings.ts";
 import { federationWarnings } from "./federation-warnings.ts";
 
@@ -127,4 +127,14 @@ test("the reason says what to do instead", () => {
   expect(evaluationProblem(asked({ dp }, { eval: { dataset: [...PUBLIC, ...YOURS] }, participants: OWN }))?.message).toBe(
     "has row 1, which participants.1 trains on, and dp does not cover its exact figures; set eval.dataset to rows outside the training data, or eval.mode to none",
   );
+});
+
+test.each<[Given & { maxParticipants?: number }, string | undefined]>([
+  [{ eval: { participant: 1 } }, undefined],
+  [{ eval: { participant: 2 } }, "must be below 2, the number of participants"],
+  [{ eval: { participant: 9, mode: "sites" } }, "must be below 2, the number of participants"],
+  [{ eval: { participant: 9 }, enrollment: "open" }, undefined],
+  [{ eval: { participant: 9 }, enrollment: "open", maxParticipants: 9 }, "must be below 9, the number of participants"],
+])("of two participants, an evaluation by one that cannot be there is refused: %j", (given, message) => {
+  expect(evaluationProblems(asked({}, given))).toEqual(message === undefined ? [] : [{ path: ["eval", "participant"], message }]);
 });

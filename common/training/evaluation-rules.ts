@@ -1,5 +1,5 @@
 import { canonicalJson } from "../json.ts";
-import { isOpen } from "./enrollment-settings.ts";
+import { isOpen, mostParticipants } from "./enrollment-settings.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { NODE_DATASETS } from "./node-datasets.ts";
 
@@ -7,7 +7,7 @@ import { NODE_DATASETS } from "./node-datasets.ts";
 
 type Evaluation = FederationSettings["eval"];
 
-interface Asked extends Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment">> {
+interface Asked extends Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment" | "maxParticipants">> {
   readonly task: Pick<FederationSettings["task"], "dataset">;
   /** Absent if no evaluation was requested. */
   readonly eval?: Evaluation | undefined;
@@ -34,8 +34,15 @@ export const evaluationOf = (asked: Asked): Evaluation => asked.eval ?? (evaluat
 
 /** What is wrong with the evaluation that was asked for. */
 export function evaluationProblems(asked: Asked): Problem[] {
-  const problem = asked.eval && evaluationProblem(asked);
+  const problem = asked.eval && (absentProblem(asked) ?? evaluationProblem(asked));
   return problem ? [problem] : [];
+}
+
+function absentProblem(asked: Asked): Problem | undefined {
+  const participant = asked.eval?.participant;
+  const most = mostParticipants(asked);
+  if (participant === undefined || participant < most) return undefined;
+  return { path: ["eval", "participant"], message: `must be below ${most}, the number of participants` };
 }
 
 /** Why rounds have no evaluation although the request does not say so; undefined if they have one. */

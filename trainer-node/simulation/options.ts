@@ -51,7 +51,8 @@ export function readSimulation(value: unknown): SimulationOptions {
   if (own.data.ray !== undefined && !own.data.functions?.endsWith(".py"))
     throw new Error("ray: needs functions that are a Python file (.py)");
   // All clients are alike: none has data of its own beside the task's.
-  const asked = { ...federation.data, eval: settings["eval"] === undefined ? undefined : federation.data.eval, participants: [{}] };
+  const participants = Array.from({ length: own.data.clients }, () => ({}));
+  const asked = { ...federation.data, eval: settings["eval"] === undefined ? undefined : federation.data.eval, participants };
   const [refused] = evaluationProblems(asked);
   if (refused) throw new Error(`${refused.path.join(".")}: ${refused.message}`);
   return { ...own.data, settings: { ...federation.data, eval: evaluationOf(asked) } };

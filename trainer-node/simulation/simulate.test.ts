@@ -190,6 +190,8 @@ describe("Python functions", () => {
 });
 
 test("what a simulation cannot be is said by its field, all at once", () => {
+  expect(() => readSimulation({ task: "softmax", clients: 3, eval: { participant: 3 } })).toThrow("eval.participant: must be below 3");
+  expect(readSimulation({ task: "softmax", clients: 3, eval: { participant: 2 } }).settings.eval.participant).toBe(2);
   expect(() => readSimulation({ task: "softmax", clients: 0, stragglers: { share: 1, work: "some" }, rounds: 0 })).toThrow(
     "clients: must be at least 1; stragglers.share: must be below 1; stragglers.work: must be partial or dropped; rounds: must be at least 1",
   );
