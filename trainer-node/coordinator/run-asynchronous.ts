@@ -55,7 +55,10 @@ export class AsynchronousRounds {
     const { deps, settings, signal } = run;
     this.#run = run;
     let accepted = acceptedIn(round);
-    const wanted = Math.min(Number(settingOf(settings.strategy, "buffer")), run.members.length);
+    const buffer = Number(settingOf(settings.strategy, "buffer"));
+    // A round never has more results than its buffer, so minResults cannot ask for more.
+    const needed = Math.min(settings.minResults ?? 1, buffer);
+    const wanted = Math.max(needed, Math.min(buffer, run.members.length));
     const deadlineMs = deps.clock.monotonicMs() + settings.deadlineMs;
     while (accepted.length < wanted) {
       signal.throwIfAborted();
@@ -70,8 +73,10 @@ export class AsynchronousRounds {
       if (leftMs <= 0) break;
       await this.#nextArrival(leftMs);
     }
-    if (accepted.length > 0) return accepted;
-    throw await notEnough(run, round, `0 of ${wanted} updates after ${settings.deadlineMs} ms.`);
+    if (accepted.length >= needed) return accepted;
+    const { minResults, deadlineMs: waitedMs } = settings;
+    const lacks = minResults === undefined ? `0 of ${wanted} updates after ${waitedMs} ms.` : `${accepted.length} of ${needed} results.`;
+    throw await notEnough(run, round, lacks);
   }
 
   /** Starts training on every idle participant whose update is not in this round yet. */

@@ -71,6 +71,31 @@ test("asynchronous rounds ask all participants, too, though more than the calls 
     expect(participants.filter(({ state }) => state === "accepted").map(({ participantId }) => participantId)).toEqual(["p4", "p5", "p6"]);
 });
 
+/** An asynchronous round of three, of whom only the first answers before the deadline. */
+async function slowRound(strategy: object, minResults?: number) {
+  const stop = new AbortController();
+  const train = async (id: string) => {
+    if (id !== "p1") await clock.sleep(60_000, stop.signal).catch(() => undefined);
+    return { model: model(1, 2), samples: 5 };
+  };
+  const { problem, rounds } = await fixture.run({ strategy, minResults, deadlineMs: 1000 }, { train }, { participants: 3 });
+  stop.abort();
+  return problem ?? rounds.map(({ participants }) => participants.filter(({ state }) => state === "accepted").length);
+}
+
+test("an asynchronous round with fewer than minResults at its deadline fails, as any other round does", async () => {
+  const tooFew = { code: "NOT_ENOUGH_RESULTS", message: "Round 1 has 1 of 3 results." };
+  expect(await slowRound({ name: "fedbuff", buffer: 3 }, 3)).toEqual(tooFew);
+});
+
+test.each([
+  ["without minResults", { name: "fedbuff", buffer: 3 }, undefined],
+  ["with as many as minResults", { name: "fedbuff", buffer: 3 }, 1],
+  ["whose buffer is full, below minResults", { name: "fedasync", buffer: 1 }, 3],
+])("an asynchronous round %s is made of what has arrived", async (_what, strategy, minResults) => {
+  expect(await slowRound(strategy, minResults)).toEqual([1]);
+});
+
 /** A federation of listed participants that join; those in `there` ask for work, and answer it unless they leave during it. */
 async function joinedRound(given: { members: number; there: readonly string[]; leaving?: readonly string[]; settings: object }) {
   const settings = federationSettings.parse({ task: "own", rounds: 1, eval: { mode: "none" }, ...given.settings });
