@@ -164,6 +164,19 @@ export function firstNonFinite(data: ArrayLike<number>): number {
   return -1;
 }
 
+/** The least magnitudes that are infinite when written: half a step above the largest number. */
+const INFINITE_FROM: Readonly<Partial<Record<DType, number>>> = { f16: 65_520, bf16: (2 - 2 ** -8) * 2 ** 127 };
+
+/** The index of the first element that would be a NaN or infinity when written as this type, or -1. */
+export function firstNonFiniteAs(dtype: DType, data: Floats): number {
+  const limit = INFINITE_FROM[dtype];
+  if (limit === undefined) return firstNonFinite(data);
+  for (let index = 0; index < data.length; index++) {
+    if (!(Math.abs(data[index] as number) < limit)) return index;
+  }
+  return -1;
+}
+
 /**
  * Whether all elements are finite: zero times a finite number is zero. A function for one array type, so that the engine specializes it;
  * with four sums, because a single one waits for itself at every step and is slower than memory.

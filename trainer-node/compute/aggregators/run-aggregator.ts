@@ -4,7 +4,7 @@ import { difference, type Model } from "../clients/model.ts";
 import { alignTo, type ClientRecords, type Segment } from "../clients/segments.ts";
 import { createVectors, type Profile } from "../clients/vectors.ts";
 import { InputProblem } from "../problem.ts";
-import { type Floats, firstNonFinite, isFloat, type Tensor } from "../tensor.ts";
+import { ELEMENT_BYTES, type Floats, firstNonFinite, firstNonFiniteAs, isFloat, type Tensor } from "../tensor.ts";
 import type { Aggregator, Verdict } from "./aggregator.ts";
 import { maximumOf } from "./maximum.ts";
 import { readSettings, type Settings } from "./settings.ts";
@@ -65,8 +65,14 @@ export function runPiece(input: RecordAggregation): Piece {
   const names = floats.map((segment) => segment.name);
   const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
   const profile = vectors.profile(base, base ? difference(result.model, base, records.results.take) : result.model);
-  // A sum of squares is finite only if all terms are, so the result need not be read again to check it.
-  if (!Number.isFinite(profile.stepSquared)) refuseOverflow(result.model, names);
+  // A sum of squares is finite only if all terms are, so a result that is written as it is need not be read again to check it.
+  const isSmall = Number.isFinite(profile.stepSquared);
+  for (const [index, { name, dtype, elementBytes }] of floats.entries()) {
+    if (isSmall && elementBytes === ELEMENT_BYTES[dtype]) continue;
+    refuseOverflow("result", { name, dtype, data: result.model[index] as Floats });
+  }
+  const state = result.state && writeState(result.state, floats);
+  for (const tensor of state ?? []) refuseOverflow("strategy's state", tensor);
   const verdicts =
     result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
   const accepted = order.filter((_, client) => verdicts[client]?.accepted);
@@ -76,7 +82,7 @@ export function runPiece(input: RecordAggregation): Piece {
       if (segment.float) return { name, dtype, shape, data: result.model[floats.indexOf(segment)] as Floats } as Tensor;
       return maximumOf(records, segment, accepted.length > 0 ? accepted : order);
     }),
-    state: result.state && writeState(result.state, floats),
+    state,
     verdicts,
     profile,
   };
@@ -170,18 +176,10 @@ function stateType({ elementBytes }: Segment): "f32" | "f64" {
   return elementBytes === 4 ? "f32" : "f64";
 }
 
-function refuseOverflow(model: Model, names: readonly string[]): void {
-  model.forEach((values, index) => {
-    const element = firstNonFinite(values);
-    if (element >= 0) {
-      throw new InputProblem(
-        "NON_FINITE",
-        `the result has a NaN or infinity in tensor "${names[index]}"; the inputs or settings are too large`,
-        {
-          tensor: names[index],
-          element,
-        },
-      );
-    }
-  });
+/** Later rounds would fail on what is infinite now, and the model could not be used. */
+function refuseOverflow(what: string, { name, dtype, data }: Pick<Tensor, "name" | "dtype" | "data">): void {
+  const element = firstNonFiniteAs(dtype, data as Floats);
+  if (element < 0) return;
+  const message = `the ${what} has a NaN or infinity in tensor "${name}"; the inputs or settings are too large`;
+  throw new InputProblem("NON_FINITE", message, { tensor: name, element });
 }
