@@ -45,6 +45,18 @@ describe("closed forms of the reference page", () => {
     expectClose(values(run("trimmed_mean", { settings: { beta: 0.2 } }).tensors), [3, 3, 5], 12);
   });
 
+  test.each([
+    [1 / 49, 49, 1],
+    [3 / 47, 47, 3],
+    [0.29, 100, 29],
+    [0.2, 9, 1],
+  ])("the trimmed mean of %d cuts of %i clients %i at each end, though the product may be a little less as a float", (beta, count, cut) => {
+    const withLiars = (liars: number): Tensor[][] => Array.from({ length: count }, (_, index) => [f64([index < liars ? 1e6 : 1])]);
+    const resultOf = (liars: number) => values(run("trimmed_mean", { clients: withLiars(liars), settings: { beta } }).tensors)[0];
+    expect(resultOf(cut)).toBeCloseTo(1, 6);
+    expect(resultOf(cut + 1)).toBeGreaterThan(1000);
+  });
+
   test("check 5: Krum's scores, and the tie", () => {
     const { tensors, reports } = run("krum", { settings: { f: 1 } });
     expect(reports.map(({ score }) => score)).toEqual([15, 6, 6, 15, 44427]);

@@ -8,7 +8,8 @@ export const trimmedMean: Aggregator = {
   ...strategy,
   columnwise: true,
   run: ({ vectors, settings }) => {
-    const cut = Math.floor(settings.number("beta") * vectors.count);
+    // As a float the product may be a little less than the whole number that it is: 0.29 · 100 is 28.999999999999996.
+    const cut = Math.floor(settings.number("beta") * vectors.count + 1e-9);
     if (vectors.count - 2 * cut < 1) {
       throw new InputProblem("TOO_FEW_CLIENTS", `trimmed_mean would drop all ${vectors.count} clients; use a smaller beta`, {
         setting: "beta",
