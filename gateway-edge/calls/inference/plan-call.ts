@@ -14,7 +14,7 @@ import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } f
 import { admit } from "./admit.ts";
 import { feeAmounts, feesAt, unpricedFee } from "./deployment-fees.ts";
 import { inputReads, type Job } from "./job.ts";
-import { listedPrices } from "./listed-model.ts";
+import { listedModel, listedPrices } from "./listed-model.ts";
 import { mayUseModel } from "./model-access.ts";
 
 /** What a call can cost at the most expensive deployment that may serve it, before anything is reserved or sent. */
@@ -186,6 +186,21 @@ export function outputWithin(
   const prices = reserved >= plan.worstCase || most === 0 ? undefined : pricesOf(deployment, job);
   const tokens = prices && affordableOutput(reserved, plan.inputTokens, dearestPrices(prices, { inputTokens: plan.requestTokens }));
   return tokens === undefined ? most : Math.max(1, Math.min(most, Math.floor(tokens / job.choiceCount)));
+}
+
+/** Of four bytes a token, as most languages have; the reservation counts three. */
+const READ_SHARE = 0.75;
+/** Whatever the estimate leaves. */
+const OUTPUT_TOKENS_MIN = 1024;
+
+/**
+ * The output for a caller that named no limit: providers refuse input and limit that are longer than the model's context together, which without a
+ * limit they would have answered.
+ */
+export function outputBeside(requestTokens: number, { deployment, most }: { deployment: Deployment; most: number }): number {
+  const context = listedModel(deployment)?.contextWindow;
+  if (context === undefined) return most;
+  return Math.min(most, Math.max(OUTPUT_TOKENS_MIN, context - Math.ceil(requestTokens * READ_SHARE)));
 }
 
 type DeploymentPlan = Omit<CallPlan, "isLimited" | "requestTokens">;

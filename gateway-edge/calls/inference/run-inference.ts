@@ -17,7 +17,7 @@ import type { CallHead, FoundAnswer, InferenceCall, InferenceResult } from "./in
 import type { JobAnswer } from "./job.ts";
 import { createMeter, type Meter } from "./meter.ts";
 import { OutputLimit } from "./output-limit.ts";
-import { type CallPlan, outputAt, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
+import { type CallPlan, outputAt, outputBeside, outputWithin, type PlanDeps, planCall } from "./plan-call.ts";
 import { reserveInput } from "./reserve-input.ts";
 import { alternativesOf, routeRequest } from "./route-request.ts";
 import { isGrowingStream, isInTokens, ShortCredit } from "./short-credit.ts";
@@ -271,7 +271,8 @@ class RunningCall<Answer> implements DeliveredCall {
   #mostOutput(deployment: Deployment): number {
     const { plan, reserved } = this.#parts;
     const { job } = this.#call;
-    return this.#isGrowing() ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job });
+    const most = this.#isGrowing() ? outputAt(deployment, job) : outputWithin(plan, { reserved, deployment, job });
+    return job.maxOutputTokens === undefined ? outputBeside(plan.requestTokens, { deployment, most }) : most;
   }
 
   #head(open: OpenAttempt<Answer>): CallHead {

@@ -28,6 +28,7 @@ async function open({ settings = {} as object, isFull = false } = {}) {
     limited("dep_large", { modelName: "mixed", maxOutputTokens: 500 }),
     limited("dep_known", { modelName: "partly", maxOutputTokens: 100 }),
     limited("dep_unknown", { modelName: "partly" }),
+    { ...limited("dep_listed", { modelName: "known" }), inferenceModelId: "gpt-4o" },
   ];
   const sent: { deployment: string; limit: number }[] = [];
   const send: Send = async ({ body }) => {
@@ -52,7 +53,7 @@ async function open({ settings = {} as object, isFull = false } = {}) {
       })(),
     };
   };
-  const edge = await startEdge(control, { send });
+  const edge = await startEdge(control, { send }, { JSON_BODY_BYTES_MAX: "1000000" });
   edges.push(edge);
   const { secret } = control.addKey();
   return { control, sent, post: (path: string, body: object) => edge.post(path, body, { authorization: `Bearer ${secret}` }) };
@@ -144,4 +145,18 @@ test("each deployment of a group is believed up to its own maximum, whatever the
   for (let call = 0; call < 20; call++) await (await post("/v1/chat/completions", { model: "mixed", messages })).text();
   expect(new Set(sent.map(({ limit }) => limit))).toEqual(new Set([100, 500]));
   expect(control.made.map(({ usage }) => Number(usage?.output)).toSorted()).toEqual(sent.map(({ limit }) => limit).toSorted());
+});
+
+test("without a limit of the caller, a long input leaves the output that fits into the model's context", async () => {
+  const { sent, post } = await open();
+  // 115,000 tokens of gpt-4o, whose context is 128,000 and whose output at most 16,384.
+  const long = [{ role: "user", content: "word ".repeat(92_000) }];
+  const ask = async (fields: object) => expect((await post("/v1/chat/completions", { model: "known", ...fields })).status).toBe(200);
+  await ask({ messages });
+  await ask({ messages: long });
+  await ask({ messages: long, max_tokens: 16_000 });
+  await ask({ messages: [{ role: "user", content: "word ".repeat(110_000) }] });
+  const limits = sent.map(({ limit }) => limit);
+  expect([limits[0], limits[2], limits[3]]).toEqual([16_384, 16_000, 1024]);
+  expect(Math.abs((limits[1] ?? 0) - 13_000)).toBeLessThan(100);
 });
