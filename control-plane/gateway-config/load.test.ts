@@ -229,6 +229,9 @@ describe("what LiteLLM has and we do not is a warning by name", () => {
 
   test("a missing key, a mode we lack and a fallback from nowhere", () => {
     expect(warningsOf(model("model: openai/gpt-4o"))).toEqual(["3: the model m has no api_key, and OPENAI_API_KEY is not set"]);
+    expect(warningsOf(model("model: echo/echo, configurable_clientside_auth_params: [api_base]"))).toEqual([
+      expect.stringMatching(/^3: the model m has configurable_clientside_auth_params; it has no effect/),
+    ]);
     const text = model("model: echo/echo", "    model_info: {mode: realtime}\nrouter_settings: {fallbacks: [{old: [m]}]}");
     expect(warningsOf(text)).toEqual([
       expect.stringMatching(/^3: model_info.mode "realtime"/),

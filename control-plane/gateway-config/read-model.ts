@@ -76,6 +76,10 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
   if (apiKey === undefined && keyVariable !== undefined && !declaration.isLocal && kind !== "bedrock") {
     context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${keyVariable} is not set`);
   }
+  if (rest["configurable_clientside_auth_params"] !== undefined) {
+    const why = "it has no effect, because clients of this gateway give no address and no key of a provider";
+    context.issues.warn(entry.at, `the model ${modelName} has configurable_clientside_auth_params; ${why}`);
+  }
   const data = dataOf(provider, info, context.now);
   const price = configuredPrice(rest, info, { kind, data });
   return {

@@ -17,6 +17,7 @@ test("a client that still sends its refused head can read the refusal: the conne
   socket.write(`GET /?${"A".repeat(100_000)}`);
   const [head] = (await once(socket, "data")) as [Buffer];
   expect(head.toString()).toMatch(/^HTTP\/1\.1 431 /);
+  expect(head.toString()).toMatch(/\r\nx-request-id: req_\w+\r\nx-gw-call-id: call_\w+\r\n/);
   for (let part = 0; part < 5 && !socket.destroyed; part++) {
     socket.write("A".repeat(100_000));
     await sleep(20);

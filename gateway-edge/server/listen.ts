@@ -3,7 +3,9 @@ import type { Socket } from "node:net";
 import type { Express, Request, Response } from "express";
 import { type Clock, systemClock } from "../../common/clock.ts";
 import { hasSeveralHosts } from "../../common/host-header.ts";
+import { newId } from "../../common/ids.ts";
 import { createServer } from "../../common/node-http.ts";
+import { systemRandom } from "../../common/random.ts";
 import { boundSlowBody } from "../../common/slow-body.ts";
 import { type StoppableServer, stoppable } from "../../common/stoppable-server.ts";
 import { boundUnreadBody } from "../../common/unread-body.ts";
@@ -97,8 +99,14 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
 }
 
 function refuse(response: ServerResponse, message: string): void {
-  response.writeHead(400, { ...PLAIN_HEADERS, connection: "close" });
+  response.writeHead(400, { ...PLAIN_HEADERS, ...newIds(), connection: "close" });
   response.end(errorText(message));
+}
+
+/** Every answer has them, also where there is no request that could. */
+function newIds(): Readonly<Record<string, string>> {
+  const source = { clock: systemClock, random: systemRandom };
+  return { "x-request-id": newId("req", source), "x-gw-call-id": newId("call", source) };
 }
 
 /** Answers bytes that are not valid HTTP; there is no request, only a socket. */
@@ -109,7 +117,7 @@ function refuseUnreadable(error: { readonly code?: string | undefined }, socket:
   if (!socket.writable) return void socket.destroy();
   const [status, message] = UNREADABLE[error.code ?? ""] ?? ["400 Bad Request", "The request is not valid HTTP."];
   const body = errorText(message);
-  const headers = { ...PLAIN_HEADERS, "content-length": Buffer.byteLength(body), connection: "close" };
+  const headers = { ...PLAIN_HEADERS, ...newIds(), "content-length": Buffer.byteLength(body), connection: "close" };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const cancelCut = systemClock.after(LINGER_MS, () => socket.destroy());
   socket.once("close", cancelCut);

@@ -32,10 +32,14 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
     },
     pieces: (provider, target) => {
       const size = adapterOf(provider).batchMax?.(target.inferenceModelId) ?? input.length;
-      return input.length > size ? { jobs: batchesOf(input, size).map((batch) => wholeBatch({ request, input: batch })), join } : undefined;
+      return input.length > size
+        ? { jobs: batchesOf(input, size).map((batch) => embeddingsJob({ request, input: batch })), join }
+        : undefined;
     },
     readAnswer: (provider, body) => {
       const answer = adapterOf(provider).readAnswer(body);
+      // A vector that is missing would move those after it to other inputs.
+      if (answer.vectors.length !== input.length) throw malformed("another number of vectors than of inputs");
       return { answer, usage: answer.usage, texts: [] };
     },
     readStream: () => {
@@ -48,19 +52,6 @@ export function embeddingsJob({ request, input }: { request: EmbeddingsRequest; 
 function batchesOf(input: EmbeddingsInput, size: number): EmbeddingsInput[] {
   const count = Math.ceil(input.length / size);
   return Array.from({ length: count }, (_, index) => input.slice(index * size, (index + 1) * size) as EmbeddingsInput);
-}
-
-/** Throws if a vector is missing: it would move the vectors of all later batches to other inputs. */
-function wholeBatch(batch: { request: EmbeddingsRequest; input: EmbeddingsInput }): Job<EmbeddingsAnswer> {
-  const job = embeddingsJob(batch);
-  return {
-    ...job,
-    readAnswer: (provider, body, target) => {
-      const read = job.readAnswer(provider, body, target);
-      if (read.answer.vectors.length !== batch.input.length) throw malformed("another number of vectors than of inputs");
-      return read;
-    },
-  };
 }
 
 function join(answers: readonly JobAnswer<EmbeddingsAnswer>[]): JobAnswer<EmbeddingsAnswer> {

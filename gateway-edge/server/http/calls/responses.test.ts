@@ -66,6 +66,7 @@ test("a response is made by any chat model, billed, stored before it is sent, an
   expect(list).toMatchObject({ object: "list", data: [{ type: "message", role: "user", content: "a" }], has_more: true });
   const { json: rest } = await call("GET", `${address}/input_items?order=asc&after=${String(list["last_id"])}`);
   expect(rest).toMatchObject({ data: [{ content: [{ type: "input_text", text: "b" }] }], has_more: false });
+  expect((await call("GET", `${address}/input_items?after=msg_other`)).json).toMatchObject({ error: { param: "after" } });
   expect((await call("POST", `${address}/cancel`)).status).toBe(400);
   expect((await call("DELETE", address)).json).toEqual({ id: json["id"], object: "response", deleted: true });
   expect([(await call("GET", address)).status, (await call("DELETE", address)).status]).toEqual([404, 404]);

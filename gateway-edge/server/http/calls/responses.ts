@@ -39,7 +39,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
       paths: ONE,
       summary: "Retrieve a stored response; the events of one that was created with `background` and `stream`, if `stream` is true",
       tag: TAG,
-      query: includeQuery.extend({ stream: z.string().optional(), starting_after: z.coerce.number().int().min(0).optional() }),
+      query: includeQuery.extend({ stream: z.string().optional(), starting_after: eventNumber.optional() }),
       answer: responseObject,
       bodyBytesMax,
       handle: async ({ caller, param, query, response }) => {
@@ -111,6 +111,11 @@ export function describeResponses(): OperationDescription[] {
   return describeGatewayOperations(responsesOperations({ bodyBytesMax: 0 } as ResponsesDeps));
 }
 
+const eventNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, "must be a whole number")
+  .transform(Number);
+
 /** Official clients send lists in a query with brackets, other clients often without. */
 const includeQuery = z.object({
   include: z.union([z.string(), z.array(z.string())]).optional(),
@@ -124,12 +129,17 @@ function included(query: z.output<typeof includeQuery>): readonly string[] {
 function page(items: readonly (Fields & { id: string })[], query: z.output<typeof listQuery>) {
   const { order, after, before, limit } = readPage(query);
   const ordered = order === "asc" ? items : items.toReversed();
-  const at = (id: string) => ordered.findIndex((item) => item.id === id);
-  const start = after === undefined ? 0 : at(after) + 1;
-  const end = before === undefined || at(before) < 0 ? ordered.length : at(before);
+  const start = after === undefined ? 0 : placeOf(ordered, after, "after") + 1;
+  const end = before === undefined ? ordered.length : placeOf(ordered, before, "before");
   const window = ordered.slice(start, end);
   const shown = before === undefined ? window.slice(0, limit) : window.slice(-limit);
   return listAnswer(shown, window.length > shown.length);
+}
+
+function placeOf(items: readonly { id: string }[], id: string, param: "after" | "before"): number {
+  const place = items.findIndex((item) => item.id === id);
+  if (place < 0) throw new AppError("INVALID_REQUEST", `${param}: the response has no item '${id.slice(0, 200)}'`, { param });
+  return place;
 }
 
 function createOperation(deps: ResponsesDeps): GatewayOperation {

@@ -71,7 +71,7 @@ test("embeddings: every form of input reaches the upstream, numbers and base64 c
   });
   await post("/v1/embeddings", { model: "gpt", input: [[1, 2], [3]] });
   expect(sent()["input"]).toEqual([[1, 2], [3]]);
-  const encoded = (await (await post("/v1/embeddings", { model: "gpt", input: "a", encoding_format: "base64" })).json()) as {
+  const encoded = (await (await post("/v1/embeddings", { model: "gpt", input: ["a", "b"], encoding_format: "base64" })).json()) as {
     data: { embedding: string }[];
   };
   const bytes = Buffer.from(encoded.data[0]?.embedding ?? "", "base64");
@@ -157,4 +157,19 @@ test("moderations: the upstream's results come back, and where it has no price i
   }
   expect(sent()).toMatchObject({ input: "hello" });
   expect((await post("/v1/moderations", { model: "gpt" })).status).toBe(422);
+});
+
+test("an answer with fewer vectors than inputs is an upstream error: those after the missing one would be another input's", async () => {
+  const data = [0, 1].map((index) => ({ object: "embedding", index, embedding: [0.5] }));
+  const { post } = await open({ answer: { data, usage: { prompt_tokens: 3, total_tokens: 3 } } });
+  expect((await post("/v1/embeddings", { model: "gpt", input: ["a", "b"] })).status).toBe(200);
+  expect(Math.floor((await post("/v1/embeddings", { model: "gpt", input: ["a", "b", "c"], num_retries: 0 })).status / 100)).toBe(5);
+});
+
+test("a moderation without a model is for OpenAI's default one, as its clients ask", async () => {
+  const { post, control } = await open({ answer: { id: "modr-1", model: "x", results: [] } });
+  const [gpt] = control.deployments;
+  if (gpt) control.deployments.push({ ...gpt, id: "dep_moderation", modelName: "omni-moderation-latest" });
+  const refused = (await (await post("/v1/moderations", { input: "hi" })).json()) as { error: { message: string } };
+  expect(refused.error.message).toContain("omni-moderation-latest");
 });
