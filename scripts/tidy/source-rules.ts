@@ -42,7 +42,7 @@ const wordRules: readonly WordRule[] = [
     applies: (path) => isScript(path) && !mayPrint(path),
   },
   {
-    pattern: /\b(describe|it|test)(\.\w+)*\.(only|skip)\s*[(.`]|\b(xit|xtest|xdescribe|fit|fdescribe)\s*\(/,
+    pattern: /\b(describe|it|test)(\.\w+)*\.(only|skip)\s*[(.`]|(?<!def )\b(xit|xtest|xdescribe|fit|fdescribe)\s*\(/,
     message: "a focused or skipped test",
     where: "code",
     applies: isTest,
