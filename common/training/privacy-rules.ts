@@ -76,6 +76,9 @@ const secure = (noise: PrivacyRules): PrivacyRules => ({
 
 const NOISE = { local, central };
 
+/** Whether the updates are for the coordinator alone, because its noise comes off a result beside them. */
+export const hidesUpdates = ({ dp }: { readonly dp?: { readonly mode: string } | undefined }): boolean => dp?.mode === "central";
+
 export function privacyRules({ dp, secureAggregation }: Partial<Pick<FederationSettings, "dp" | "secureAggregation">>): PrivacyRules {
   const noise = dp ? NOISE[dp.mode](dp, secureAggregation !== undefined) : none;
   return secureAggregation ? secure(noise) : noise;

@@ -8,7 +8,7 @@ import { TrainerError } from "../errors.ts";
  * for each of them. An owner is an empty file beside the blobs, so that it survives a restart: `.owners/{tenant}/{sha256}.{bytes}.{origin}`.
  */
 export interface BlobOwners {
-  /** The operator ("") owns every blob. */
+  /** Whether the tenant may read the blob. The operator ("") may read every blob. */
   owns(tenant: string, digest: string): boolean;
   /** Whether the blob has an owner, of one origin or of any. */
   isOwned(digest: string, origin?: Origin): boolean;
@@ -23,8 +23,10 @@ export interface BlobOwners {
   forget(digest: string): void;
 }
 
-/** `stored`: the tenant uploaded it. `made`: its federation did, and it is removed when nothing refers to it any more. */
-export type Origin = "stored" | "made";
+/** Of what federations store, which is removed when nothing refers to it any more. `hidden` counts for the tenant, which may not read it. */
+export type MadeOrigin = "made" | "hidden";
+/** `stored`: the tenant uploaded it. */
+export type Origin = "stored" | MadeOrigin;
 
 export interface OwnedBlob {
   readonly digest: string;
@@ -61,8 +63,9 @@ type Account = { readonly blobs: Map<string, Entry>; used: number; arriving: num
 
 const OWNERS = ".owners";
 const OPERATOR = "operator";
-const MARK = /^([0-9a-f]{64})\.(\d+)\.(stored|made)$/;
+const MARK = /^([0-9a-f]{64})\.(\d+)\.(stored|made|hidden)$/;
 const BLOB = /^[0-9a-f]{64}$/;
+const READABLE: readonly Origin[] = ["stored", "made"];
 /** How releases before this one noted the only tenant that had stored a blob. */
 const OLD_NOTE = /^\.tenant-([0-9a-f]{64})$/;
 
@@ -100,7 +103,7 @@ export function openBlobOwners({ folder, bytesMaxPerTenant }: { folder: string; 
   const limitOf = (tenant: string): number => (tenant === "" ? Number.POSITIVE_INFINITY : bytesMaxPerTenant);
   load(folder, count);
   return {
-    owns: (tenant, digest) => tenant === "" || (accounts.get(ownerName(tenant))?.blobs.has(digest) ?? false),
+    owns: (tenant, digest) => tenant === "" || isReadable(accounts.get(ownerName(tenant))?.blobs.get(digest)),
     isOwned: (digest, origin) =>
       [...accounts.values()].some(({ blobs }) => {
         const entry = blobs.get(digest);
@@ -145,10 +148,12 @@ export function openBlobOwners({ folder, bytesMaxPerTenant }: { folder: string; 
   };
 }
 
-/** Whether a tenant owns a blob of this size, read from the disk: for threads, which do not share the memory of the owners. */
+const isReadable = (entry: Entry | undefined): boolean => entry !== undefined && READABLE.some((origin) => entry.origins.has(origin));
+
+/** Whether a tenant may read a blob of this size, read from the disk: for threads, which do not share the memory of the owners. */
 export function ownsOnDisk(folder: string, tenant: string, { digest, bytes }: { digest: string; bytes: number }): boolean {
   const path = (origin: Origin): string => join(folder, OWNERS, ownerName(tenant), `${digest}.${bytes}.${origin}`);
-  return tenant === "" || existsSync(path("stored")) || existsSync(path("made"));
+  return tenant === "" || READABLE.some((origin) => existsSync(path(origin)));
 }
 
 /**

@@ -21,6 +21,7 @@ import { type CoordinatorDeps, FederationFailed, type FederationRun } from "./de
 import { membersOf } from "./participants/joined-work.ts";
 import { runFederation } from "./run-federation.ts";
 import { createReleasedClaims, missingHere, type ReleasedClaims } from "./updates/readable-work.ts";
+import { updateOrigin } from "./updates/update-origin.ts";
 
 /** How long a claim waits at the control plane while there is no work. */
 const WAIT_MS = 5000;
@@ -127,9 +128,10 @@ async function workOn(deps: CoordinatorDeps, options: CoordinatorOptions, claime
   const lost = new AbortController();
   const signal = AbortSignal.any([stopping, lost.signal]);
   const bound = { federationId: federation.id, claim, clock: deps.clock };
-  const blobs = deps.blobs.of(federation.organizationId);
+  const results = deps.blobs.of(federation.organizationId);
+  const blobs = deps.blobs.of(federation.organizationId, updateOrigin(JSON.parse(federation.settings) as FederationSettings));
   const counted = options.metrics.counted(bindControl(options.client, { ...bound, signal }));
-  const control = withCopiedBlobs(counted, { blobs, federation, signal });
+  const control = withCopiedBlobs(counted, { results, blobs, federation, signal });
   const renewing = renewUntil(deps, { control, leaseMs: options.leaseMs, signal, lose: () => lost.abort(new ClaimLost()) });
   try {
     const missing = await missingHere(work, blobs);

@@ -17,12 +17,13 @@ const control = {
     return Federation.fromPartial({ headBlob: "result", headStateBlob: "state" });
   },
 } as Partial<FederationControl> as FederationControl;
-const blobs = {
+const copying = (how: string) => ({
   copied: async (hashes: readonly string[], { isReferenced }: { isReferenced: boolean }) => {
     if (isFull) throw new BlobsUnavailable("room");
-    if (hashes.length > 0) steps.push(`copy ${isReferenced ? "head " : ""}${hashes.join()}`);
+    if (hashes.length > 0) steps.push(`copy ${how}${isReferenced ? "head " : ""}${hashes.join()}`);
   },
-};
+});
+const [blobs, hidden] = [copying(""), copying("hidden ")];
 const federation = Federation.fromPartial({ headBlob: "base" });
 const accepted = (updateBlob: string) => RoundParticipant.fromPartial({ state: "accepted", updateBlob });
 const commit = {
@@ -39,25 +40,28 @@ beforeEach(() => {
 });
 
 test("an update, and the base of its round, have copies before it is recorded; a result, its state and its proof before the commit", async () => {
-  const copied = withCopiedBlobs(control, { blobs, federation, signal });
+  const copied = withCopiedBlobs(control, { results: blobs, blobs: hidden, federation, signal });
   await copied.recordResult(2, accepted("one"));
   await copied.recordResult(2, accepted("two"));
   await copied.commitRound({ ...commit, accuracy: undefined, loss: undefined, epsilon: undefined });
   await copied.recordResult(3, accepted("three"));
   expect(steps).toEqual([
-    ...["copy head base", "copy one", "record one", "copy two", "record two"],
-    ...["copy result,state,proof", "commit", "copy head result,state", "copy three", "record three"],
+    ...["copy head base", "copy hidden one", "record one", "copy hidden two", "record two"],
+    ...["copy result,state", "copy hidden proof", "commit", "copy head result,state", "copy hidden three", "record three"],
   ]);
 });
 
 test("a failed participant has no blob to copy", async () => {
-  await withCopiedBlobs(control, { blobs, federation, signal }).recordResult(2, RoundParticipant.fromPartial({ state: "failed" }));
+  await withCopiedBlobs(control, { results: blobs, blobs: hidden, federation, signal }).recordResult(
+    2,
+    RoundParticipant.fromPartial({ state: "failed" }),
+  );
   expect(steps).toEqual(["record "]);
 });
 
 test("nothing is recorded or committed without copies", async () => {
   isFull = true;
-  const copied = withCopiedBlobs(control, { blobs, federation, signal });
+  const copied = withCopiedBlobs(control, { results: blobs, blobs: hidden, federation, signal });
   await expect(copied.recordResult(2, accepted("one"))).rejects.toThrow(BlobsUnavailable);
   const committed = copied.commitRound({ ...commit, accuracy: undefined, loss: undefined, epsilon: undefined });
   await expect(committed).rejects.toThrow(BlobsUnavailable);

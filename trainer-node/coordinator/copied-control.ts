@@ -7,14 +7,15 @@ import { proofOf } from "./secure/combine-masked.ts";
 /**
  * Steps of a federation that refer to a blob only when it has its copies: an update before it is accepted, a result, its state and its proof
  * before the round is committed. The base that an open round starts from is copied with its first update, in case it was made while the
- * other coordinators were lost.
+ * other coordinators were lost. `results` copies what the organization may read, `blobs` what may be hidden from it.
  */
 export function withCopiedBlobs(
   control: FederationControl,
-  { blobs, federation, signal }: { blobs: Pick<BlobFolder, "copied">; federation: Federation; signal: AbortSignal },
+  given: { results: Copied; blobs: Copied; federation: Federation; signal: AbortSignal },
 ): FederationControl {
-  const copy = (hashes: readonly string[], how: { isReferenced: boolean }): Promise<void> =>
-    blobs.copied(
+  const { results, blobs, federation, signal } = given;
+  const copy = (place: Copied, hashes: readonly string[], how: { isReferenced: boolean }): Promise<void> =>
+    place.copied(
       hashes.filter((hash) => hash !== ""),
       how,
       signal,
@@ -24,21 +25,22 @@ export function withCopiedBlobs(
   return {
     ...control,
     setInitial: async (initial) => {
-      await copy([initial.blob], { isReferenced: false });
+      await copy(results, [initial.blob], { isReferenced: false });
       const stored = await control.setInitial(initial);
       head = [stored.blob, ""];
       return stored;
     },
     recordResult: async (round, result) => {
       if (result.state === "accepted") {
-        headCopied ??= copy(head, { isReferenced: true });
-        await Promise.all([headCopied, copy([result.updateBlob], { isReferenced: false })]);
+        headCopied ??= copy(results, head, { isReferenced: true });
+        await Promise.all([headCopied, copy(blobs, [result.updateBlob], { isReferenced: false })]);
       }
       return control.recordResult(round, result);
     },
     commitRound: async (commit) => {
       const record = JSON.parse(commit.record) as RoundRecord;
-      await copy([record.result, commit.stateBlob, proofOf(record)], { isReferenced: false });
+      await copy(results, [record.result, commit.stateBlob], { isReferenced: false });
+      await copy(blobs, [proofOf(record)], { isReferenced: false });
       const committed = await control.commitRound(commit);
       head = [committed.headBlob, committed.headStateBlob];
       headCopied = undefined;
@@ -46,3 +48,5 @@ export function withCopiedBlobs(
     },
   };
 }
+
+type Copied = Pick<BlobFolder, "copied">;

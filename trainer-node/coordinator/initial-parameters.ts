@@ -21,10 +21,13 @@ export async function withInitialParameters(run: FederationRun): Promise<Federat
   const { headBlob, initialStart } = federation;
   const found = isUntrained ? untrainedParameters : askedParameters;
   const given = headBlob === "" ? await control.setInitial(await found(run)) : { blob: headBlob, start: initialStart };
+  const results = deps.blobs.of(federation.organizationId);
+  await results.made(given.blob);
   const problem = await initialProblem(deps.blobs, given.blob, settings);
   if (problem === undefined) {
     const fitting = await withFittingControls(deps.blobs, given.blob, settings);
-    if (fitting !== given.blob) await deps.blobs.copied([fitting], { isReferenced: false }, run.signal);
+    await results.made(fitting);
+    if (fitting !== given.blob) await results.copied([fitting], { isReferenced: false }, run.signal);
     return { ...federation, headBlob: fitting, initialBlob: fitting, initialStart: given.start };
   }
   throw new FederationFailed(problem.startsWith(UNSUPPORTED) ? UNSUPPORTED : "VALIDATION_ERROR", unusable(problem));

@@ -88,8 +88,8 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   const { control, settings, federation, controls } = run;
   await control.setPhase(round, "aggregating");
   const combined = await privacyMode(settings).combine(run, round, accepted);
-  const { blobs } = run.deps;
-  // The threads that aggregate do not know the owner of what they write.
+  // The threads that aggregate do not know the owner of what they write, and what it is made of may be hidden.
+  const blobs = run.deps.blobs.of(federation.organizationId);
   await Promise.all([combined.record.result, combined.stateBlob].map((blob) => blobs.made(blob)));
   const [evaluation] = await Promise.all([
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`, combined.divisor ?? accepted.length),

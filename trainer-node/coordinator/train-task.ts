@@ -4,6 +4,7 @@ import type { Participant } from "../../proto/gen/tributary/training/v1/training
 import type { FederationRun } from "./deps.ts";
 import type { ParticipantTask } from "./participants/participants.ts";
 import { datasetOf } from "./select.ts";
+import { updateOrigin } from "./updates/update-origin.ts";
 
 /** A participant's task in a round: the head's parameters, its part of the data, the task's settings. */
 export function trainTask(run: FederationRun, participant: Participant, round: number): ParticipantTask {
@@ -25,6 +26,7 @@ export function trainTask(run: FederationRun, participant: Participant, round: n
     key: `${federation.id}/${round}/${participant.id}/${federation.headBlob.slice(0, 16)}`,
     roundId: `${federation.id}/${round}`,
     clientId: participant.id,
+    origin: updateOrigin(settings),
   };
 }
 

@@ -1,7 +1,8 @@
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { hidesUpdates } from "../../../common/training/privacy-rules.ts";
 import type { RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
-import type { TrainingRound } from "../../domain/training-records.ts";
+import type { Federation, TrainingRound } from "../../domain/training-records.ts";
 import type { Reader } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 import { isPlatformAdmin, requireTrainingActor } from "./access.ts";
@@ -32,20 +33,26 @@ export function trainingBlobHandlers(deps: ControlDeps): Pick<Handlers, "findBlo
 /** Newest rounds that are searched for what a participant may read. Its work names the results of the last ones. */
 const ROUNDS_MAX = 200;
 
-/** Whether the blob is a result of the federation or an update of this participant. */
-export function isParticipants(
+/**
+ * Whether the blob is a result of the federation or an update of this participant. With central noise it is no update: whoever created the
+ * federation has the join tokens, too.
+ */
+export async function isParticipants(
   reader: Reader,
   { federationId, participantId, blob }: { federationId: string; participantId: string; blob: string },
 ): Promise<boolean> {
+  const isHidden = hides(await reader.get("federations", federationId));
   const isMine = ({ participants }: TrainingRound) =>
-    participants.some((one) => one.participantId === participantId && one.updateBlob === blob);
+    !isHidden && participants.some((one) => one.participantId === participantId && one.updateBlob === blob);
   return isInRounds(reader, { federationId, limit: ROUNDS_MAX }, (round) => round.resultBlob === blob || isMine(round));
 }
 
 async function isMadeFor(reader: Reader, organizationId: string, blob: string): Promise<boolean> {
-  for await (const { id, head } of reader.scan("federations", { index: "byOrganization", equals: [organizationId], reverse: true })) {
+  for await (const federation of reader.scan("federations", { index: "byOrganization", equals: [organizationId], reverse: true })) {
+    const { id, head } = federation;
+    const named = hides(federation) ? isResultOf : isNamedIn;
     if (head.blob === blob || head.stateBlob === blob) return true;
-    if (await isInRounds(reader, { federationId: id }, (round) => isNamedIn(round, blob))) return true;
+    if (await isInRounds(reader, { federationId: id }, (round) => named(round, blob))) return true;
   }
   return false;
 }
@@ -61,11 +68,22 @@ async function isInRounds(
   return false;
 }
 
-function isNamedIn({ resultBlob, participants, record }: TrainingRound, blob: string): boolean {
-  if (resultBlob === blob || participants.some(({ updateBlob }) => updateBlob === blob)) return true;
+function isNamedIn(round: TrainingRound, blob: string): boolean {
+  return isResultOf(round, blob) || round.participants.some(({ updateBlob }) => updateBlob === blob);
+}
+
+/** Whether the round was made of the blob and is of no single participant, or made it. */
+function isResultOf({ resultBlob, record }: TrainingRound, blob: string): boolean {
+  if (resultBlob === blob) return true;
   const { base, state } = (record === "" ? {} : JSON.parse(record)) as Partial<RoundRecord>;
   return base === blob || state === blob;
 }
+
+/** Whether the federation's updates are for coordinators alone. */
+const hides = (federation: Federation | undefined): boolean =>
+  federation !== undefined && hidesUpdates(JSON.parse(federation.settings) as PrivacySettings);
+
+type PrivacySettings = Parameters<typeof hidesUpdates>[0];
 
 async function publishedAs(reader: Reader, organizationId: string, blob: string): Promise<string> {
   for await (const { id, name } of reader.scan("trainedModels", { index: "byOrganization", equals: [organizationId] })) {

@@ -9,7 +9,7 @@ afterEach(() => platform.close());
 
 const training = () => trainingHandlers(platform.deps);
 const JOINING = { url: "", join: true, dataset: "" };
-const create = (who: Who, changes: { teamId?: string; participants?: (typeof JOINING)[] } = {}) =>
+const create = (who: Who, changes: { teamId?: string; settings?: string; participants?: (typeof JOINING)[] } = {}) =>
   training().createFederation(
     { name: "f", teamId: platform.team.id, settings: "{}", participants: [JOINING], budgetNanoUsd: 0n, ...changes },
     platform.as(who),
@@ -58,7 +58,9 @@ test("a join token opens its own place and no other; an unknown one is UNAUTHORI
 });
 
 describe("blobs", () => {
-  const [RESULT, UPDATE, OTHERS, UNKNOWN] = ["a", "b", "c", "d"].map((digit) => digit.repeat(64)) as [string, string, string, string];
+  const [RESULT, UPDATE, OTHERS, UNKNOWN, BASE] = ["a", "b", "c", "d", "e"].map((digit) => digit.repeat(64)) as [
+    ...[string, string, string, string, string],
+  ];
   const participant = (id: string, updateBlob: string) => ({ participantId: id, state: "accepted", updateBlob }) as never;
 
   test("are an organization's if its federations made them, and a participant's if they are results or its own updates", async () => {
@@ -80,6 +82,24 @@ describe("blobs", () => {
     expect([await made("member", RESULT), await made("owner", OTHERS), await made("owner", UNKNOWN)]).toEqual([true, true, false]);
     expect([await made("stranger", RESULT), await made("stranger", UPDATE)]).toEqual([false, false]);
     expect(await outcomeOf(training().findBlob({ blob: RESULT }, platform.as("anonymous")))).toBe("UNAUTHORIZED");
+  });
+
+  test("with central noise, results are the organization's and updates nobody's: the noise comes off beside them", async () => {
+    const settings = JSON.stringify({ dp: { mode: "central" } });
+    const { joinTokens, federation } = await create("owner", { settings });
+    const federationId = federation?.id ?? "";
+    const record = JSON.stringify({ base: BASE, state: UNKNOWN, strategy: { secure: { proof: OTHERS } } });
+    await platform.deps.store.transaction("every", (tx) =>
+      tx.put("trainingRounds", {
+        ...{ id: `${federationId}/1`, federationId, round: 1, state: "committed", participants: [participant("p1", UPDATE)], record },
+        ...{ recordHash: "", resultBlob: RESULT, budgetNanoUsd: 0n, openedAt: 1 },
+      }),
+    );
+    const made = async (blob: string) => (await training().findBlob({ blob }, platform.as("owner"))).isFederations;
+    expect(await Promise.all([RESULT, BASE, UNKNOWN, UPDATE, OTHERS].map(made))).toEqual([true, true, true, false, false]);
+    const named = async (blob: string) =>
+      (await training().joinFederation({ token: joinTokens[0] ?? "", blob }, platform.as("anonymous"))).namesBlob;
+    expect([await named(RESULT), await named(UPDATE)]).toEqual([true, false]);
   });
 
   test("may be on the operator's nodes for a tenant only if those are shared", async () => {

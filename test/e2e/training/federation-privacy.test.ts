@@ -294,6 +294,43 @@ describe("what can be enforced is, and is counted", () => {
     for (const [index, value] of headValues(federation).entries()) expect(value).toBeCloseTo(2 * (step[index] ?? 0), 4);
   });
 
+  test.each([
+    ["read by the coordinator", {}],
+    ["masked", { secureAggregation: true }],
+  ])("with central noise the owner reads models and no updates, which the noise comes off with: updates %s", async (_how, more) => {
+    const body = { dp: { ...dp, mode: "central" }, ...more, strategy: "fedavgm", participants: [1, 2, 3].map(() => ({ url: node.url })) };
+    const federation = await ended(body);
+    expect(federation).toMatchObject({ state: "completed", failure: null });
+    const { body: rounds } = await ask("GET", `/${federation.id}/rounds`);
+    const blob = async (sha256: string) => (await call(system.url, "GET", `/training/blobs/${sha256}`, { token: tenant.token })).status;
+    for (const { participants, record, parameters: result } of rounds.data) {
+      for (const { update } of participants) expect([update.length, await blob(update)]).toEqual([64, 404]);
+      if (record.strategy.secure) expect(await blob(record.strategy.secure.proof)).toBe(404);
+      expect(await Promise.all([record.base, record.state ?? record.base, record.result].map(blob))).toEqual([200, 200, 200]);
+      expect(result).toBe(record.result);
+    }
+    const [{ participants }] = rounds.data;
+    const published = await call(system.url, "POST", "/training/models", {
+      token: tenant.token,
+      body: { model: "raw-update", blob: participants[0].update, task: { task: "softmax" }, pricing: { input: 1, output: 1 } },
+    });
+    expect(published.status).toBe(404);
+    expect((await ask("POST", "", { task, initial: { blob: participants[0].update }, participants: body.participants })).status).toBe(404);
+    expect((await ask("GET", `/${federation.id}/verify`)).body).toMatchObject({ ok: true, rounds: 2 });
+  });
+
+  test("a participant that joins with a token sends its update to the coordinator alone", async () => {
+    const body = { task, rounds: 1, dp: { ...dp, mode: "central" }, participants: [{ url: node.url }, { join: true }] };
+    const { body: created } = await ask("POST", "", body);
+    const joined = await startTrainer({ TRAINER_JOIN_URL: system.url, TRAINER_JOIN_TOKEN: created.joinTokens[0] });
+    stops.push(() => joined.process.stop());
+    const federation = await federationWhen(system, { token: tenant.token, id: created.federation.id });
+    expect(federation).toMatchObject({ state: "completed", failure: null });
+    const [round] = (await ask("GET", `/${federation.id}/rounds`)).body.data;
+    const blob = (sha256: string) => call(system.url, "GET", `/training/blobs/${sha256}`, { token: tenant.token });
+    for (const { update } of round.participants) expect(await blob(update)).toMatchObject({ status: 404 });
+  });
+
   test("central noise wraps the chosen strategy: momentum steps from the noised mean, and the record names it", async () => {
     const silent = { ...dp, mode: "central", clipNorm: 1, noiseMultiplier: 1e-6 };
     const strategy = { name: "fedavgm", momentum: 0.5, lr: 1 };

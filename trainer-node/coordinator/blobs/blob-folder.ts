@@ -7,6 +7,7 @@ import { uniqueName } from "../../../common/random.ts";
 import {
   type Arrival,
   type BlobOwners,
+  type MadeOrigin,
   type Origin,
   type OwnedBlob,
   openBlobOwners,
@@ -23,8 +24,11 @@ import { BlobsUnavailable } from "./copies/blob-copies.ts";
 export interface BlobFolder {
   readonly folder: string;
   readonly owners: BlobOwners;
-  /** The same folder, where everything that is kept counts for a tenant and is refused beyond its limit; "" is the operator. */
-  of(tenant: string): BlobFolder;
+  /**
+   * The same folder, where everything that is kept counts for a tenant and is refused beyond its limit; "" is the operator. The tenant may
+   * read what is `made`, which is meant if nothing is given.
+   */
+  of(tenant: string, origin?: MadeOrigin): BlobFolder;
   /** Counts a blob for the tenant that was written by another thread. */
   made(sha256: string): Promise<void>;
   /** Stores bytes of any number as they arrive. They are on disk when the promise resolves. */
@@ -53,7 +57,7 @@ export interface FoundBlob {
 /** How a blob is kept. */
 export interface KeepOptions {
   readonly digest?: Digest;
-  /** `made` if absent. */
+  /** That of the folder if absent. */
   readonly origin?: Origin;
   /** Other bytes than those of this SHA-256 are refused. */
   readonly expected?: string;
@@ -107,17 +111,17 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
     return found && { path, bytes: found.size };
   };
   const keepFor = createKeep({ folder, bytesMax, durable, owners });
-  const of = (tenant: string): BlobFolder => ({
+  const of = (tenant: string, origin: MadeOrigin = "made"): BlobFolder => ({
     folder,
     owners,
     of,
     find,
     made: async (sha256) => {
       const found = tenant === "" || sha256 === "" ? undefined : await find(sha256);
-      if (found) owners.add(tenant, { digest: sha256, bytes: found.bytes, origin: "made" });
+      if (found) owners.add(tenant, { digest: sha256, bytes: found.bytes, origin });
     },
-    keep: (chunks, how = {}) => keepFor(tenant, chunks, how),
-    keepBytes: (bytes) => keepFor(tenant, once(bytes), {}),
+    keep: (chunks, how = {}) => keepFor(tenant, chunks, { origin, ...how }),
+    keepBytes: (bytes) => keepFor(tenant, once(bytes), { origin }),
     read: async (sha256) => readFile((await requireBlob(find, sha256)).path),
     findOwned: async (sha256) => {
       const found = await find(sha256);

@@ -70,6 +70,16 @@ test("a tenant reads and deletes what it uploaded or what its federations made; 
   expect(await used(ANN)).toEqual({ used_bytes: 12, limit_bytes: LIMIT });
 });
 
+test("what a federation hides counts for its tenant, which reads it only when it has the bytes itself, also after a restart", async () => {
+  const { sha256 } = await blobs.of("org_ann", "hidden").keepBytes(Buffer.from("an update"));
+  for (const method of ["GET", "HEAD", "DELETE"]) expect(await statusOf(method, `/v1/blobs/${sha256}`, { headers: ANN })).toBe(404);
+  const again = openBlobFolder({ folder, bytesMax: 80, bytesMaxPerTenant: LIMIT });
+  expect([again.owners.use("org_ann").used, again.owners.owns("org_ann", sha256)]).toEqual([9, false]);
+  expect((await put("an update", ANN)).status).toBe(201);
+  expect(await statusOf("GET", `/v1/blobs/${sha256}`, { headers: ANN })).toBe(200);
+  expect(blobs.owners.use("org_ann").used).toBe(9);
+});
+
 test("an upload under another name, of too many bytes or beyond the tenant's limit leaves nothing", async () => {
   expect(await statusOf("PUT", `/v1/blobs/${digestOf("a")}`, { headers: ANN, body: "b" })).toBe(422);
   expect(await statusOf("PUT", "/v1/blobs/nonsense", { headers: ANN, body: "b" })).toBe(422);

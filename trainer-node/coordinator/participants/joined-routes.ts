@@ -61,8 +61,9 @@ const notProgress = () =>
 
 /** The update counts for the organization of the federation. If that has no room, the round learns why it gets no result. */
 async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {
+  const origin = work.originOf(placeOf(request), String(request.params["task"]));
   try {
-    return await blobs.of(tenantOf(request)).keep(request, { bytes: announcedBytes(request) });
+    return await blobs.of(tenantOf(request), origin).keep(request, { bytes: announcedBytes(request) });
   } catch (thrown) {
     if (thrown instanceof StorageFull)
       work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: thrown.message } });

@@ -4,6 +4,7 @@ import type { Capability } from "../../../common/training/capabilities.ts";
 import { readMetrics } from "../../../common/training/metrics.ts";
 import type { Properties } from "../../../common/training/selection-settings.ts";
 import type { Federation, Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { MadeOrigin } from "../../blobs/blob-owners.ts";
 import { innerAddress, isInnerAddress } from "./inner-federations.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
@@ -45,6 +46,8 @@ export interface JoinedWork {
   next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
   /** Whether a task that waits for the participant's result names these parameters. */
   names(place: string, sha256: string): boolean;
+  /** Whether the organization of the federation may read the result of a task. One that nothing waits for is not shown. */
+  originOf(place: string, taskId: string): MadeOrigin;
   /** Notes how much of a task is done, from 0 to 1. False if the result is no longer needed. */
   progress(place: string, taskId: string, fraction: number): boolean;
   /** False if the result is no longer needed. */
@@ -68,6 +71,7 @@ export function membersOf({ id, participants }: Federation): Participant[] {
 
 interface Pending {
   readonly task: JoinedTask;
+  readonly origin: MadeOrigin;
   readonly onProgress: ParticipantTask["onProgress"];
   resolve(result: JoinedResult): void;
 }
@@ -88,7 +92,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
     signal.throwIfAborted();
     const place = placeOf(node);
     const { promise, resolve, reject } = Promise.withResolvers<JoinedResult>();
-    const entry: Pending = { task: joinedTask(operation, task), onProgress: task.onProgress, resolve };
+    const entry: Pending = { task: joinedTask(operation, task), origin: task.origin ?? "made", onProgress: task.onProgress, resolve };
     pending.set(place, [...(pending.get(place) ?? []), entry]);
     wakers.get(place)?.();
     const stop = () => reject(signal.reason);
@@ -121,6 +125,7 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       }
     },
     names: (place, sha256) => pending.get(place)?.some(({ task }) => task.parameters === sha256) ?? false,
+    originOf: (place, taskId) => find(place, taskId)?.origin ?? "hidden",
     progress: (place, taskId, fraction) => {
       const found = find(place, taskId);
       found?.onProgress?.(fraction);

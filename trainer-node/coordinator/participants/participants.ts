@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { Capability } from "../../../common/training/capabilities.ts";
 import { type Metrics, readMetrics } from "../../../common/training/metrics.ts";
 import type { Properties } from "../../../common/training/selection-settings.ts";
+import type { MadeOrigin } from "../../blobs/blob-owners.ts";
 import { configHeader } from "../../operations/octet-headers.ts";
 import { gathered } from "../../stream/give-back.ts";
 import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
@@ -23,6 +24,8 @@ export interface ParticipantTask {
   readonly roundId: string;
   /** The participant's id in the federation. */
   readonly clientId: string;
+  /** Whether the federation's organization may read the update; `made` if absent. */
+  readonly origin?: MadeOrigin | undefined;
   /** Called with each report of the participant on how much is done, from 0 to 1. */
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
@@ -115,7 +118,7 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
           const accept = dialect === "octets" ? "application/octet-stream" : "application/json";
           const answer = await ask(node, { operation: "train", task, dialect, accept }, signal);
           const isOctets = String(answer.headers["content-type"] ?? "").startsWith("application/octet-stream");
-          const own = blobs.of(node.tenantId);
+          const own = blobs.of(node.tenantId, task.origin);
           return isOctets ? keepOctets(own, answer, digestOf) : keepJson(own, answer);
         },
         signal,

@@ -12,6 +12,7 @@ import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
 import { requireSamples } from "../updates/inspect-update.ts";
+import { updateOrigin } from "../updates/update-origin.ts";
 import { askAll } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
@@ -41,7 +42,7 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   await askAll(run, missing, {
     ask: async (participant, signal) => {
       const weight = plan.weights[participant.id] ?? 0;
-      const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes };
+      const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes, origin: updateOrigin(run.settings) };
       const place = { round, client: participant.id };
       return {
         ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),

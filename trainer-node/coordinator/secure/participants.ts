@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { MadeOrigin } from "../../blobs/blob-owners.ts";
 import { type HelpText, helpText, type IntroductionText, introductionText, sealedShare } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import {
@@ -50,6 +51,8 @@ export interface MaskedAsked {
   readonly range: number;
   /** Expected size of the answer. */
   readonly bytes: number;
+  /** Whether the federation's organization may read the update; `made` if absent. */
+  readonly origin?: MadeOrigin;
 }
 
 /** The request of the help step. */
@@ -102,14 +105,14 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
     },
     shares: async (node, place, asked, signal) =>
       (await readAs(shared, await post(node, pathOf(place, "shares"), { body: asJson(asked) }, signal))).shares,
-    masked: async (node, place, { bytes, ...asked }, signal) => {
+    masked: async (node, place, { bytes, origin, ...asked }, signal) => {
       const answer = await post(
         node,
         pathOf(place, "masked"),
         { body: asJson(asked), headers: { accept: "application/octet-stream" } },
         signal,
       );
-      const kept = await blobs.of(node.tenantId).keep(wholeBody(answer), { bytes });
+      const kept = await blobs.of(node.tenantId, origin).keep(wholeBody(answer), { bytes });
       if (kept.bytes !== bytes) throw new ParticipantProblem(`it sent ${kept.bytes} masked bytes, not ${bytes}`, { again: false });
       return { blob: kept.sha256, bytes };
     },

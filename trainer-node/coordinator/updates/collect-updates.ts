@@ -13,6 +13,7 @@ import { requireControls } from "./fitting-controls.ts";
 import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
 import { type Layout, requireLayout, requireMetrics, requireReadable, requireSamples } from "./inspect-update.ts";
 import { createProgressReports } from "./report-progress.ts";
+import { updateOrigin } from "./update-origin.ts";
 
 /** What a round still collects. */
 export interface Collection {
@@ -88,16 +89,17 @@ async function trained(run: FederationRun, participant: Participant, task: Parti
 
 /** The update as it is aggregated. `bytes` stays what the participant sent. */
 async function expanded(
-  { deps, settings: { compression }, federation }: FederationRun,
+  { deps, settings, federation }: FederationRun,
   { tenantId }: Participant,
   update: TrainedUpdate,
   signal: AbortSignal,
 ): Promise<TrainedUpdate> {
   const { headBlob: base } = federation;
+  const { compression } = settings;
   if (!compression || base === "") return update;
   try {
     const { sha256 } = await deps.aggregation.expand({ base, update: update.blob, method: compression.method }, signal);
-    await deps.blobs.of(tenantId).made(sha256);
+    await deps.blobs.of(tenantId, updateOrigin(settings)).made(sha256);
     // Nothing refers to the compressed bytes: they are swept, and count for no organization until then.
     if (sha256 !== update.blob) deps.blobs.owners.forget(update.blob);
     return { ...update, blob: sha256, layout: undefined };

@@ -110,6 +110,16 @@ describe.each([
     expect(second.own.owners.use("org_ann").used).toBe(9);
   });
 
+  test("what is hidden from its tenant is not shown to it by the other one either, which works with it", async () => {
+    const [first, second] = (await start(2)) as [Coordinator, Coordinator];
+    const hidden = first.blobs.of("org_ann", "hidden");
+    const { sha256 } = await hidden.keepBytes(Buffer.from("an update"));
+    await hidden.copied([sha256], NEW);
+    expect(await get(second.url, sha256, "org_ann")).toBe(404);
+    expect((await second.blobs.of("org_ann", "hidden").read(sha256)).toString()).toBe("an update");
+    expect([await get(first.url, sha256, "org_ann"), await get(second.url, sha256, "org_ann")]).toEqual([404, 404]);
+  });
+
   test("what was uploaded to one of them can be read from the other at once, and deleted at the first", async () => {
     const [first, second] = (await start(2)) as [Coordinator, Coordinator];
     const sha256 = createHash("sha256").update("uploaded").digest("hex");

@@ -1,0 +1,5 @@
+import { hidesUpdates } from "../../../common/training/privacy-rules.ts";
+import type { MadeOrigin } from "../../blobs/blob-owners.ts";
+
+/** Whether the federation's organization may read its updates, and what is made of them before the result. */
+export const updateOrigin = (settings: Parameters<typeof hidesUpdates>[0]): MadeOrigin => (hidesUpdates(settings) ? "hidden" : "made");
