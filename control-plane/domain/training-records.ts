@@ -77,7 +77,7 @@ export interface Federation {
   extendedAt?: number;
   outer?: OuterPlace;
   epsilon?: number;
-  /** Abandoned rounds whose noised updates had arrived; they count in epsilon. */
+  /** Abandoned rounds whose noised updates or result had been seen; they count in epsilon. */
   spentRounds?: number;
   failure?: { code: string; message: string };
   /** Sequence number of the last event. */

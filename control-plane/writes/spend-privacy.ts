@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { samplingOf } from "../../common/training/federation-sampling.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { epsilonAfter, epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
@@ -7,7 +8,7 @@ import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
 
 /** The part of a federation's settings that is read here; settings are validated when the federation is created. */
-type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task">;
+type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task"> & Partial<Pick<FederationSettings, "eval">>;
 
 /**
  * Charges a round to the privacy accounts of its data sets before participants are called: received updates count as disclosed, whatever
@@ -34,8 +35,8 @@ export async function spendPrivacy(
 }
 
 /**
- * Refunds a round whose privacy could not be enforced, because nothing of it was published. With local noise, accepted updates have been
- * seen by the coordinator, so the round stays charged.
+ * Refunds a round whose privacy could not be enforced, because nothing of it was published. It stays charged if somebody has seen noised
+ * updates, or its result.
  */
 export async function returnPrivacy(
   tx: Transaction,
@@ -56,18 +57,20 @@ export async function returnPrivacy(
 }
 
 /**
- * What a federation has spent when a round is abandoned, if its noised updates had arrived. Local noise counts no sampling, so rounds are all
- * that its epsilon depends on.
+ * What a federation has spent when a round is abandoned, if its noised updates had arrived, or participants had its result to evaluate.
  */
 export function abandonedPrivacy(federation: Federation, round: TrainingRound): Pick<Federation, "epsilon" | "spentRounds"> {
   const settings = JSON.parse(federation.settings) as PrivacySettings;
   if (!settings.dp || !isSpent(settings, round)) return {};
   const spentRounds = (federation.spentRounds ?? 0) + 1;
-  return { spentRounds, epsilon: epsilonAfter(settings.dp, federation.head.round + spentRounds) };
+  const sampling = samplingOf(settings, federation.participants.length);
+  return { spentRounds, epsilon: epsilonAfter(settings.dp, federation.head.round + spentRounds, sampling) };
 }
 
-const isSpent = (settings: PrivacySettings, { participants }: TrainingRound): boolean =>
-  privacyRules(settings).isSpentOnArrival && participants.some(({ state, bytes }) => state === "accepted" || bytes > 0);
+function isSpent(settings: PrivacySettings, { state: phase, participants }: TrainingRound): boolean {
+  if (privacyRules(settings).isSpentOnArrival) return participants.some(({ state, bytes }) => state === "accepted" || bytes > 0);
+  return settings.dp?.mode === "central" && phase === "evaluating" && settings.eval?.mode !== "none";
+}
 
 /**
  * Epsilon is in the millions above it. Such a round stays charged: beside a sum like that the small parts of an account are rounded away, and

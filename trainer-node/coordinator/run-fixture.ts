@@ -129,7 +129,7 @@ export function openRunFixture(): RunFixture {
     const initialBlob = initial ? (await blobs.keepBytes(initial)).sha256 : "";
     const memory = createMemoryControl({
       ...{ settings: JSON.stringify(settings), participants: members, initialBlob },
-      ...{ spentRounds: options.spentRounds, now: clock.now, onCommitted: async () => {} },
+      ...{ spentRounds: options.spentRounds, now: clock.now, random, onCommitted: async () => {} },
     });
     const deps = { participants, aggregation, selectByFunction, blobs, clock, random, logger: silentLogger, callsMax };
     const ended = new AbortController();

@@ -91,9 +91,12 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
   // The threads that aggregate do not know the owner of what they write, and what it is made of may be hidden.
   const blobs = run.deps.blobs.of(federation.organizationId);
   await Promise.all([combined.record.result, combined.stateBlob].map((blob) => blobs.made(blob)));
+  const phaseStored = control.setPhase(round, "evaluating");
+  // Who evaluates a result with noise has seen it, which counts even if the round is abandoned.
+  if (combined.record.made === "noised") await phaseStored;
   const [evaluation] = await Promise.all([
     evaluateModel(run, combined.record.result, `${federation.id}/${round}`, combined.divisor ?? accepted.length),
-    control.setPhase(round, "evaluating"),
+    phaseStored,
   ]);
   const participants = await contributionsOf(run, accepted, { combined, evaluation });
   run.deps.logger.info(

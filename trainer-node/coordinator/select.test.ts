@@ -1,6 +1,7 @@
 import { systemRandom } from "../../common/random.ts";
+import { sampledShare } from "../../common/training/federation-sampling.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
-import { sampledShare, sampleParticipants } from "./select.ts";
+import { sampleParticipants } from "./select.ts";
 
 const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
 

@@ -1,8 +1,6 @@
 import { hash } from "node:crypto";
 import { type Random, randomFraction } from "../../common/random.ts";
-import { strategyNamed } from "../../common/strategies/shared/registry.ts";
-import { countedShare } from "../../common/training/client-sampling.ts";
-import { isOpen } from "../../common/training/enrollment-settings.ts";
+import { samplingOf as federationSampling } from "../../common/training/federation-sampling.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { ClientSampling } from "../../common/training/sampled-gaussian.ts";
@@ -48,15 +46,9 @@ export function sampleParticipants<Participant>(participants: readonly Participa
   }
 }
 
-/** The probability with which a participant is sampled, if epsilon counts on it. */
-export function sampledShare(settings: FederationSettings): number | undefined {
-  return countedShare({ ...settings, isOpen: isOpen(settings), isSum: strategyNamed(settings.strategy.name).sees === "sum" });
-}
-
 /** The sampling of a federation's participants that its epsilon counts on; undefined if there is none. */
 export function samplingOf({ settings, federation }: Pick<FederationRun, "settings" | "federation">): ClientSampling | undefined {
-  const share = sampledShare(settings);
-  return share === undefined ? undefined : { share, participants: federation.participants.length };
+  return federationSampling(settings, federation.participants.length);
 }
 
 /** The participant with the root data set, which every round needs, apart from those that rounds select from. */

@@ -1,3 +1,4 @@
+import type { Random } from "../../common/random.ts";
 import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationControl } from "../coordinator/control.ts";
@@ -17,13 +18,22 @@ export interface MemoryControlOptions {
   readonly initialBlob?: string;
   readonly spentRounds?: number | undefined;
   now(): number;
+  readonly random: Random;
   onCommitted(round: Round): Promise<void>;
 }
 
+const KEY_BYTES = 32;
+
 /** Creates the state of a simulated federation. */
 export function createMemoryControl(options: MemoryControlOptions): MemoryControl {
-  const { settings, participants, initialBlob = "", spentRounds = 0, now, onCommitted } = options;
-  let federation = { ...newFederation(settings, participants, now()), initialBlob, headBlob: initialBlob, spentRounds };
+  const { settings, participants, initialBlob = "", spentRounds = 0, now, random, onCommitted } = options;
+  let federation = {
+    ...newFederation(settings, participants, now()),
+    initialBlob,
+    headBlob: initialBlob,
+    spentRounds,
+    noiseKey: random.bytes(KEY_BYTES),
+  };
   let open: { round: Round; places: Map<string, number> } | undefined;
   const rounds: Round[] = [];
   const current = (): Round => {
@@ -127,6 +137,7 @@ function newFederation(settings: string, participants: Participant[], now: numbe
     initialBlob: "",
     initialStart: "",
     extendedAt: 0,
+    noiseKey: Buffer.alloc(0),
   };
 }
 

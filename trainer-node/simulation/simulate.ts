@@ -46,6 +46,7 @@ export async function simulate(
     settings: JSON.stringify(settings),
     participants,
     now: clock.now,
+    random,
     onCommitted: async (round) => {
       onRound(round);
       await forgetUpdates(blobs, round);

@@ -14,12 +14,12 @@ const [INITIAL, UPDATE, RESULT] = ["a", "b", "c"].map((digit) => digit.repeat(64
 const COORDINATOR = "anonymous" as const;
 
 const training = () => trainingHandlers(platform.deps);
-const create = async ({ initialBlob, rounds = 2, dp }: { initialBlob?: string; rounds?: number; dp?: object } = {}) => {
+const create = async ({ initialBlob, rounds = 2, ...more }: Record<string, unknown> & { initialBlob?: string; rounds?: number } = {}) => {
   const participants = [{ url: "", join: true, dataset: "" }];
   const request = {
     name: "f",
     teamId: platform.team.id,
-    settings: JSON.stringify({ rounds, task: {}, dp }),
+    settings: JSON.stringify({ rounds, task: {}, ...more }),
     participants,
     budgetNanoUsd: 0n,
     initialBlob,
@@ -182,6 +182,45 @@ test.each([
   await training().openRound({ federationId: failed, claim: "a", participantIds: ["p1"] }, platform.as(COORDINATOR));
   await training().endFederation({ federationId: failed, claim: "a", state: "failed", failure }, platform.as(COORDINATOR));
   expect(await read(failed)).toMatchObject({ spentRounds, epsilon });
+});
+
+test.each([
+  { phase: "evaluating", mode: undefined, spentRounds: 1 },
+  { phase: "evaluating", mode: "none", spentRounds: 0 },
+  { phase: "aggregating", mode: undefined, spentRounds: 0 },
+])("a result with central noise that participants had to evaluate counts, abandoned or not: $phase, eval.mode $mode", async (given) => {
+  const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+  const evaluation = given.mode === undefined ? {} : { eval: { mode: given.mode } };
+  const id = await create({ dp, ...evaluation, fraction: 0.5, strategy: { name: "fedavg" } });
+  await claim();
+  const { held, round } = await train(id);
+  for (const phase of ["aggregating", "evaluating"].slice(0, given.phase === "evaluating" ? 2 : 1))
+    await training().setPhase({ ...held, round, phase }, platform.as(COORDINATOR));
+  const before = (await training().listDataSets({ page: undefined }, platform.as("owner"))).dataSets;
+  // Of the failures that give a round's privacy back.
+  const failure = { code: "VALIDATION_ERROR", message: "no" };
+  await training().endFederation({ ...held, state: "failed", failure }, platform.as(COORDINATOR));
+  const epsilon = given.spentRounds === 0 ? undefined : epsilonAfter(dp, 1, { share: 0.5, participants: 1 });
+  expect(await read(id)).toMatchObject({ spentRounds: given.spentRounds, epsilon });
+  const { dataSets } = await training().listDataSets({ page: undefined }, platform.as("owner"));
+  expect([before[0]?.rounds, dataSets[0]?.rounds]).toEqual([1n, BigInt(given.spentRounds)]);
+});
+
+test("only coordinators get the key that a federation's noise is made with, each of them the same", async () => {
+  const [id, other] = [await create(), await create()];
+  const keyOf = async (federationId: string) => {
+    const { federation } = await training().getWork({ federationId }, platform.as(COORDINATOR));
+    return Buffer.from(federation?.noiseKey ?? []).toString("hex");
+  };
+  const { work } = await training().claimFederations(
+    { claim: "a", leaseMs: 60_000n, limit: 1, except: [], address: "" },
+    platform.as(COORDINATOR),
+  );
+  expect(Buffer.from(work[0]?.federation?.noiseKey ?? []).toString("hex")).toBe(await keyOf(work[0]?.federation?.id ?? ""));
+  expect(await keyOf(id)).toHaveLength(64);
+  expect(await keyOf(other)).not.toBe(await keyOf(id));
+  const shown = (await training().listFederations({ page: undefined }, platform.as("owner"))).federations;
+  expect([...shown, await read(id)].map(({ noiseKey }) => noiseKey.byteLength)).toEqual([0, 0, 0]);
 });
 
 test("a running federation keeps its coordinator, and does not end at the number of rounds that it had before", async () => {

@@ -60,8 +60,12 @@ export function federationMessage(federation: Federation, credentials?: Credenti
     initialStart: federation.initialStart ?? "",
     extendedAt: federation.extendedAt ?? 0,
     outer: federation.outer,
+    noiseKey: credentials ? noiseKeyOf(federation, credentials) : Buffer.alloc(0),
   };
 }
+
+/** The same for every coordinator that makes a round of the federation, so that its noise is, too. */
+const noiseKeyOf = ({ id }: Federation, { secrets }: Credentials): Buffer => Buffer.from(secrets.tokenHash(`training noise/${id}`), "hex");
 
 /** The parameters that the next round begins with: those of the outer federation in the first round that trains for it. */
 function baseOf({ head, outer, extendedAt = 0 }: Federation): string {

@@ -105,7 +105,7 @@ async function joinedRound(given: { members: number; there: readonly string[]; l
   const work = createJoinedWork({ clock });
   const memory = createMemoryControl({
     ...{ settings: JSON.stringify(settings), participants: members },
-    ...{ now: clock.now, onCommitted: async () => {} },
+    ...{ now: clock.now, random, onCommitted: async () => {} },
   });
   const ended = new AbortController();
   const ask = (id: string, asked: AbortSignal) => work.next(`simulation/${id}`, { waitMs: 60_000, signal: asked, capabilities: new Set() });

@@ -36,7 +36,7 @@ function openFederation(given: object) {
   const work = createJoinedWork({ clock });
   const memory = createMemoryControl({
     ...{ settings: JSON.stringify(settings), participants: enrolled },
-    ...{ now: clock.now, onCommitted: async () => {} },
+    ...{ now: clock.now, random, onCommitted: async () => {} },
   });
   const waiting: { reasons: string[]; wake: () => void } = { reasons: [], wake: () => {} };
   const control = {

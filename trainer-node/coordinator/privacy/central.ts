@@ -1,5 +1,7 @@
+import { createHmac } from "node:crypto";
+import { canonicalJson } from "../../../common/json.ts";
 import { strategyNamed } from "../../../common/strategies/shared/registry.ts";
-import { sortedUpdates } from "../../../common/training/round-record.ts";
+import { type RecordedUpdate, sortedUpdates } from "../../../common/training/round-record.ts";
 import { decodeParameters, encodeParameters } from "../../codec/parameters.ts";
 import { addNoise } from "../../compute/add-noise.ts";
 import { isFloat } from "../../compute/tensor.ts";
@@ -47,7 +49,10 @@ export const central: PrivacyMode = {
   combineSum: async (run, round, { updates, mean, secure }) => {
     const strategy = appliedStrategy(run, [], round);
     const deviation = deviationOf(run, "mean", updates.length);
-    const { result, stateBlob } = await stepFrom(run, { mean: withNoise(run, mean, deviation), strategy });
+    const { result, stateBlob } = await stepFrom(run, {
+      mean: withNoise(mean, drawOf(run, { what: "mean", deviation, strategy, updates })),
+      strategy,
+    });
     const shown = isPlainMean(strategy) ? { name: "mean", secure } : { ...strategy, secure };
     const record = {
       ...recordStart(run.federation, round),
@@ -73,7 +78,7 @@ async function noisedMean(run: FederationRun, updates: readonly WeightedUpdate[]
   const { parameters, clients: figures } = await deps.aggregation.run({ updates, strategy: clipOf(run), base, state: "" }, signal);
   const head = sampling && base !== "" ? await deps.blobs.read(base) : undefined;
   const mean = sampling ? rebaseUpdate({ update: parameters, base: head, head, factor: updates.length / clients }) : parameters;
-  const stepped = await stepFrom(run, { mean: withNoise(run, mean, deviation), strategy });
+  const stepped = await stepFrom(run, { mean: withNoise(mean, drawOf(run, { what: "mean", deviation, strategy, updates })), strategy });
   return { ...stepped, deviation, divisor: clients, figures };
 }
 
@@ -89,7 +94,7 @@ async function noisedStep(run: FederationRun, updates: readonly WeightedUpdate[]
   const made = await deps.aggregation.store({ updates: clipped, strategy, base, state }, signal);
   const step = await deps.blobs.read(await clipBlob(run, made.parameters));
   const deviation = deviationOf(run, "step", updates.length);
-  const { sha256: result } = await deps.blobs.keepBytes(withNoise(run, step, deviation));
+  const { sha256: result } = await deps.blobs.keepBytes(withNoise(step, drawOf(run, { what: "step", deviation, strategy, updates })));
   return { result, stateBlob: made.state ?? "", deviation, figures: made.clients };
 }
 
@@ -115,7 +120,34 @@ function deviationOf(run: FederationRun, what: "mean" | "step", clients: number)
   return noiseMultiplier * (what === "mean" ? clipNorm / clients : 2 * clipNorm);
 }
 
-function withNoise(run: FederationRun, parameters: Uint8Array, deviation: number): Uint8Array {
+interface Draw {
+  readonly what: "mean" | "step";
+  readonly deviation: number;
+  readonly strategy: Strategy;
+  readonly updates: readonly RecordedUpdate[];
+}
+
+/**
+ * The noise of one result. A round that is made again of the same updates, after a pause or a crash, gets the same noise: several copies with
+ * noise of their own would tell more of the updates than one, and epsilon counts one. Anything that differs gives other noise, because the
+ * difference of two results with the same noise has none.
+ */
+function drawOf(run: FederationRun, { what, deviation, strategy, updates }: Draw): Noise {
+  const { noiseKey, headRound, headBlob: base, headStateBlob: state } = run.federation;
+  // From a control plane of an earlier version.
+  if (noiseKey.byteLength === 0) return { deviation, key: run.deps.random.bytes(32) };
+  const made = sortedUpdates(updates).map(({ hash, weight }) => [hash, weight]);
+  const drawn = { round: headRound + 1, base, state, what, deviation, clip: noiseOf(run).clipNorm, strategy, updates: made };
+  return { deviation, key: createHmac("sha256", noiseKey).update(canonicalJson(drawn)).digest() };
+}
+
+interface Noise {
+  readonly deviation: number;
+  /** Is not stored, because with it the noise could be removed again. */
+  readonly key: Uint8Array;
+}
+
+function withNoise(parameters: Uint8Array, { deviation, key }: Noise): Uint8Array {
   const { format, tensors } = decodeParameters(parameters);
   const integers = tensors.find((tensor) => !isFloat(tensor));
   if (integers)
@@ -123,6 +155,5 @@ function withNoise(run: FederationRun, parameters: Uint8Array, deviation: number
       UNSUPPORTED,
       `The tensor "${integers.name}" does not have float elements, and noise applies to floats only.`,
     );
-  // The key is not stored, because with it the noise could be removed again.
-  return encodeParameters(addNoise(tensors, deviation, keyedRandom(run.deps.random.bytes(32))), format);
+  return encodeParameters(addNoise(tensors, deviation, keyedRandom(key)), format);
 }

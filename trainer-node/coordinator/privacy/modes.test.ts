@@ -89,6 +89,40 @@ test("central noise on the mean is Gaussian: mean 0, deviation multiplier times 
   expect(Math.abs(moment(4) - 3)).toBeLessThan(6 * Math.sqrt(96 / SIZE));
 });
 
+test.each(["fedavg", "fedadam", "median"])(
+  "a round that another coordinator makes again has the same noise, and other noise if anything of it differs: %s",
+  async (name) => {
+    const { run, accepted } = await prepare({ dp: { ...dp, mode: "central" }, strategy: name });
+    const made = async (changes: Partial<Federation>, updates = accepted) => {
+      const federation = { ...run.federation, noiseKey: Buffer.alloc(32, 1), ...changes };
+      const { record } = await privacyMode(run.settings).combine({ ...run, federation }, 7, updates);
+      return record.result;
+    };
+    const first = await made({});
+    expect(await made({}, accepted.toReversed())).toBe(first);
+    const { sha256: base } = await blobs.keepBytes(model(1e-9));
+    const others = [made({ noiseKey: Buffer.alloc(32, 2) }), made({ headRound: 7 }), made({ headBlob: base }), made({}, accepted.slice(1))];
+    const known = decodeParameters(await blobs.read(first)).tensors[0]?.data as Float32Array;
+    for (const other of await Promise.all(others)) {
+      const found = decodeParameters(await blobs.read(other)).tensors[0]?.data as Float32Array;
+      // Noise that is the same, or a multiple of it, would have a correlation near one.
+      const sum = (left: Float32Array, right: Float32Array) => left.reduce((total, value, index) => total + value * (right[index] ?? 0), 0);
+      expect(Math.abs(sum(known, found) / Math.sqrt(sum(known, known) * sum(found, found)))).toBeLessThan(0.05);
+    }
+  },
+);
+
+test("so has a sum that the coordinator unmasks again, with the help of other participants", async () => {
+  const { run } = await prepare({ dp: { ...dp, mode: "central" } });
+  const federation = { ...run.federation, noiseKey: Buffer.alloc(32, 1) };
+  const made = async (proof: string, hash = "b") => {
+    const sum = { updates: [{ hash: hash.repeat(64), weight: 1 }], mean: model(1e-9), secure: { proof: proof.repeat(64) } };
+    return (await privacyMode(run.settings).combineSum({ ...run, federation }, 7, sum)).record.result;
+  };
+  expect(await made("d")).toBe(await made("c"));
+  expect(await made("c", "e")).not.toBe(await made("c"));
+});
+
 describe("central noise wraps a strategy that sees every single update", () => {
   const values = async (hash: string) => Array.from((decodeParameters(await blobs.read(hash)).tensors[0]?.data ?? []) as Float32Array);
 
