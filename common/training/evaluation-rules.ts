@@ -1,4 +1,5 @@
 import { canonicalJson } from "../json.ts";
+import { placeOf } from "./dataset-place.ts";
 import { isOpen, mostParticipants } from "./enrollment-settings.ts";
 import type { FederationSettings } from "./federation-settings.ts";
 import { NODE_DATASETS } from "./node-datasets.ts";
@@ -76,6 +77,13 @@ export function evaluationProblem(asked: Asked): Problem | undefined {
   return isInnerOnly ? problem(["eval"], `${inner}; set eval.mode to none`) : undefined;
 }
 
+/** Whether these are rows that nodes train on unless they are told otherwise, or may be. */
+export function isTrainingRows(dataset: unknown): boolean {
+  const { split: _split, partition: _partition, ...rest } = isRecord(dataset) ? dataset : {};
+  const task = { dataset: isRecord(dataset) ? rest : dataset } as Asked["task"];
+  return ownRowsReason({ task, participants: [{}] }, dataset) !== undefined;
+}
+
 /** Why the evaluated rows are private; undefined if they are outside the training data. */
 function ownRowsReason({ task, participants, ...more }: Asked, evaluated: unknown): string | undefined {
   if (!hasRows(evaluated)) return "would be on rows that a participant has of its own";
@@ -130,18 +138,14 @@ function sourceOf(dataset: unknown): Source {
   if (!isRecord(dataset)) return { source: canonicalJson(dataset), isSplit: false };
   const { name, uri, synthetic, split, partition: _partition, ...rest } = dataset;
   if (name !== undefined) return { source: `name ${canonicalJson(name)}`, split, isSplit: NODE_DATASETS.some((known) => known === name) };
-  if (uri !== undefined) return { source: `uri ${placeOf(uri)}`, isSplit: false };
+  if (uri !== undefined) return { source: `uri ${uriText(uri)}`, isSplit: false };
   return synthetic === undefined ? { source: canonicalJson(rest), isSplit: false } : { source: "synthetic", split, isSplit: true };
 }
 
-/** A URI as comparable text: a place can be written in several ways. */
-function placeOf(uri: unknown): string {
-  try {
-    const { protocol, host, pathname, search } = new URL(String(uri));
-    return `${protocol}//${host}${decodeURIComponent(pathname).replace(/\/+/g, "/")}${search}`;
-  } catch {
-    return canonicalJson(uri);
-  }
+/** A URI as comparable text. */
+function uriText(uri: unknown): string {
+  const found = placeOf(String(uri));
+  return found ? found.place + found.search : canonicalJson(uri);
 }
 
 /** The first row of the evaluation that is one of the training, too. */

@@ -26,6 +26,20 @@ test("parts of one partition are used once together; the same rows twice, and ot
   expect(Object.values(uses([{ a: 1 }], [{ a: 1 }], [{ a: 2 }]))).toEqual([2, 1]);
 });
 
+test("rows that a participant has of its own count for its address, whatever the request says of them without naming a data set", () => {
+  const uses = (...datasets: unknown[]) => {
+    const places = datasets.map((dataset, index) => ({ ...place(`p${index + 1}`, dataset), url: "http://clinic" }));
+    return Object.fromEntries(dataSetUses(places, { shared: { table: "patients" }, chosen: new Set(places.map(({ id }) => id)) }));
+  };
+  const [first, second] = [0, 1].map((index) => ({ partition: { scheme: "iid", index, of: 2 } }));
+  expect(uses({ table: "patients" })).toEqual({ "http://clinic": 1 });
+  expect(uses(undefined)).toEqual({ "http://clinic": 1 });
+  expect(uses({ columns: ["age"], table: "patients" }, {}, [], "")).toEqual({ "http://clinic": 4 });
+  expect([uses(first, second), uses(first, first), uses(first, {})]).toEqual([1, 2, 2].map((times) => ({ "http://clinic": times })));
+  // Rows that the request has itself are not the participant's.
+  expect(Object.keys(uses([{ a: 1 }], { x: [[1]], y: [0] }))).toEqual([expect.stringMatching(/^rows /), expect.stringMatching(/^rows /)]);
+});
+
 test("a task's data set whose parts the coordinator hands out is used once", () => {
   const shared = { name: "digits", partition: { scheme: "iid" } };
   const places = [place("p1", undefined), place("p2", undefined), place("p3", part(0))];

@@ -56,17 +56,25 @@ function partOf(participant: FederationParticipant, shared: unknown, index: numb
   // The rounds of the inner federation are counted for its own data sets, too.
   if (participant.inner) return { name: participant.inner.federationId, part: "", scheme: "" };
   const given: unknown = participant.dataset === "" ? shared : JSON.parse(participant.dataset);
-  // The participant uses its own data.
-  if (given === undefined || given === null)
-    return { name: participant.url === "" ? "joined" : participant.url, part: participant.id, scheme: "" };
-  if (typeof given === "string") return { name: given, part: "", scheme: "" };
-  const { name, uri, synthetic, partition } = given as Record<string, unknown>;
-  if (typeof uri === "string") return { name: uri, part: "", scheme: "" };
-  if (synthetic !== undefined) return { name: `synthetic ${digestOf(synthetic)}`, part: "", scheme: "" };
-  if (typeof name !== "string") return { name: `rows ${digestOf(given)}`, part: "", scheme: "" };
-  if (typeof partition !== "object" || partition === null) return { name, part: "", scheme: "" };
+  const name = nameOf(given);
+  // Which rows of its own a participant takes for what names none is not known. Every one that joined is another node.
+  if (name === undefined && participant.url === "") return { name: "joined", part: participant.id, scheme: "" };
+  const { partition, uri, synthetic, ...rest } = Object(given) as Record<string, unknown>;
+  const whole = { name: name ?? participant.url, part: "", scheme: "" };
+  if (uri !== undefined || synthetic !== undefined || typeof partition !== "object" || partition === null) return whole;
   const { index: own = index, ...scheme } = partition as Record<string, unknown>;
-  return { name, part: String(own), scheme: canonicalJson(scheme) };
+  return { ...whole, part: String(own), scheme: canonicalJson(name === undefined ? { ...scheme, of_own: rest } : scheme) };
+}
+
+/** The name of a data set that a participant does not have of its own: a node's name for it, its place, or what rows the request has itself. */
+function nameOf(given: unknown): string | undefined {
+  if (typeof given === "string") return given === "" ? undefined : given;
+  if (Array.isArray(given)) return given.length === 0 ? undefined : `rows ${digestOf(given)}`;
+  const { name, uri, synthetic, x } = Object(given) as Record<string, unknown>;
+  if (typeof uri === "string") return uri;
+  if (synthetic !== undefined) return `synthetic ${digestOf(synthetic)}`;
+  if (typeof name === "string") return name;
+  return Array.isArray(x) && x.length > 0 ? `rows ${digestOf(given)}` : undefined;
 }
 
 const digestOf = (value: unknown): string => hash("sha256", canonicalJson(value), "hex").slice(0, 16);

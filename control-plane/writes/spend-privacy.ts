@@ -1,4 +1,3 @@
-import { AppError } from "../../common/errors.ts";
 import { samplingOf } from "../../common/training/federation-sampling.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { epsilonAfter, epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
@@ -6,13 +5,14 @@ import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
+import { refused, requireBudgets } from "./require-budgets.ts";
 
 /** The part of a federation's settings that is read here; settings are validated when the federation is created. */
 type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task"> & Partial<Pick<FederationSettings, "eval">>;
 
 /**
  * Charges a round to the privacy accounts of its data sets before participants are called: received updates count as disclosed, whatever
- * becomes of the round. Throws QUOTA_EXCEEDED if the round would exceed a data set's budget, or uses one with a budget without noise.
+ * becomes of the round. Throws QUOTA_EXCEEDED if the round would exceed a data set's budget, or show exact figures of one with a budget.
  */
 export async function spendPrivacy(
   tx: Transaction,
@@ -21,14 +21,12 @@ export async function spendPrivacy(
 ): Promise<void> {
   const { task, dp } = JSON.parse(federation.settings) as PrivacySettings;
   const { organizationId } = federation;
+  // A budget may have been set since the federation was claimed.
+  await requireBudgets(tx, federation);
+  if (!dp) return;
   const uses = dataSetUses(federation.participants, { shared: task.dataset, chosen: new Set(participantIds) });
   for (const [name, times] of uses) {
     const known = await tx.get("dataSets", dataSetId(organizationId, name));
-    if (!dp) {
-      if (known?.epsilonBudget !== undefined)
-        throw refused(`The data set "${name}" has a privacy budget, and this federation adds no noise. Set dp in its settings.`);
-      continue;
-    }
     const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), { dp, times }, now);
     await tx.put("dataSets", next);
   }
@@ -96,9 +94,4 @@ export function emptyDataSet(
   now: number,
 ): DataSet {
   return { id: dataSetId(organizationId, name), organizationId, name, rho: 0, rounds: 0, delta, createdAt: now, updatedAt: now };
-}
-
-/** The path `dp` lets the coordinator distinguish this from missing credits. */
-function refused(message: string): AppError {
-  return new AppError("QUOTA_EXCEEDED", message, { details: [{ path: "dp", message: "the privacy budget is used up" }] });
 }

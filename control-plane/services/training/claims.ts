@@ -3,8 +3,19 @@ import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { isCoordinatorAddress } from "../../../common/peers/coordinator-address.ts";
 import type { ClaimFederationsRequest, TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
+import type { Federation } from "../../domain/training-records.ts";
 import { federationScope } from "../../stores/scopes.ts";
-import { claimFederation, findDueFederation, openRoundOf, releaseFederation, renewFederation } from "../../writes/federations.ts";
+import {
+  claimFederation,
+  endFederation,
+  findDueFederation,
+  openRoundOf,
+  releaseFederation,
+  renewFederation,
+  roundsOf,
+} from "../../writes/federations.ts";
+import { requireBudgets } from "../../writes/require-budgets.ts";
+import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { federationMessage, roundMessage } from "./messages.ts";
 import type { Step } from "./step.ts";
@@ -35,6 +46,7 @@ export function claimHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "cl
       const claimed = await store.transaction(federationScope(due.id), (tx) => claimFederation(tx, asked, clock.now()));
       // Another coordinator was first.
       if (!claimed) continue;
+      if (await failWithoutBudget(deps, claimed)) continue;
       const round = await openRoundOf(store, claimed);
       work.push({ federation: federationMessage(claimed, deps), round: round && roundMessage(round) });
     }
@@ -82,6 +94,27 @@ export function claimHandlers(deps: ControlDeps, step: Step): Pick<Handlers, "cl
       return {};
     },
   };
+}
+
+/**
+ * Fails a federation that would show exact figures of a data set with a budget, before any participant trains: initial parameters are trained
+ * without a round. One with all its rounds only has to be ended.
+ */
+async function failWithoutBudget({ store, clock }: ControlDeps, federation: Federation): Promise<boolean> {
+  const { id, claim, head } = federation;
+  if (head.round >= roundsOf(federation)) return false;
+  try {
+    await requireBudgets(store, federation);
+    return false;
+  } catch (thrown) {
+    if (!(thrown instanceof AppError) || thrown.code !== "QUOTA_EXCEEDED") throw thrown;
+    const outcome = { state: "failed", failure: { code: thrown.code, message: thrown.message } } as const;
+    await store.transaction(await budgetScopes(store, id), async (tx) => {
+      const held = await tx.get("federations", id);
+      if (held && held.claim === claim) await endFederation(tx, { federation: held, outcome }, clock.now());
+    });
+    return true;
+  }
 }
 
 function requireLease(leaseMs: bigint): number {

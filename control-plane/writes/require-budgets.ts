@@ -1,0 +1,60 @@
+import { AppError } from "../../common/errors.ts";
+import { isOpen } from "../../common/training/enrollment-settings.ts";
+import { evaluationProblem, isTrainingRows } from "../../common/training/evaluation-rules.ts";
+import type { FederationSettings } from "../../common/training/federation-settings.ts";
+import { dataSetId, dataSetUses } from "../domain/data-sets.ts";
+import type { Federation } from "../domain/training-records.ts";
+import type { Reader } from "../stores/store.ts";
+
+/** What is read here of a federation's settings, as they are stored. */
+type Settings = Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment" | "eval" | "task">>;
+
+/**
+ * Throws QUOTA_EXCEEDED if a federation would show exact figures of a data set with a budget: its models without noise, whoever trains them
+ * and for what, or an evaluation of its training rows. It comes before any participant is called.
+ */
+export async function requireBudgets(reader: Reader, federation: Federation): Promise<void> {
+  const settings = JSON.parse(federation.settings) as Settings;
+  const firstLimited = async (names: Iterable<string>): Promise<string | undefined> => {
+    for (const name of names) {
+      const known = await reader.get("dataSets", dataSetId(federation.organizationId, name));
+      if (known?.epsilonBudget !== undefined) return name;
+    }
+    return undefined;
+  };
+  const trained = settings.dp ? undefined : await firstLimited(namesOf(federation, settings.task?.dataset));
+  if (trained !== undefined)
+    throw refused(`The data set "${trained}" has a privacy budget, and this federation adds no noise. Set dp in its settings.`);
+  const evaluated = await firstLimited(evaluatedNames(federation, settings));
+  if (evaluated !== undefined)
+    throw refused(
+      `The data set "${evaluated}" has a privacy budget, and the evaluation would show exact figures of its rows. Set eval.dataset to rows outside it, or eval.mode to none.`,
+    );
+}
+
+/** The data sets whose training rows are evaluated. */
+function evaluatedNames(federation: Federation, settings: Settings): Iterable<string> {
+  const { mode, dataset, participant } = settings.eval ?? { mode: "held_out" };
+  const shared = settings.task?.dataset;
+  const { participants } = federation;
+  const asked = participants.map((one) => ({ dataset: readDataset(one), federation: one.inner?.federationId }));
+  // Coordinators evaluate nothing then.
+  if (mode === "none" || evaluationProblem({ ...settings, task: { dataset: shared }, participants: asked })) return [];
+  if (mode === "sites") return namesOf(federation, shared);
+  const rows = dataset === undefined ? shared : dataset;
+  if (!isTrainingRows(rows)) return [];
+  const named = participant === undefined || isOpen(settings) ? undefined : participants[participant];
+  const evaluators = named ? [named] : participants;
+  return namesOf({ participants: evaluators.map((one) => ({ ...one, dataset: "" })) }, rows);
+}
+
+function namesOf({ participants }: Pick<Federation, "participants">, shared: unknown): Iterable<string> {
+  return dataSetUses(participants, { shared, chosen: new Set(participants.map(({ id }) => id)) }).keys();
+}
+
+const readDataset = ({ dataset }: { dataset: string }): unknown => (dataset === "" ? undefined : JSON.parse(dataset));
+
+/** The path `dp` lets the coordinator distinguish this from missing credits. */
+export function refused(message: string): AppError {
+  return new AppError("QUOTA_EXCEEDED", message, { details: [{ path: "dp", message: "the privacy budget is used up" }] });
+}
