@@ -1,3 +1,4 @@
+import { strategyNamed } from "../../common/strategies/shared/registry.ts";
 import { samplingOf } from "../../common/training/federation-sampling.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { epsilonAfter, epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
@@ -8,7 +9,8 @@ import type { Transaction } from "../stores/store.ts";
 import { refused, requireBudgets } from "./require-budgets.ts";
 
 /** The part of a federation's settings that is read here; settings are validated when the federation is created. */
-type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task"> & Partial<Pick<FederationSettings, "eval">>;
+type PrivacySettings = Pick<FederationSettings, "dp" | "secureAggregation" | "task"> &
+  Partial<Pick<FederationSettings, "eval" | "strategy">>;
 
 /**
  * Charges a round to the privacy accounts of its data sets before participants are called: received updates count as disclosed, whatever
@@ -19,7 +21,8 @@ export async function spendPrivacy(
   { federation, participantIds }: { federation: Federation; participantIds: readonly string[] },
   now: number,
 ): Promise<void> {
-  const { task, dp } = JSON.parse(federation.settings) as PrivacySettings;
+  const settings = JSON.parse(federation.settings) as PrivacySettings;
+  const { task, dp } = settings;
   const { organizationId } = federation;
   // A budget may have been set since the federation was claimed.
   await requireBudgets(tx, federation);
@@ -27,7 +30,7 @@ export async function spendPrivacy(
   const uses = dataSetUses(federation.participants, { shared: task.dataset, chosen: new Set(participantIds) });
   for (const [name, times] of uses) {
     const known = await tx.get("dataSets", dataSetId(organizationId, name));
-    const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), { dp, times }, now);
+    const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), costOf({ ...settings, dp }, times), now);
     await tx.put("dataSets", next);
   }
 }
@@ -48,7 +51,7 @@ export async function returnPrivacy(
   for (const [name, times] of dataSetUses(federation.participants, { shared: task.dataset, chosen })) {
     const known = await tx.get("dataSets", dataSetId(federation.organizationId, name));
     if (!known) continue;
-    const refund = times * rhoOfRound(dp);
+    const refund = costOf({ ...settings, dp }, times);
     const rho = refund > REFUND_RHO_MAX ? known.rho : Math.max(0, known.rho - refund);
     await tx.put("dataSets", { ...known, rho, rounds: Math.max(0, known.rounds - 1), updatedAt: now });
   }
@@ -76,8 +79,22 @@ function isSpent(settings: PrivacySettings, { state: phase, participants }: Trai
  */
 const REFUND_RHO_MAX = 1e6;
 
-function spent(dataSet: DataSet, { dp, times }: { dp: { noiseMultiplier: number }; times: number }, now: number): DataSet {
-  const rho = dataSet.rho + times * rhoOfRound(dp);
+/**
+ * What a round costs that uses the same rows so many times. In one sum their clipped updates add up, so they move it as many times the clip
+ * norm, which costs the square. Local noise hides each of them by itself. What a strategy makes of single updates is clipped as a whole.
+ */
+function costOf({ dp, ...settings }: PrivacySettings & { dp: NonNullable<PrivacySettings["dp"]> }, times: number): number {
+  const factor = dp.mode === "local" ? times : isOfSum(settings) ? times ** 2 : 1;
+  return factor * rhoOfRound(dp);
+}
+
+function isOfSum({ secureAggregation, strategy }: Omit<PrivacySettings, "dp">): boolean {
+  const given = strategyNamed(strategy?.name ?? "fedavg");
+  return secureAggregation !== undefined || (given.aggregatedBy ? strategyNamed(given.aggregatedBy) : given).sees === "sum";
+}
+
+function spent(dataSet: DataSet, cost: number, now: number): DataSet {
+  const rho = dataSet.rho + cost;
   const { name, epsilonBudget, delta } = dataSet;
   const epsilon = epsilonOfRho(rho, delta);
   // What is not a number does not fit either.

@@ -1,3 +1,4 @@
+import { epsilonOfRho, rhoOfRound } from "../../../common/training/privacy-account.ts";
 import { openPlatform, type Platform } from "../platform-fixture.ts";
 import { trainingHandlers } from "./service.ts";
 
@@ -31,7 +32,7 @@ async function claimed(settings: object, participants: { url?: string; dataset?:
     platform.as(COORDINATOR),
   );
   const { federation } = await training().getFederation({ id }, platform.as("owner"));
-  return { work: work.length, state: federation?.state, failure: federation?.failure };
+  return { id, work: work.length, state: federation?.state, failure: federation?.failure };
 }
 
 const ALLOWED = { work: 1, state: "created", failure: undefined };
@@ -43,19 +44,19 @@ const refused = (message: string) => ({
 test("no coordinator gets a federation without noise that trains a data set with a budget, whichever participant has it", async () => {
   const settings = { initial: { participant: 0 }, fraction: 0.5, eval: { mode: "none" } };
   const participants = [{ url: CLINIC, dataset: "public" }, { dataset: { name: "patients" } }];
-  expect(await claimed(settings, participants)).toEqual(ALLOWED);
+  expect(await claimed(settings, participants)).toMatchObject(ALLOWED);
   await limit("patients");
-  expect(await claimed(settings, participants)).toEqual(refused('The data set "patients" has a privacy budget'));
-  expect(await claimed({ ...settings, secureAggregation: {} }, participants)).toEqual(refused("adds no noise"));
-  expect(await claimed({ ...settings, initial: undefined, dp }, participants)).toEqual(ALLOWED);
+  expect(await claimed(settings, participants)).toMatchObject(refused('The data set "patients" has a privacy budget'));
+  expect(await claimed({ ...settings, secureAggregation: {} }, participants)).toMatchObject(refused("adds no noise"));
+  expect(await claimed({ ...settings, initial: undefined, dp }, participants)).toMatchObject(ALLOWED);
 });
 
 test("a budget of a node's own data holds for what a dataset says of it without a name", async () => {
   await limit(CLINIC);
   const none = { eval: { mode: "none" } };
   for (const dataset of [undefined, { table: "patients" }, { partition: { scheme: "iid" } }])
-    expect(await claimed(none, [{ url: CLINIC, dataset }])).toEqual(refused(CLINIC));
-  expect(await claimed(none, [{ url: CLINIC, dataset: [{ a: 1, y: 0 }] }])).toEqual(ALLOWED);
+    expect(await claimed(none, [{ url: CLINIC, dataset }])).toMatchObject(refused(CLINIC));
+  expect(await claimed(none, [{ url: CLINIC, dataset: [{ a: 1, y: 0 }] }])).toMatchObject(ALLOWED);
 });
 
 test.each<[string, object, "refused" | "allowed"]>([
@@ -75,7 +76,7 @@ test.each<[string, object, "refused" | "allowed"]>([
 ])("exact figures of a data set with a budget do not come out of an evaluation either: of %s", async (_rows, settings, outcome) => {
   for (const name of ["digits", "hospital", CLINIC]) await limit(name);
   const participants = [{ url: CLINIC, dataset: "public" }];
-  expect(await claimed(settings, participants)).toEqual(
+  expect(await claimed(settings, participants)).toMatchObject(
     outcome === "allowed" ? ALLOWED : refused("the evaluation would show exact figures"),
   );
 });
@@ -84,6 +85,25 @@ test("nor out of one at the sites", async () => {
   await limit("digits");
   const settings = { dp, eval: { mode: "sites" }, task: { dataset: "digits" } };
   // Noise covers no figures of sites, so coordinators ask for none.
-  expect(await claimed(settings)).toEqual(ALLOWED);
-  expect(await claimed({ ...settings, dp: undefined })).toEqual(refused("digits"));
+  expect(await claimed(settings)).toMatchObject(ALLOWED);
+  expect(await claimed({ ...settings, dp: undefined })).toMatchObject(refused("digits"));
+});
+
+test.each([
+  { mode: "central", strategy: "fedavg", factor: 9 },
+  { mode: "central", strategy: "fedbuff", factor: 9 },
+  { mode: "central", strategy: "median", factor: 1 },
+  { mode: "local", strategy: "fedavg", factor: 3 },
+])("three uses of the same rows in a round cost $factor times one: $mode noise, $strategy", async ({ mode, strategy, factor }) => {
+  const noise = { mode, clipNorm: 1, noiseMultiplier: 2, delta: 1e-5 };
+  const settings = { dp: noise, strategy: { name: strategy }, eval: { mode: "none" }, rounds: 2 };
+  // The same node three times, with its own data.
+  const { id } = await claimed(settings, [{ url: CLINIC }, { url: CLINIC }, { url: CLINIC }]);
+  const held = { federationId: id, claim: "a" };
+  await training().openRound({ ...held, participantIds: ["p1", "p2", "p3"] }, platform.as(COORDINATOR));
+  const account = async () => (await training().listDataSets({ page: undefined }, platform.as("owner"))).dataSets[0];
+  expect(await account()).toMatchObject({ name: CLINIC, rounds: 1n, epsilon: epsilonOfRho(factor * rhoOfRound(noise), 1e-5) });
+  const failure = { code: "VALIDATION_ERROR", message: "no" };
+  await training().endFederation({ ...held, state: "failed", failure }, platform.as(COORDINATOR));
+  expect(await account()).toMatchObject({ rounds: 0n, epsilon: 0 });
 });
