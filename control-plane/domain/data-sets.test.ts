@@ -1,5 +1,5 @@
 import { epsilonOfRho, rhoOfRound } from "../../common/training/privacy-account.ts";
-import { dataSetUses } from "./data-sets.ts";
+import { accountName, dataSetUses } from "./data-sets.ts";
 import type { FederationParticipant } from "./training-records.ts";
 
 const place = (id: string, dataset: unknown): FederationParticipant => ({
@@ -38,6 +38,23 @@ test("rows that a participant has of its own count for its address, whatever the
   expect([uses(first, second), uses(first, first), uses(first, {})]).toEqual([1, 2, 2].map((times) => ({ "http://clinic": times })));
   // Rows that the request has itself are not the participant's.
   expect(Object.keys(uses([{ a: 1 }], { x: [[1]], y: [0] }))).toEqual([expect.stringMatching(/^rows /), expect.stringMatching(/^rows /)]);
+});
+
+test("a file is known by its place, which a pre-signed address names anew each time, and no name is too long for a key", () => {
+  const names = (...datasets: unknown[]) => {
+    const places = datasets.map((dataset, index) => place(`p${index + 1}`, dataset));
+    return [...dataSetUses(places, { shared: undefined, chosen: new Set(places.map(({ id }) => id)) })];
+  };
+  const signed = (signature: string) => ({ uri: `https://files.example.org/rows.csv?X-Signature=${signature}` });
+  expect(names(signed("a".repeat(1500)), signed("b"), { uri: "https://files.example.org//%72ows.csv" })).toEqual([
+    ["https://files.example.org/rows.csv", 3],
+  ]);
+  expect(accountName(signed("c").uri)).toBe("https://files.example.org/rows.csv");
+  expect(["digits", "http://p1", "joined", "name:5"].map(accountName)).toEqual(["digits", "http://p1", "joined", "name:5"]);
+  const [long, other] = ["a", "b"].map((letter) => `https://files.example.org/${letter.repeat(1500)}`);
+  const found = names({ uri: long }, { uri: long }, { uri: other }, "name ".repeat(300));
+  expect(found.map(([, times]) => times)).toEqual([2, 1, 1]);
+  for (const [name] of found) expect([name, accountName(name)]).toEqual([expect.stringMatching(/^sha256:[0-9a-f]{64}$/), name]);
 });
 
 test("a task's data set whose parts the coordinator hands out is used once", () => {

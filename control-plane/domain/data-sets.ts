@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../common/json.ts";
+import { placeOf } from "../../common/training/dataset-place.ts";
 import type { FederationParticipant } from "./training-records.ts";
 
 /** The privacy of one data set that federations of an organization have spent. */
@@ -17,6 +18,18 @@ export interface DataSet {
   epsilonBudget?: number;
   createdAt: number;
   updatedAt: number;
+}
+
+/** A key of the store has the name twice, and at most 1,978 bytes. */
+const NAME_BYTES_MAX = 900;
+
+/** A name that fits a key. Of a longer one, the hash is as good: nobody can set a budget by it but from the list. */
+const bounded = (name: string): string => (Buffer.byteLength(name) <= NAME_BYTES_MAX ? name : `sha256:${hash("sha256", name, "hex")}`);
+
+/** The name of the account that a budget is for: the address of a file without its query, as in rounds that use it. */
+export function accountName(given: string): string {
+  const found = /^[a-z][a-z0-9+.-]*:\/\/[^/]*\/./i.test(given) ? placeOf(given) : undefined;
+  return bounded(found?.place ?? given);
 }
 
 export const dataSetId = (organizationId: string, name: string): string => `${organizationId}/${name}`;
@@ -60,7 +73,7 @@ function partOf(participant: FederationParticipant, shared: unknown, index: numb
   // Which rows of its own a participant takes for what names none is not known. Every one that joined is another node.
   if (name === undefined && participant.url === "") return { name: "joined", part: participant.id, scheme: "" };
   const { partition, uri, synthetic, ...rest } = Object(given) as Record<string, unknown>;
-  const whole = { name: name ?? participant.url, part: "", scheme: "" };
+  const whole = { name: bounded(name ?? participant.url), part: "", scheme: "" };
   if (uri !== undefined || synthetic !== undefined || typeof partition !== "object" || partition === null) return whole;
   const { index: own = index, ...scheme } = partition as Record<string, unknown>;
   return { ...whole, part: String(own), scheme: canonicalJson(name === undefined ? { ...scheme, of_own: rest } : scheme) };
@@ -71,7 +84,7 @@ function nameOf(given: unknown): string | undefined {
   if (typeof given === "string") return given === "" ? undefined : given;
   if (Array.isArray(given)) return given.length === 0 ? undefined : `rows ${digestOf(given)}`;
   const { name, uri, synthetic, x } = Object(given) as Record<string, unknown>;
-  if (typeof uri === "string") return uri;
+  if (typeof uri === "string") return placeOf(uri)?.place ?? uri;
   if (synthetic !== undefined) return `synthetic ${digestOf(synthetic)}`;
   if (typeof name === "string") return name;
   return Array.isArray(x) && x.length > 0 ? `rows ${digestOf(given)}` : undefined;

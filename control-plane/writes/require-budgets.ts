@@ -2,9 +2,10 @@ import { AppError } from "../../common/errors.ts";
 import { isOpen } from "../../common/training/enrollment-settings.ts";
 import { evaluationProblem, isTrainingRows } from "../../common/training/evaluation-rules.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
-import { dataSetId, dataSetUses } from "../domain/data-sets.ts";
+import { dataSetUses } from "../domain/data-sets.ts";
 import type { Federation } from "../domain/training-records.ts";
 import type { Reader } from "../stores/store.ts";
+import { findDataSet } from "./find-data-set.ts";
 
 /** What is read here of a federation's settings, as they are stored. */
 type Settings = Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment" | "eval" | "task">>;
@@ -17,7 +18,7 @@ export async function requireBudgets(reader: Reader, federation: Federation): Pr
   const settings = JSON.parse(federation.settings) as Settings;
   const firstLimited = async (names: Iterable<string>): Promise<string | undefined> => {
     for (const name of names) {
-      const known = await reader.get("dataSets", dataSetId(federation.organizationId, name));
+      const known = await findDataSet(reader, { organizationId: federation.organizationId, name });
       if (known?.epsilonBudget !== undefined) return name;
     }
     return undefined;

@@ -6,6 +6,7 @@ import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { type DataSet, dataSetId, dataSetUses } from "../domain/data-sets.ts";
 import type { Federation, TrainingRound } from "../domain/training-records.ts";
 import type { Transaction } from "../stores/store.ts";
+import { findDataSet } from "./find-data-set.ts";
 import { refused, requireBudgets } from "./require-budgets.ts";
 
 /** The part of a federation's settings that is read here; settings are validated when the federation is created. */
@@ -29,7 +30,7 @@ export async function spendPrivacy(
   if (!dp) return;
   const uses = dataSetUses(federation.participants, { shared: task.dataset, chosen: new Set(participantIds) });
   for (const [name, times] of uses) {
-    const known = await tx.get("dataSets", dataSetId(organizationId, name));
+    const known = await findDataSet(tx, { organizationId, name });
     const next = spent(known ?? emptyDataSet({ organizationId, name, delta: dp.delta }, now), costOf({ ...settings, dp }, times), now);
     await tx.put("dataSets", next);
   }

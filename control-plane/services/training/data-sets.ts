@@ -6,8 +6,9 @@ import {
   SetDataSetBudgetResponse,
   type TrainingServiceService,
 } from "../../../proto/gen/tributary/training/v1/training.ts";
-import { type DataSet, dataSetId } from "../../domain/data-sets.ts";
+import { accountName, type DataSet } from "../../domain/data-sets.ts";
 import { readPage } from "../../stores/page.ts";
+import { findDataSet } from "../../writes/find-data-set.ts";
 import { emptyDataSet } from "../../writes/spend-privacy.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
@@ -29,13 +30,14 @@ export function dataSetHandlers(deps: ControlDeps): Pick<Handlers, "listDataSets
       return { dataSets: records.map(dataSetMessage), meta: metaOf(page, total) };
     },
 
-    async setDataSetBudget({ name, epsilonBudget, delta }, context) {
+    async setDataSetBudget({ name: given, epsilonBudget, delta }, context) {
+      const name = accountName(given);
       if (name === "" || (epsilonBudget !== undefined && !(epsilonBudget > 0)) || (delta !== undefined && !(delta > 0 && delta < 1)))
         throw new AppError("VALIDATION_ERROR", "A data set needs a name, an epsilonBudget above 0 and a delta between 0 and 1.");
       const actor = await requireTrainingActor(deps, context);
       const { organizationId } = await teamForNew(deps.store, actor, "");
       return write(deps, context, { actor: actor.person, codec: SetDataSetBudgetResponse, scopes: [] }, async ({ tx, now, audit }) => {
-        const known = await tx.get("dataSets", dataSetId(organizationId, name));
+        const known = await findDataSet(tx, { organizationId, name });
         const { epsilonBudget: _before, ...rest } = known ?? emptyDataSet({ organizationId, name, delta: DELTA }, now);
         const next: DataSet = {
           ...rest,

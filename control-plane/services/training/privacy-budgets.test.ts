@@ -81,6 +81,42 @@ test.each<[string, object, "refused" | "allowed"]>([
   );
 });
 
+test("a data set with an address of any length has an account, and its budget holds for every signature of the address", async () => {
+  const uri = (signature: string) => `https://files.example.org/rows.csv?X-Signature=${signature}`;
+  const settings = { dp, eval: { mode: "none" } };
+  const { id } = await claimed(settings, [{ url: CLINIC, dataset: { uri: uri("a".repeat(1500)) } }]);
+  await training().openRound({ federationId: id, claim: "a", participantIds: ["p1"] }, platform.as(COORDINATOR));
+  await limit(uri("b"));
+  const { dataSets } = await training().listDataSets({ page: undefined }, platform.as("owner"));
+  expect(dataSets).toMatchObject([{ name: "https://files.example.org/rows.csv", rounds: 1n, epsilonBudget: 1 }]);
+  const exact = await claimed({ eval: { mode: "none" } }, [{ url: CLINIC, dataset: { uri: uri("c") } }]);
+  expect(exact).toMatchObject(refused("rows.csv"));
+});
+
+test("what an earlier release counted for whole addresses of a file, and the least of their budgets, holds for the file", async () => {
+  const organizationId = platform.team.organizationId;
+  const address = (version: number) => `https://files.example.org/rows.csv?version=${version}`;
+  await platform.deps.store.transaction("every", async (tx) => {
+    for (const [version, epsilonBudget] of [
+      [1, 7],
+      [2, 3],
+    ] as const) {
+      const name = address(version);
+      const spent = { rho: 0.5, rounds: 2, delta: 1e-5, epsilonBudget, createdAt: 1, updatedAt: 1 };
+      await tx.put("dataSets", { id: `${organizationId}/${name}`, organizationId, name, ...spent });
+    }
+  });
+  const participants = [{ url: CLINIC, dataset: { uri: address(3) } }];
+  expect(await claimed({ eval: { mode: "none" } }, participants)).toMatchObject(refused("rows.csv"));
+  const { dataSet } = await training().setDataSetBudget({ name: address(3), epsilonBudget: 20 }, platform.as("owner"));
+  expect(dataSet).toMatchObject({
+    name: "https://files.example.org/rows.csv",
+    rounds: 4n,
+    epsilon: epsilonOfRho(1, 1e-5),
+    epsilonBudget: 20,
+  });
+});
+
 test("nor out of one at the sites", async () => {
   await limit("digits");
   const settings = { dp, eval: { mode: "sites" }, task: { dataset: "digits" } };
