@@ -84,6 +84,16 @@ test("every path that is described is served: nothing in it is a promise only", 
   }
 });
 
+test("every epsilon says which change of the updates it is for", () => {
+  const found: unknown[] = [];
+  JSON.stringify(document, (key, value: unknown) => {
+    if (key === "epsilon") found.push(value);
+    return value;
+  });
+  expect(found.length).toBeGreaterThanOrEqual(3);
+  for (const epsilon of found) expect(epsilon).toMatchObject({ description: expect.stringContaining("presence or absence of one") });
+});
+
 test("operation ids are unique, secured operations say by what, and no secret or address of ours is in it", () => {
   const entries = Object.values(document.paths).flatMap((methods) => Object.values(methods));
   expect(new Set(entries.map(({ operationId }) => operationId)).size).toBe(entries.length);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { plainText } from "../fields.ts";
 import { listOf } from "../records.ts";
+import { EPSILON_IS } from "./epsilon.ts";
 
 /** A key of the store has the name twice, and at most 1,978 bytes. */
 const NAME_BYTES_MAX = 900;
@@ -17,7 +18,7 @@ export const dataSetBudgetBody = z.strictObject({
 const dataSetRecord = z
   .object({
     name: z.string(),
-    epsilon: z.number(),
+    epsilon: z.number().meta({ description: EPSILON_IS }),
     delta: z.number(),
     rounds: z.bigint(),
     epsilonBudget: z.number().nullable(),

@@ -17,6 +17,7 @@ import { requestedSelection, selectionProblems, wantedOf } from "../../../common
 import { strategyClientProblems } from "../../../common/training/strategy-clients.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
+import { EPSILON_IS } from "./epsilon.ts";
 import { participant, secret, url } from "./federation-participant.ts";
 import { publishBody } from "./trained-models.ts";
 
@@ -138,7 +139,7 @@ export const federationRecord = z
     waitingUntil: z.date().nullable(),
     failure: z.object({ code: z.string(), message: z.string() }).nullable(),
     head: z.object({ round: z.int(), recordHash: z.string(), parameters: z.string(), accuracy: z.number().nullable() }).nullable(),
-    epsilon: z.number().nullable(),
+    epsilon: z.number().nullable().meta({ description: EPSILON_IS }),
     /** SHA-256 of the parameters that round 1 starts from; null if every participant starts with its own. */
     initialParameters: z.string().nullable(),
     /** Where untrained initial parameters came from that `initial` does not name: `by` is `coordinator` or `participant`; null for others. */
@@ -195,7 +196,7 @@ export const roundRecord = z
     /** Means over the participants, weighted by their samples. */
     metrics: operationMetrics,
     evaluation: evaluationRecord,
-    epsilon: z.number().nullable(),
+    epsilon: z.number().nullable().meta({ description: EPSILON_IS }),
     ...money("budget"),
     participants: z.array(roundParticipantRecord),
     openedAt: z.date(),
