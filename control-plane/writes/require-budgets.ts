@@ -7,14 +7,18 @@ import type { Federation } from "../domain/training-records.ts";
 import type { Reader } from "../stores/store.ts";
 import { findDataSet } from "./find-data-set.ts";
 
+/** Federations within federations that are looked at. */
+const DEPTH_MAX = 32;
+
 /** What is read here of a federation's settings, as they are stored. */
 type Settings = Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment" | "eval" | "task">>;
 
 /**
  * Throws QUOTA_EXCEEDED if a federation would show exact figures of a data set with a budget: its models without noise, whoever trains them
- * and for what, or an evaluation of its training rows. It comes before any participant is called.
+ * and for what, or an evaluation of its training rows. It comes before any participant is called. Inner federations train and evaluate by
+ * their own settings, and are evaluated without a round of theirs.
  */
-export async function requireBudgets(reader: Reader, federation: Federation): Promise<void> {
+export async function requireBudgets(reader: Reader, federation: Federation, depth = 0): Promise<void> {
   const settings = JSON.parse(federation.settings) as Settings;
   const firstLimited = async (names: Iterable<string>): Promise<string | undefined> => {
     for (const name of names) {
@@ -31,6 +35,10 @@ export async function requireBudgets(reader: Reader, federation: Federation): Pr
     throw refused(
       `The data set "${evaluated}" has a privacy budget, and the evaluation would show exact figures of its rows. Set eval.dataset to rows outside it, or eval.mode to none.`,
     );
+  for (const { inner } of depth < DEPTH_MAX ? federation.participants : []) {
+    const found = inner && (await reader.get("federations", inner.federationId));
+    if (found) await requireBudgets(reader, found, depth + 1);
+  }
 }
 
 /** The data sets whose training rows are evaluated. */

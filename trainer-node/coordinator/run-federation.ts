@@ -34,7 +34,7 @@ export async function runFederation(given: FederationRun, { isRoundOpen }: { isR
   let { federation } = run;
   if (federation.headRound < roundsOf(federation)) {
     if (!isRoundOpen) await waitForParticipants(run);
-    federation = await withInitialParameters(run);
+    federation = await withCredit(run, () => withInitialParameters(run));
   }
   const asynchronous = isAsynchronous(settings) ? new AsynchronousRounds(run) : undefined;
   const controls = openOwnControls(run);

@@ -16,13 +16,16 @@ const training = () => trainingHandlers(platform.deps);
 const limit = (name: string) => training().setDataSetBudget({ name, epsilonBudget: 1 }, platform.as("owner"));
 
 /** Creates a federation, and claims it as a coordinator does. */
-async function claimed(settings: object, participants: { url?: string; dataset?: unknown }[] = [{ url: CLINIC }]) {
+async function claimed(
+  settings: object,
+  participants: { url?: string; dataset?: unknown; inner?: { federationId: string; rounds: number } }[] = [{ url: CLINIC }],
+) {
   const request = {
     name: "f",
     teamId: platform.team.id,
     settings: JSON.stringify({ rounds: 1, task: {}, ...settings }),
-    participants: participants.map(({ url = "", dataset }) => ({
-      ...{ url, join: url === "", dataset: dataset === undefined ? "" : JSON.stringify(dataset) },
+    participants: participants.map(({ url = "", dataset, inner }) => ({
+      ...{ url, inner, join: url === "" && !inner, dataset: dataset === undefined ? "" : JSON.stringify(dataset) },
     })),
     budgetNanoUsd: 0n,
   };
@@ -49,6 +52,38 @@ test("no coordinator gets a federation without noise that trains a data set with
   expect(await claimed(settings, participants)).toMatchObject(refused('The data set "patients" has a privacy budget'));
   expect(await claimed({ ...settings, secureAggregation: {} }, participants)).toMatchObject(refused("adds no noise"));
   expect(await claimed({ ...settings, initial: undefined, dp }, participants)).toMatchObject(ALLOWED);
+});
+
+test("nor are trained initial parameters stored if the budget was set meanwhile", async () => {
+  const { id } = await claimed({ initial: { participant: 0 }, eval: { mode: "none" } }, [{ url: CLINIC, dataset: "patients" }]);
+  await limit("patients");
+  const held = { federationId: id, claim: "a" };
+  const refusal = { code: "QUOTA_EXCEEDED", details: [{ path: "dp" }] };
+  await expect(training().setInitial({ ...held, blob: "a".repeat(64), start: "" }, platform.as(COORDINATOR))).rejects.toMatchObject(
+    refusal,
+  );
+});
+
+test("a federation whose participant is a federation that would show them is refused, too", async () => {
+  const settings = JSON.stringify({
+    rounds: 0,
+    strategy: { name: "fedavg" },
+    task: { dataset: "public" },
+    dp,
+    eval: { mode: "held_out", dataset: "patients" },
+  });
+  const inner = {
+    name: "inner",
+    teamId: platform.team.id,
+    settings,
+    participants: [{ url: CLINIC, join: false, dataset: "" }],
+    budgetNanoUsd: 0n,
+  };
+  const { federation } = await training().createFederation(inner, platform.as("owner"));
+  const one = { inner: { federationId: federation?.id ?? "", rounds: 1 } };
+  await limit("patients");
+  const outer = { strategy: { name: "fedavg" }, task: { dataset: "public" }, eval: { mode: "held_out", dataset: "digits" } };
+  expect(await claimed(outer, [one])).toMatchObject(refused("patients"));
 });
 
 test("a budget of a node's own data holds for what a dataset says of it without a name", async () => {

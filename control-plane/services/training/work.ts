@@ -11,6 +11,7 @@ import { federationScope } from "../../stores/scopes.ts";
 import type { Transaction } from "../../stores/store.ts";
 import { continueExtended, endFederation, putFederation, roundsOf, setInitial } from "../../writes/federations.ts";
 import { requireInner, runInnerRounds } from "../../writes/inner-federations.ts";
+import { requireBudgets } from "../../writes/require-budgets.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import { commitRound, openRound, recordResult, reportProgress, setPhase } from "../../writes/rounds.ts";
 import type { ControlDeps } from "../deps.ts";
@@ -60,7 +61,11 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
 
     async setInitial(request) {
       const { blob, start } = request;
-      const started = await step(request, (tx, federation, now) => setInitial(tx, { federation, blob, start }, now));
+      const started = await step(request, async (tx, federation, now) => {
+        // A budget may have been set while a participant trained them: then nobody is told of them.
+        await requireBudgets(tx, federation);
+        return setInitial(tx, { federation, blob, start }, now);
+      });
       return { blob: started.head.blob, start: started.initialStart ?? "" };
     },
 
