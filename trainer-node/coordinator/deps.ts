@@ -41,6 +41,8 @@ export interface FederationRun {
   readonly signal: AbortSignal;
   /** The last state that the control plane returned. */
   readonly federation: Federation;
+  /** When the round that runs was opened. One that is opened again after it was abandoned is another attempt. */
+  readonly openedAt?: Date | undefined;
   /** Of a strategy whose participants have control variates. */
   readonly controls?: OwnControls | undefined;
 }

@@ -19,11 +19,12 @@ import { contributionsOf } from "./updates/contributions.ts";
  * Runs one round from the selection of its participants to its commit. Every step is stored before the next begins: a coordinator that
  * resumes the round finds the same participants and the accepted updates, and asks only for the rest.
  */
-export async function runRound(run: FederationRun): Promise<Federation> {
-  const { control, settings } = run;
-  const chosen = chooseParticipants(run);
-  await requireAllCapabilities(run, chosen);
+export async function runRound(given: FederationRun): Promise<Federation> {
+  const { control, settings } = given;
+  const chosen = chooseParticipants(given);
+  await requireAllCapabilities(given, chosen);
   const round = await control.openRound(chosen.map(({ id }) => id));
+  const run = { ...given, openedAt: round.openedAt };
   const wanted = wantedIn(run, round.participants.length);
   const needed = quorum({ minResults: settings.minResults, wanted });
   const accepted = await trainPhase(run, round, { wanted, needed });

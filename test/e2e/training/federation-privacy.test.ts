@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { decodeParameters, encodeParameters } from "../../../trainer-node/codec/parameters.ts";
 import { call, newTenant, type Tenant } from "../../helpers/api.ts";
@@ -270,6 +270,28 @@ describe("what can be enforced is, and is counted", () => {
     // Two rounds of (1 · 10 + 2 · 20 + 3 · 30) / 60 steps.
     for (const [index, value] of plain.entries()) expect(value).toBeCloseTo((index + 1) * 2 * (140 / 60), 5);
     for (const [index, value] of headValues(masked).entries()) expect(value).toBeCloseTo(plain[index] as number, 5);
+  });
+
+  test("a secure round that failed is trained anew by `extend`, once its participant is repaired", async () => {
+    const file = join(system.folder, "step.txt");
+    const path = join(system.folder, "repaired.ts");
+    const source = readFileSync(resolve(FIXTURES, "adding.ts"), "utf8")
+      .replaceAll('"../../', `"${resolve(FIXTURES, "../..")}/`)
+      .replace("const step = numberOf(clientId);", `const step = Number(readFileSync(${JSON.stringify(file)}, "utf8"));`);
+    writeFileSync(path, `import { readFileSync } from "node:fs";\n${source}`);
+    writeFileSync(file, "100");
+    const functions = await startTrainer({ TRAINER_FUNCTIONS: path });
+    stops.push(() => functions.process.stop());
+    const participants = [functions, python, python].map(({ url }) => ({ url }));
+    const body = { task: { name: "adding", config: { by_client: true } }, rounds: 1, participants, secureAggregation: true };
+    const failed = await ended(body);
+    expect(failed).toMatchObject({ state: "failed", failure: { message: expect.stringContaining("p1: it answered 422") } });
+    writeFileSync(file, "1");
+    expect((await ask("POST", `/${failed.id}/extend`, { rounds: 1 })).status).toBe(200);
+    const repaired = await federationWhen(system, { token: tenant.token, id: failed.id });
+    expect(repaired).toMatchObject({ state: "completed", failure: null, head: { round: 1 } });
+    for (const [index, value] of headValues(repaired).entries()) expect(value).toBeCloseTo((index + 1) * (140 / 60), 5);
+    expect((await ask("GET", `/${failed.id}/verify`)).body).toEqual({ ok: true, rounds: 1, remade: 1, firstBad: null });
   });
 
   test("a node that joins with its token declares what it can do", async () => {

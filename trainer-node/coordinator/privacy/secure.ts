@@ -1,7 +1,7 @@
 import { requireSecure } from "../deps.ts";
 import { collectMasked } from "../secure/collect-masked.ts";
 import { unmaskSum } from "../secure/combine-masked.ts";
-import { dropPlan } from "../secure/plan.ts";
+import { dropPlan, secureRoundId } from "../secure/plan.ts";
 import type { PrivacyMode } from "./privacy-mode.ts";
 
 /** Participants mask their updates, and the coordinator reads only their sum. The given noise mode processes the sum. */
@@ -11,6 +11,6 @@ export function secure(noise: PrivacyMode): PrivacyMode {
     reach: (run, participant, signal) => requireSecure(run).participants.reach(participant, signal),
     collect: collectMasked,
     combine: async (run, round, accepted) => noise.combineSum(run, round, await unmaskSum(run, round, accepted)),
-    finish: ({ deps, federation }, round) => dropPlan(deps.blobs, `${federation.id}/${round}`),
+    finish: (run, round) => dropPlan(run.deps.blobs, secureRoundId(run, round)),
   };
 }

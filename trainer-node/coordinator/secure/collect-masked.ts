@@ -15,7 +15,7 @@ import { requireSamples } from "../updates/inspect-update.ts";
 import { updateOrigin } from "../updates/update-origin.ts";
 import { askAll } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
-import { readPlan, type SecurePlan, writePlan } from "./plan.ts";
+import { findPlan, type SecurePlan, secureRoundId, writePlan } from "./plan.ts";
 
 const WORD_BYTES = 4;
 
@@ -24,26 +24,26 @@ const WORD_BYTES = 4;
  * its masked update. As with plain updates, each is on disk and recorded in the control plane before it counts, and failures are recorded.
  */
 export async function collectMasked(run: FederationRun, collection: Collection): Promise<Round | undefined> {
-  const { deps, control, federation, members } = run;
-  const { round: number } = collection;
-  const round = `${federation.id}/${number}`;
+  const { control, members } = run;
+  const { round: number, accepted } = collection;
   let latest: Round | undefined;
   const note: Note = async (participant, result, durationMs) => {
     const isUpdate = !(result instanceof ParticipantProblem);
     const state = isUpdate ? "accepted" : result.message === LATE ? "straggler" : "failed";
     latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
   };
-  const plan = (await readPlan(deps.blobs, round)) ?? (await makePlan(run, { ...collection, roundId: round, note }));
-  const done = new Set(collection.accepted.map(({ participantId }) => participantId));
+  const known = await findPlan(run, { round: number, accepted: accepted.length });
+  const plan = known ?? (await makePlan(run, { ...collection, roundId: secureRoundId(run, number), note }));
+  const done = new Set(accepted.map(({ participantId }) => participantId));
   const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
   const heaviest = Math.max(...Object.values(plan.weights));
   const bytes = plan.layout.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0) * WORD_BYTES;
-  let count = collection.accepted.length;
+  let count = accepted.length;
   await askAll(run, missing, {
     ask: async (participant, signal) => {
       const weight = plan.weights[participant.id] ?? 0;
       const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes, origin: updateOrigin(run.settings) };
-      const place = { round, client: participant.id };
+      const place = { round: plan.round, client: participant.id };
       return {
         ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),
         samples: plan.samples[participant.id],

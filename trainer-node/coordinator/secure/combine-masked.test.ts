@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { Federation, Round, RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { openBlobFolder } from "../blobs/blob-folder.ts";
 import type { FederationRun } from "../deps.ts";
 import { unmaskSum } from "./combine-masked.ts";
-import { writePlan } from "./plan.ts";
+import { findPlan, secureRoundId, writePlan } from "./plan.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "tributary-masked-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,4 +35,15 @@ test("masked updates that all have 0 samples have no mean: the round fails and s
     message: expect.stringMatching(/^Round 1 has 3 masked updates with 0 samples in all.* p4: it cannot be reached/),
   });
   expect(asked).toEqual([]);
+});
+
+test("a round that the release before has opened goes on with its plan, and not with that of an abandoned attempt", async () => {
+  const blobs = openBlobFolder({ folder, bytesMax: 1_000_000 });
+  const plan = { everybody: [], threshold: 3, range: 8, layout: [], samples: {}, partners: [], shares: {}, weights: {} };
+  const run = { deps: { blobs }, federation: Federation.fromPartial({ id: "fed_2" }), openedAt: new Date(7) };
+  await writePlan(blobs, { ...plan, round: "fed_2/1" });
+  expect(await findPlan(run, { round: 1, accepted: 2 })).toMatchObject({ round: "fed_2/1" });
+  expect(await findPlan(run, { round: 1, accepted: 0 })).toBeUndefined();
+  await writePlan(blobs, { ...plan, round: secureRoundId(run, 1) });
+  expect(await findPlan(run, { round: 1, accepted: 2 })).toMatchObject({ round: "fed_2/1/7" });
 });

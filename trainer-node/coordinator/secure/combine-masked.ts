@@ -9,7 +9,7 @@ import { notEnough } from "../not-enough.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { isPlainMean } from "../round-strategy.ts";
 import { askAll } from "./in-time.ts";
-import { readPlan, type SecurePlan } from "./plan.ts";
+import { findPlan, type SecurePlan } from "./plan.ts";
 
 /**
  * Everything that is needed to recompute a secure round, stored as a blob that the round's record names. It reveals no more than the
@@ -32,8 +32,8 @@ export interface UnmaskedSum {
 
 /** Unmasks the sum, and nothing else, with the help of the remaining participants. */
 export async function unmaskSum(run: FederationRun, round: number, accepted: readonly RoundParticipant[]): Promise<UnmaskedSum> {
-  const { deps, federation } = run;
-  const plan = await readPlan(deps.blobs, `${federation.id}/${round}`);
+  const { deps } = run;
+  const plan = await findPlan(run, { round, accepted: accepted.length });
   if (!plan)
     throw new FederationFailed(
       "AGGREGATION_FAILED",

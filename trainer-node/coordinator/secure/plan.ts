@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { orElse } from "../../../common/ignore.ts";
 import type { IntroductionText } from "../../privacy/wire.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
+import type { FederationRun } from "../deps.ts";
 import type { Introduced } from "./participants.ts";
 
 /**
@@ -24,6 +25,26 @@ export interface SecurePlan {
   readonly partners: readonly string[];
   /** Sealed shares, by sender and receiver. */
   readonly shares: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+type Attempt = Pick<FederationRun, "federation" | "openedAt">;
+
+/**
+ * The id of a round in the secure steps, which is that of one attempt: a coordinator that takes over an open round finds its plan, and a
+ * round that is opened again after it was abandoned is masked anew, because its participants may have changed or restarted since.
+ */
+export const secureRoundId = ({ federation, openedAt }: Attempt, round: number): string =>
+  `${federation.id}/${round}/${openedAt?.getTime() ?? 0}`;
+
+/** The plan of the round that is open, if it is made. `accepted` counts the masked updates that it has. */
+export async function findPlan(
+  run: Attempt & { readonly deps: { readonly blobs: Pick<BlobFolder, "folder"> } },
+  { round, accepted }: { round: number; accepted: number },
+): Promise<SecurePlan | undefined> {
+  const { deps, federation } = run;
+  const found = await readPlan(deps.blobs, secureRoundId(run, round));
+  // The release before named plans without the attempt. Only a round that has masked updates already is known to be of that plan.
+  return found || accepted === 0 ? found : readPlan(deps.blobs, `${federation.id}/${round}`);
 }
 
 const planFolder = ({ folder }: Pick<BlobFolder, "folder">): string => join(folder, "secure-rounds");

@@ -49,6 +49,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+let openedMs = 0;
+
 /** As the control plane keeps a round. */
 function memoryControl(id: string) {
   const kept = { round: undefined as Round | undefined, commits: [] as RoundRecord[] };
@@ -58,6 +60,7 @@ function memoryControl(id: string) {
         federationId: id,
         round: 1,
         state: "selecting",
+        openedAt: new Date(++openedMs),
         participants: ids.map((participantId) => ({ participantId })),
       });
       return kept.round;
@@ -277,6 +280,35 @@ test("a coordinator that dies after two updates asks in the same words, and for 
   expect(asked.filter((path) => path.endsWith("/masked"))).toHaveLength(2);
   await expectSame(kept.commits[0]?.result as string, await plainMean("fed_alive", EVERYBODY));
 });
+
+const LARGE = Array.from({ length: 2 * RANGE }, () => ({ a: 1, y: 0 }));
+const statistics = { task: { name: "statistics", config: { columns: [0], bounds: [[0, 2]], bins: 2 } } };
+
+test.each(["its numbers are beyond the range", "it restarts after its secrets were shared"])(
+  "a secure round that failed because of one participant is trained and masked anew when it is opened again: %s",
+  async (why) => {
+    const { run, kept } = open(`fed_again_${why.length}`, { ...statistics, ...hidden({ deadlineMs: 20_000 }) });
+    const isRange = why.includes("range");
+    const victim = await startNode({ threads: 1 });
+    const members = run.members.slice(0, 3).map((member) => ({ ...member, dataset: JSON.stringify(LARGE.slice(0, 2)) }));
+    const [p1, p2, p3] = members as [Participant, Participant, Participant];
+    const failing = isRange ? { ...p3, dataset: JSON.stringify(LARGE) } : { ...p3, url: victim.url };
+    before = async (path, url) => {
+      if (url === victim.url && path.endsWith("/masked")) await victim.stop();
+    };
+    await expect(runRound({ ...run, members: [p1, p2, failing] })).rejects.toMatchObject({
+      code: "NOT_ENOUGH_RESULTS",
+      message: expect.stringContaining(isRange ? "p3: it answered 422" : "p3: it cannot be reached"),
+    });
+    // As `extend` does: the abandoned round is opened again.
+    kept.round = undefined;
+    asked.length = 0;
+    await runRound({ ...run, members: [p1, p2, p3] });
+    expect(kept.commits[0]?.updates).toHaveLength(3);
+    expect(asked.filter((path) => path.endsWith("/train"))).toHaveLength(3);
+  },
+  60_000,
+);
 
 test("a server's optimizer steps from the unmasked mean as it does from plain updates", async () => {
   const base = await plainMean("fed_base", EVERYBODY);
