@@ -1,5 +1,4 @@
-import { sampleWeights } from "../../../common/training/metrics.ts";
-import { type PrivacyRules, privacyRules } from "../../../common/training/privacy-rules.ts";
+import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import { SECURE_PARTICIPANTS, thresholdOf } from "../../../common/training/secure-settings.ts";
 import type { Participant, Round } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { layoutOf } from "../../privacy/secure-work.ts";
@@ -16,6 +15,7 @@ import { updateOrigin } from "../updates/update-origin.ts";
 import { askAll } from "./in-time.ts";
 import type { Introduced } from "./participants.ts";
 import { findPlan, type SecurePlan, secureRoundId, writePlan } from "./plan.ts";
+import { planProblem, weightMaxOf, weightsOf } from "./sum-weights.ts";
 
 const WORD_BYTES = 4;
 
@@ -36,13 +36,13 @@ export async function collectMasked(run: FederationRun, collection: Collection):
   const plan = known ?? (await makePlan(run, { ...collection, roundId: secureRoundId(run, number), note }));
   const done = new Set(accepted.map(({ participantId }) => participantId));
   const missing = members.filter(({ id }) => plan.partners.includes(id) && !done.has(id));
-  const heaviest = Math.max(...Object.values(plan.weights));
+  const weightMax = weightMaxOf(plan.weights);
   const bytes = plan.layout.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0) * WORD_BYTES;
   let count = accepted.length;
   await askAll(run, missing, {
     ask: async (participant, signal) => {
       const weight = plan.weights[participant.id] ?? 0;
-      const asked = { partners: plan.partners, factor: weight / heaviest, range: plan.range, bytes, origin: updateOrigin(run.settings) };
+      const asked = { partners: plan.partners, factor: weight / weightMax, range: plan.range, bytes, origin: updateOrigin(run.settings) };
       const place = { round: plan.round, client: participant.id };
       return {
         ...(await requireSecure(run).participants.masked(participant, place, asked, signal)),
@@ -90,7 +90,11 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
   );
   const partners = everybody.map(({ id }) => id).filter((id) => shares[id] !== undefined);
   if (partners.length < threshold) throw await tooFew(run, planning, { left: partners.length, least: threshold });
-  const weights = weightsOf(introduced, privacyRules(settings).weights);
+  // The factors are relative to the heaviest of those that mask, not to one that is away already.
+  const masking = new Map([...introduced].filter(([id]) => shares[id] !== undefined));
+  const weights = weightsOf(masking, privacyRules(settings).weights);
+  const problem = planProblem(weights);
+  if (problem !== undefined) throw await notEnough(run, askedIn(planning), problem);
   const [{ layout }] = introduced.values() as unknown as [Introduced];
   const samples = Object.fromEntries([...introduced].flatMap(([id, one]) => (one.samples === undefined ? [] : [[id, one.samples]])));
   const { range } = secure.settings;
@@ -101,12 +105,13 @@ async function makePlan(run: FederationRun, planning: Planning): Promise<SecureP
 
 const leastOf = (quorum: number): number => Math.max(SECURE_PARTICIPANTS.min, quorum);
 
-function tooFew(run: FederationRun, { round, missing }: Planning, { left, least }: { left: number; least: number }) {
-  const participants = missing.map(({ id }) => ({ participantId: id }));
+const askedIn = ({ round, missing }: Planning) => ({ round, participants: missing.map(({ id }) => ({ participantId: id })) });
+
+function tooFew(run: FederationRun, planning: Planning, { left, least }: { left: number; least: number }) {
   const why = least === SECURE_PARTICIPANTS.min ? ", because two could compute each other's update" : "";
   return notEnough(
     run,
-    { round, participants },
+    askedIn(planning),
     `${left} ${left === 1 ? "participant" : "participants"} left that mask, and ${least} must remain${why}.`,
   );
 }
@@ -140,10 +145,4 @@ async function introduceAll(
   });
   // Sorted by id, independent of the order of arrival.
   return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
-}
-
-/** Weights by samples, or equal ones. */
-function weightsOf(introduced: ReadonlyMap<string, Introduced>, weights: PrivacyRules["weights"]): Record<string, number> {
-  const counted = sampleWeights([...introduced.values()]);
-  return Object.fromEntries([...introduced.keys()].map((id, index) => [id, weights === "samples" ? (counted[index] ?? 1) : 1]));
 }

@@ -10,6 +10,7 @@ import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { isPlainMean } from "../round-strategy.ts";
 import { askAll } from "./in-time.ts";
 import { findPlan, type SecurePlan } from "./plan.ts";
+import { sumProblem, weightMaxOf } from "./sum-weights.ts";
 
 /**
  * Everything that is needed to recompute a secure round, stored as a blob that the round's record names. It reveals no more than the
@@ -51,9 +52,11 @@ export async function unmaskSum(run: FederationRun, round: number, accepted: rea
     const text = `${accepted.length} masked updates with 0 samples in all, and they weigh nothing in their mean.`;
     throw await notEnough(run, { round, participants }, text);
   }
+  const problem = sumProblem(plan, Object.keys(masked));
+  if (problem !== undefined) throw await notEnough(run, { round, participants }, problem);
   const { everybody, threshold, range, layout } = plan;
   const help = await askForHelp(run, plan, Object.keys(masked));
-  const weightMax = Math.max(...Object.values(plan.weights));
+  const weightMax = weightMaxOf(plan.weights);
   const proof: SecureProof = { round: plan.round, everybody, threshold, range, layout, masked, weightMax, help };
   const { sha256 } = await deps.blobs.keepBytes(Buffer.from(canonicalJson(proof)));
   const mean = await unmaskedMean(deps, proof, run.signal);

@@ -123,11 +123,11 @@ const { fractionBits } = fixedPointFor({ clients: PLACES, limit: RANGE });
 /** Half a step of each, over what the smallest sum of parts may be, and float32's own rounding. */
 const PRECISION = PLACES * 2 ** -fractionBits + 1e-6;
 
-async function expectSame(left: string, right: string): Promise<void> {
+async function expectSame(left: string, right: string, precision = PRECISION): Promise<void> {
   const [one, other] = [await valuesOf(left), await valuesOf(right)];
   expect(one).toHaveLength(other.length);
   const gap = one.reduce((most, value, index) => Math.max(most, Math.abs(value - (other[index] as number))), 0);
-  expect(gap).toBeLessThan(PRECISION);
+  expect(gap).toBeLessThan(precision);
 }
 
 /** The plain round of the same federation, of those participants only. */
@@ -279,6 +279,58 @@ test("a coordinator that dies after two updates asks in the same words, and for 
   expect(asked.filter((path) => path.endsWith("/train") || path.endsWith("/shares"))).toEqual([]);
   expect(asked.filter((path) => path.endsWith("/masked"))).toHaveLength(2);
   await expectSame(kept.commits[0]?.result as string, await plainMean("fed_alive", EVERYBODY));
+});
+
+/** The coordinator's tools, with a participant that declares other samples than it has. */
+const declaring = (who: string, samples: number): typeof secure => ({
+  ...secure,
+  participants: {
+    ...secure.participants,
+    train: async (node, place, ...rest) => {
+      const one = await secure.participants.train(node, place, ...rest);
+      return place.client === who ? { ...one, samples } : one;
+    },
+  },
+});
+
+test.each([
+  ["a hundred times as many samples goes away masked: the mean is that of the others", 40_000, "/masked", undefined],
+  [
+    "a million times as many goes away masked: nothing comes out",
+    300_000_000,
+    "/masked",
+    /^Round 1 has 3 masked updates .* that p4 declares/,
+  ],
+  ["a million times as many goes away before: the mean is that of the others", 300_000_000, "/shares", undefined],
+])(
+  "where the participant of %s",
+  async (_what, samples, step, problem) => {
+    const { run, kept } = open(`fed_heavy_${samples}_${step.slice(1)}`, hidden({ deadlineMs: 60_000 }));
+    const victim = await startNode({ threads: 1 });
+    const members = run.members.map((member) => (member.id === "p4" ? { ...member, url: victim.url } : member));
+    before = async (path, url) => {
+      if (url === victim.url && path.endsWith(step)) await victim.stop();
+    };
+    const done = runRound({ ...run, members, deps: { ...run.deps, secure: declaring("p4", samples) } });
+    if (problem) {
+      await expect(done).rejects.toMatchObject({ code: "NOT_ENOUGH_RESULTS", message: expect.stringMatching(problem) });
+      expect([kept.commits, asked.filter((path) => path.endsWith("/help"))]).toEqual([[], []]);
+      return;
+    }
+    await done;
+    await expectSame(kept.commits[0]?.result as string, await plainMean(`${run.federation.id}_plain`, ["p1", "p2", "p3"]), 1e-5);
+  },
+  60_000,
+);
+
+test("samples that are too far apart end the round before anybody masks", async () => {
+  const { run, kept } = open("fed_apart", hidden());
+  const deps = { ...run.deps, secure: declaring("p2", 1e9) };
+  await expect(runRound({ ...run, deps })).rejects.toMatchObject({
+    code: "NOT_ENOUGH_RESULTS",
+    message: expect.stringMatching(/^Round 1 has participants whose samples are too far apart .* that p2 declares/),
+  });
+  expect([kept.commits, asked.filter((path) => path.endsWith("/masked"))]).toEqual([[], []]);
 });
 
 const LARGE = Array.from({ length: 2 * RANGE }, () => ({ a: 1, y: 0 }));
