@@ -17,8 +17,8 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
     operation: "completions",
     model: request.model,
     stream,
-    // The provider makes, and bills, as many as it chooses the best of.
     echoesInput: request.echo === true,
+    // The provider makes, and bills, as many as it chooses the best of.
     choiceCount: Math.max(request.n ?? 1, request.best_of ?? 1) * promptCount(request),
     maxOutputTokens: request.max_tokens ?? undefined,
     maxOutputParam: "max_tokens",
