@@ -1,3 +1,6 @@
+/** Of the name of a data set. A key of the store has the name twice, and at most 1,978 bytes. */
+export const NAME_BYTES_MAX = 900;
+
 /**
  * The place that a URI names, without what only opens it: pre-signed addresses have another query each time. One place can be written in several
  * ways, which give the same text; undefined if it is no URI.

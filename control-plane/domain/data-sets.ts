@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../common/json.ts";
-import { placeOf } from "../../common/training/dataset-place.ts";
+import { NAME_BYTES_MAX, placeOf } from "../../common/training/dataset-place.ts";
 import type { FederationParticipant } from "./training-records.ts";
 
 /** The privacy of one data set that federations of an organization have spent. */
@@ -20,10 +20,7 @@ export interface DataSet {
   updatedAt: number;
 }
 
-/** A key of the store has the name twice, and at most 1,978 bytes. */
-const NAME_BYTES_MAX = 900;
-
-/** A name that fits a key. Of a longer one, the hash is as good: nobody can set a budget by it but from the list. */
+/** A name that fits a key. Of a longer one, the hash is as good: a budget is set by what the list shows. */
 const bounded = (name: string): string => (Buffer.byteLength(name) <= NAME_BYTES_MAX ? name : `sha256:${hash("sha256", name, "hex")}`);
 
 /** The name of the account that a budget is for: the address of a file without its query, as in rounds that use it. */

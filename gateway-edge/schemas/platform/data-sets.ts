@@ -1,10 +1,8 @@
 import { z } from "zod";
+import { NAME_BYTES_MAX } from "../../../common/training/dataset-place.ts";
 import { plainText } from "../fields.ts";
 import { listOf } from "../records.ts";
 import { EPSILON_IS } from "./epsilon.ts";
-
-/** A key of the store has the name twice, and at most 1,978 bytes. */
-const NAME_BYTES_MAX = 900;
 
 export const dataSetBudgetBody = z.strictObject({
   /** The name of a data set: "digits", a URL, or the node's own name for it. */
