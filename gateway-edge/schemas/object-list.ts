@@ -35,6 +35,13 @@ export function readPage({ limit, order = "desc", after, before }: ListQuery): P
   return { order, limit: count, after: after || undefined, before: before || undefined };
 }
 
+/** Where a cursor is in a list of such things. */
+export function placeIn(list: readonly { id: string }[], id: string, { param, what }: { param: "after" | "before"; what: string }): number {
+  const place = list.findIndex((one) => one.id === id);
+  if (place < 0) throw new AppError("INVALID_REQUEST", `${param}: there is no ${what} '${id.slice(0, 200)}' in this list`, { param });
+  return place;
+}
+
 function badQuery(param: string, message: string): AppError {
   return new AppError("VALIDATION_ERROR", `${param}: ${message}`, { param, details: [{ path: `query.${param}`, message }] });
 }

@@ -36,6 +36,9 @@ export interface QueuedResponse {
   readonly turn: ResponseTurn;
 }
 
+/** What log rows and stored answers name the API by. */
+export const RESPONSES_ENDPOINT = "/v1/responses";
+
 /** Stores a response as queued, starts its call on this edge, and answers with it or, if it is streamed, with its events. */
 export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse): Promise<void> {
   const { request, response, callId, caller, asked, rawBody } = queued;
@@ -44,7 +47,7 @@ export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse)
     key: idempotencyKey(request),
     keyId: caller.keyId,
     callId,
-    endpoint: "/v1/responses",
+    endpoint: RESPONSES_ENDPOINT,
     body: rawBody,
     pathModel: undefined,
   };

@@ -5,7 +5,7 @@ import { refuseUnsupported } from "../../../calls/dialects/responses/request.ts"
 import { shownItem, shownResponse, suffixOf } from "../../../calls/dialects/responses/response.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
 import { parseResponsesRequest, responseObject, responsesRequest } from "../../../schemas/calls/responses.ts";
-import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
+import { listAnswer, listQuery, placeIn, readPage } from "../../../schemas/object-list.ts";
 import type { OperationDescription } from "../../../schemas/operation-description.ts";
 import { hasPrompt, promptedResponse } from "../../../stored/prompts/apply-prompt.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
@@ -20,7 +20,7 @@ import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import { answerCall, GATEWAY_ERRORS } from "./answer-call.ts";
-import { queueResponse, sendEvents } from "./background-response.ts";
+import { queueResponse, RESPONSES_ENDPOINT, sendEvents } from "./background-response.ts";
 import { clientLeft } from "./client-left.ts";
 import { readCall } from "./read-call.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
@@ -129,17 +129,11 @@ function included(query: z.output<typeof includeQuery>): readonly string[] {
 function page(items: readonly (Fields & { id: string })[], query: z.output<typeof listQuery>) {
   const { order, after, before, limit } = readPage(query);
   const ordered = order === "asc" ? items : items.toReversed();
-  const start = after === undefined ? 0 : placeOf(ordered, after, "after") + 1;
-  const end = before === undefined ? ordered.length : placeOf(ordered, before, "before");
+  const start = after === undefined ? 0 : placeIn(ordered, after, { param: "after", what: "item" }) + 1;
+  const end = before === undefined ? ordered.length : placeIn(ordered, before, { param: "before", what: "item" });
   const window = ordered.slice(start, end);
   const shown = before === undefined ? window.slice(0, limit) : window.slice(-limit);
   return listAnswer(shown, window.length > shown.length);
-}
-
-function placeOf(items: readonly { id: string }[], id: string, param: "after" | "before"): number {
-  const place = items.findIndex((item) => item.id === id);
-  if (place < 0) throw new AppError("INVALID_REQUEST", `${param}: the response has no item '${id.slice(0, 200)}'`, { param });
-  return place;
 }
 
 function createOperation(deps: ResponsesDeps): GatewayOperation {
@@ -176,7 +170,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
           request,
           response,
           callId,
-          endpoint: "/v1/responses",
+          endpoint: RESPONSES_ENDPOINT,
           caller,
           job,
           routing: routingOf(asked),

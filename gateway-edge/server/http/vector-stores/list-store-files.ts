@@ -1,5 +1,4 @@
-import { AppError } from "../../../../common/errors.ts";
-import type { Page } from "../../../schemas/object-list.ts";
+import { type Page, placeIn } from "../../../schemas/object-list.ts";
 import type { StoreFileObject } from "../../../schemas/stored/vector-stores.ts";
 import { filesOf, type StoredDeps } from "../../../stored/vector-stores/stored-files.ts";
 
@@ -15,15 +14,9 @@ export async function listStoreFiles(
     if (isAsked) all.push(body.file);
   }
   if (order === "desc") all.reverse();
-  const first = after === undefined ? 0 : placeOf(all, after, "after") + 1;
-  const end = before === undefined ? all.length : placeOf(all, before, "before");
+  const first = after === undefined ? 0 : placeIn(all, after, { param: "after", what: "file" }) + 1;
+  const end = before === undefined ? all.length : placeIn(all, before, { param: "before", what: "file" });
   const start = before === undefined ? first : Math.max(first, end - limit);
   const files = all.slice(start, Math.min(end, start + limit));
   return { files, hasMore: before === undefined ? first + limit < all.length : start > 0 };
-}
-
-function placeOf(files: readonly StoreFileObject[], id: string, param: "after" | "before"): number {
-  const place = files.findIndex((file) => file.id === id);
-  if (place < 0) throw new AppError("INVALID_REQUEST", `${param}: there is no file '${id.slice(0, 200)}' in this list`, { param });
-  return place;
 }
