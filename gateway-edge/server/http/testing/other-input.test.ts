@@ -1,5 +1,6 @@
 import type { Send } from "../../../upstream/providers/provider.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
+import { answerOfEveryApi } from "./every-api-fixture.ts";
 
 const edges: TestEdge[] = [];
 afterEach(async () => {
@@ -15,20 +16,7 @@ const messages = [{ role: "user", content: "hi" }];
 async function open(providerKind: string) {
   const control = new FakeControl();
   control.deployments = [...control.deployments, deployment({ modelName: "m", id: "dep_m", providerKind, inferenceModelId: "m-of-ours" })];
-  const usage = { prompt_tokens: READ_TOKENS, completion_tokens: 1, input_tokens: READ_TOKENS, output_tokens: 1 };
-  const output = [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content: [{ type: "output_text", text: "ok" }] }];
-  const answer = {
-    ...{ id: "resp_1", object: "response", status: "completed", output, role: "assistant", type: "message", stop_reason: "end_turn" },
-    ...{ choices: [{ index: 0, message: { role: "assistant", content: "ok" }, text: "ok", finish_reason: "stop" }], usage },
-    content: [{ type: "text", text: "ok" }],
-  };
-  const send: Send = async () => ({
-    status: 200,
-    headers: {},
-    body: (async function* () {
-      yield Buffer.from(JSON.stringify(answer));
-    })(),
-  });
+  const send: Send = async () => answerOfEveryApi({ input: READ_TOKENS, output: 1 });
   const edge = await startEdge(control, { send }, { JSON_BODY_BYTES_MAX: "2000000" });
   edges.push(edge);
   const { secret } = control.addKey();

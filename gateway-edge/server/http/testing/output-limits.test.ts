@@ -1,5 +1,6 @@
 import type { Send } from "../../../upstream/providers/provider.ts";
 import { deployment, FakeControl, startEdge, type TestEdge } from "./edge-fixture.ts";
+import { answerOfEveryApi } from "./every-api-fixture.ts";
 
 const INT32_MAX = 2_147_483_647;
 
@@ -35,23 +36,7 @@ async function open({ settings = {} as object, isFull = false } = {}) {
     const { max_tokens, max_completion_tokens, max_output_tokens, model } = JSON.parse(String(body)) as Record<string, number>;
     const limit = max_completion_tokens ?? max_tokens ?? max_output_tokens ?? 0;
     sent.push({ deployment: String(model), limit });
-    const written = isFull ? limit : 1;
-    const message = { role: "assistant", content: "ok" };
-    const output = [
-      { type: "message", id: "msg_1", role: "assistant", status: "completed", content: [{ type: "output_text", text: "ok" }] },
-    ];
-    const answer = {
-      ...{ id: "resp_1", object: "response", status: "completed", output },
-      choices: [{ index: 0, message, text: "ok", finish_reason: "stop" }],
-      usage: { prompt_tokens: 3, completion_tokens: written, input_tokens: 3, output_tokens: written },
-    };
-    return {
-      status: 200,
-      headers: {},
-      body: (async function* () {
-        yield Buffer.from(JSON.stringify(answer));
-      })(),
-    };
+    return answerOfEveryApi({ input: 3, output: isFull ? limit : 1 });
   };
   const edge = await startEdge(control, { send }, { JSON_BODY_BYTES_MAX: "1000000" });
   edges.push(edge);

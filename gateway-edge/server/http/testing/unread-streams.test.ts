@@ -67,8 +67,8 @@ async function until(condition: () => boolean, what: string): Promise<void> {
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
 test.each([
-  ["http1", 30],
-  ["undici", 4],
+  ["http1", 6],
+  ["undici", 3],
 ])(
   "%s: %i clients that read nothing of a flood cost at most 256 KiB each, are cut in time, and pay for what left the gateway",
   async (transport, clients) => {
