@@ -5,7 +5,7 @@ import type { FederationSettings } from "../../common/training/federation-settin
 import { dataSetUses } from "../domain/data-sets.ts";
 import type { Federation } from "../domain/training-records.ts";
 import type { Reader } from "../stores/store.ts";
-import { findDataSet } from "./find-data-set.ts";
+import { limitedDataSets } from "./find-data-set.ts";
 
 /** Federations within federations that are looked at. */
 const DEPTH_MAX = 32;
@@ -14,23 +14,18 @@ const DEPTH_MAX = 32;
 type Settings = Partial<Pick<FederationSettings, "dp" | "secureAggregation" | "enrollment" | "eval" | "task">>;
 
 /**
- * Throws QUOTA_EXCEEDED if a federation would show exact figures of a data set with a budget: its models without noise, whoever trains them
- * and for what, or an evaluation of its training rows. It comes before any participant is called. Inner federations train and evaluate by
- * their own settings, and are evaluated without a round of theirs.
+ * Throws QUOTA_EXCEEDED if a federation would show exact figures of a data set with a budget: its models without noise (initial parameters are
+ * such), or an evaluation of its training rows. It comes before any participant is called. Inner federations train and evaluate by their own
+ * settings, and are evaluated without a round of theirs.
  */
 export async function requireBudgets(reader: Reader, federation: Federation, depth = 0): Promise<void> {
   const settings = JSON.parse(federation.settings) as Settings;
-  const firstLimited = async (names: Iterable<string>): Promise<string | undefined> => {
-    for (const name of names) {
-      const known = await findDataSet(reader, { organizationId: federation.organizationId, name });
-      if (known?.epsilonBudget !== undefined) return name;
-    }
-    return undefined;
-  };
-  const trained = settings.dp ? undefined : await firstLimited(namesOf(federation, settings.task?.dataset));
+  const limited = await limitedDataSets(reader, federation.organizationId);
+  const firstLimited = (names: Iterable<string>): string | undefined => [...names].find((name) => limited.has(name));
+  const trained = settings.dp ? undefined : firstLimited(namesOf(federation, settings.task?.dataset));
   if (trained !== undefined)
     throw refused(`The data set "${trained}" has a privacy budget, and this federation adds no noise. Set dp in its settings.`);
-  const evaluated = await firstLimited(evaluatedNames(federation, settings));
+  const evaluated = firstLimited(evaluatedNames(federation, settings));
   if (evaluated !== undefined)
     throw refused(
       `The data set "${evaluated}" has a privacy budget, and the evaluation would show exact figures of its rows. Set eval.dataset to rows outside it, or eval.mode to none.`,
