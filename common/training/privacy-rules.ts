@@ -18,8 +18,10 @@ export interface PrivacyRules {
   problems(asked: Asked): Problem[];
   /** Whether the noise is in a result that was made so. */
   isNoised(made: RoundRecord["made"]): boolean;
-  /** Whether the coordinator has seen noised updates, which have spent their epsilon even if the round has no result. */
-  readonly isSpentOnArrival: boolean;
+  /** What has spent its epsilon once it is seen, even if the round is not committed: noised updates, or the result that is evaluated. */
+  readonly spentBy: "updates" | "result" | undefined;
+  /** Whether the updates are for coordinators alone, because the noise comes off a result beside them. */
+  readonly hidesUpdates: boolean;
 }
 
 interface Problem {
@@ -39,7 +41,8 @@ const none: PrivacyRules = {
   weights: "samples",
   problems: () => [],
   isNoised: () => false,
-  isSpentOnArrival: false,
+  spentBy: undefined,
+  hidesUpdates: false,
 };
 
 /** Participants clip and noise their own updates. */
@@ -50,7 +53,7 @@ const local = ({ clipNorm, noiseMultiplier }: Noise): PrivacyRules => ({
   config: { clip_norm: clipNorm, noise_multiplier: noiseMultiplier },
   computes: "dp.mode local",
   isNoised: (made) => made !== "delegated",
-  isSpentOnArrival: true,
+  spentBy: "updates",
 });
 
 /**
@@ -62,6 +65,8 @@ const central = ({ clipNorm }: Noise, isSumOnly: boolean): PrivacyRules => ({
   ...(isSumOnly ? { needs: { clip: "dp.mode central" }, config: { clip_norm: clipNorm } } : {}),
   weights: "equal",
   computes: "dp.mode central",
+  spentBy: "result",
+  hidesUpdates: true,
   // The bound of one update's influence, which the noise is made for, is not known of an own strategy.
   problems: ({ strategy: { name } }) => (findStrategy(name) ? noiseProblems(name) : [ownProblem(name)]),
   isNoised: (made) => made === "noised",
@@ -75,9 +80,6 @@ const secure = (noise: PrivacyRules): PrivacyRules => ({
 });
 
 const NOISE = { local, central };
-
-/** Whether the updates are for the coordinator alone, because its noise comes off a result beside them. */
-export const hidesUpdates = ({ dp }: { readonly dp?: { readonly mode: string } | undefined }): boolean => dp?.mode === "central";
 
 export function privacyRules({ dp, secureAggregation }: Partial<Pick<FederationSettings, "dp" | "secureAggregation">>): PrivacyRules {
   const noise = dp ? NOISE[dp.mode](dp, secureAggregation !== undefined) : none;

@@ -37,8 +37,8 @@ export async function spendPrivacy(
 }
 
 /**
- * Refunds a round whose privacy could not be enforced, because nothing of it was published. It stays charged if somebody has seen noised
- * updates, or its result.
+ * Refunds a round whose privacy could not be enforced, because nothing of it was published. It stays charged if noised updates, or its
+ * result, were seen.
  */
 export async function returnPrivacy(
   tx: Transaction,
@@ -70,8 +70,9 @@ export function abandonedPrivacy(federation: Federation, round: TrainingRound): 
 }
 
 function isSpent(settings: PrivacySettings, { state: phase, participants }: TrainingRound): boolean {
-  if (privacyRules(settings).isSpentOnArrival) return participants.some(({ state, bytes }) => state === "accepted" || bytes > 0);
-  return settings.dp?.mode === "central" && phase === "evaluating" && settings.eval?.mode !== "none";
+  const { spentBy } = privacyRules(settings);
+  if (spentBy === "updates") return participants.some(({ state, bytes }) => state === "accepted" || bytes > 0);
+  return spentBy === "result" && phase === "evaluating" && settings.eval?.mode !== "none";
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
-import { hidesUpdates } from "../../../common/training/privacy-rules.ts";
+import { privacyRules } from "../../../common/training/privacy-rules.ts";
 import type { RoundRecord } from "../../../common/training/round-record.ts";
 import type { TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import type { Federation, TrainingRound } from "../../domain/training-records.ts";
@@ -34,7 +34,7 @@ export function trainingBlobHandlers(deps: ControlDeps): Pick<Handlers, "findBlo
 const ROUNDS_MAX = 200;
 
 /**
- * Whether the blob is a result of the federation or an update of this participant. With central noise it is no update: whoever created the
+ * Whether the blob is a result of the federation or an update of this participant. With central noise it is no update: the creator of the
  * federation has the join tokens, too.
  */
 export async function isParticipants(
@@ -81,9 +81,9 @@ function isResultOf({ resultBlob, record }: TrainingRound, blob: string): boolea
 
 /** Whether the federation's updates are for coordinators alone. */
 const hides = (federation: Federation | undefined): boolean =>
-  federation !== undefined && hidesUpdates(JSON.parse(federation.settings) as PrivacySettings);
+  federation !== undefined && privacyRules(JSON.parse(federation.settings) as PrivacySettings).hidesUpdates;
 
-type PrivacySettings = Parameters<typeof hidesUpdates>[0];
+type PrivacySettings = Parameters<typeof privacyRules>[0];
 
 async function publishedAs(reader: Reader, organizationId: string, blob: string): Promise<string> {
   for await (const { id, name } of reader.scan("trainedModels", { index: "byOrganization", equals: [organizationId] })) {
