@@ -77,7 +77,7 @@ export function evaluationProblem(asked: Asked): Problem | undefined {
   return isInnerOnly ? problem(["eval"], `${inner}; set eval.mode to none`) : undefined;
 }
 
-/** Whether these are rows that nodes train on unless they are told otherwise, or may be. */
+/** Whether these are rows that nodes train on by default, or may be. */
 export function isTrainingRows(dataset: unknown): boolean {
   const { split: _split, partition: _partition, ...rest } = isRecord(dataset) ? dataset : {};
   const task = { dataset: isRecord(dataset) ? rest : dataset } as Asked["task"];

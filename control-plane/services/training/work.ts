@@ -62,7 +62,7 @@ export function trainingWorkHandlers(deps: ControlDeps): Pick<Handlers, WorkMeth
     async setInitial(request) {
       const { blob, start } = request;
       const started = await step(request, async (tx, federation, now) => {
-        // A budget may have been set while a participant trained them: then nobody is told of them.
+        // A budget may have been set while a participant trained them: then they are not stored.
         await requireBudgets(tx, federation);
         return setInitial(tx, { federation, blob, start }, now);
       });

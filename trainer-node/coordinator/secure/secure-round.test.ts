@@ -323,7 +323,7 @@ test.each([
   60_000,
 );
 
-test("samples that are too far apart end the round before anybody masks", async () => {
+test("samples that are too far apart end the round before updates are masked", async () => {
   const { run, kept } = open("fed_apart", hidden());
   const deps = { ...run.deps, secure: declaring("p2", 1e9) };
   await expect(runRound({ ...run, deps })).rejects.toMatchObject({

@@ -27,7 +27,7 @@ test.each([
   expect(Math.abs(meanOf(given, inSum, 0.2) - 0.2)).toBeLessThanOrEqual(1024 * 2 ** -(fractionBits + 1));
 });
 
-test("a mean that rounding has moved is refused with its size, whoever declared the samples, and what to do", () => {
+test("a mean that rounding has moved is refused with its size, the heaviest participant, and what to do", () => {
   const given = [100, 100, 100, 1_000_000];
   expect(Math.abs(meanOf(given, 3, 0.5) - 0.5)).toBeGreaterThan(0.0005);
   expect(sumProblem(planOf(given), ids(3))).toMatch(
@@ -35,7 +35,7 @@ test("a mean that rounding has moved is refused with its size, whoever declared 
   );
 });
 
-test("samples that are too far apart are refused before anybody masks", () => {
+test("samples that are too far apart are refused before updates are masked", () => {
   expect(planProblem(planOf([10, 10, 10, 1e9]).weights)).toMatch(
     /p1 has 10, less than 1\/1048576 of the 1000000000 that p4 declares.*maxSamples/,
   );
