@@ -10,6 +10,7 @@ interface RecordKindTraits {
 
 /** The kinds of records that teams store in the gateway: the one declaration for edges and the control plane. */
 const KINDS = {
+  answer: { onlyExpires: true },
   assistant: {},
   batch: { isWork: true },
   batch_part: { onlyExpires: true },

@@ -363,6 +363,19 @@ describe("Idempotency-Key on a priced call", () => {
     },
   );
 
+  test.each([false, true])("an answer of 1.3 MB is replayed byte for byte, and is nobody else's file (streamed: %p)", async (stream) => {
+    const rich = await newTenant(system, { creditNano: 10_000_000_000 });
+    const { key, id } = await makeKey({}, rich);
+    const first = await say(key, "x".repeat(20_000), { n: 64, stream });
+    const again = await say(key, "x".repeat(20_000), { n: 64, stream });
+    expect(first.text.length).toBeGreaterThan(1.2 * 1024 * 1024);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(again.text === first.text).toBe(true);
+    const { meta } = (await call(system.url, "GET", `/api/gw/logs?apiKey=${id}`, { token: rich.token })).body;
+    expect(meta.totals.requests).toBe(1);
+    expect((await call(system.url, "GET", "/v1/files", { key })).body.data).toEqual([]);
+  });
+
   test("another body is 409, another API key is another call, a refusal uses nothing up", async () => {
     const { key, id } = await makeKey();
     await say(key, "first");

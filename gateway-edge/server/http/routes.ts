@@ -4,7 +4,6 @@ import { gatewayErrorHandler, gatewayErrorStatus } from "../../calls/gateway-err
 import type { EdgeDeps } from "../../deps.ts";
 import type { OperationDescription } from "../../schemas/operation-description.ts";
 import type { EdgeRuns } from "../../stored/assistants/edge-runs.ts";
-import type { PromptDeps } from "../../stored/prompts/apply-prompt.ts";
 import type { Worker } from "../../stored/records/worker.ts";
 import { FullStores } from "../../stored/responses/full-stores.ts";
 import type { ResponseFeed } from "../../stored/responses/response-feed.ts";
@@ -88,7 +87,7 @@ export interface RouteParts {
 
 /** The most frequent routes, matched without express' router. */
 export function exactInferenceRoutes(deps: EdgeDeps, parts: RouteParts): ExactRoutes {
-  return exactRoutes(deps, { routes: hotRoutes(hotDeps(deps, parts.inference)), gate: gateOf(parts) });
+  return exactRoutes(deps, { routes: hotRoutes(callDeps(deps, parts.inference)), gate: gateOf(parts) });
 }
 
 /** Every inference path. */
@@ -98,11 +97,11 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   const gate = gateOf(parts);
   const unlogged: Gate = { ...gate, onRefused: undefined };
   const router = Router({ caseSensitive: true });
-  router.use(gatedRouter(deps, [...hotRoutes(hotDeps(deps, inference)), ...mediaRoutes(calls)], gate));
+  router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
   router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts) }), gate));
-  router.use(gatedRouter(deps, messagesRoutes({ ...calls, records: deps.records, inference }), anthropicGate(gate, inference)));
+  router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
 }
@@ -120,11 +119,7 @@ function anthropicGate(gate: Gate, inference: Inference): Gate {
   return { ...gate, onError: anthropicErrorHandler, onRefused: noteRefusal(inference, anthropicErrorStatus) };
 }
 
-function hotDeps(deps: EdgeDeps, inference: Inference): CallDeps & PromptDeps {
-  return { ...callDeps(deps, inference), records: deps.records };
-}
-
-function hotRoutes(calls: CallDeps & PromptDeps): CallRoute[] {
+function hotRoutes(calls: CallDeps): CallRoute[] {
   return [
     { method: "post", paths: CHAT_PATHS, makesCall: true, handler: chatCompletionsHandler(calls) },
     { method: "post", paths: COMPLETIONS_PATHS, makesCall: true, handler: completionsHandler(calls) },
@@ -203,9 +198,9 @@ export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inferen
   return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
 }
 
-function callDeps({ config, control, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
+function callDeps({ config, control, records, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
   const limits = { bodyBytesMax: config.jsonBodyBytesMax, stallMs: config.streamStallMs };
-  return { run: inference.run, access: control.access, clock, logger, openCalls, ...limits };
+  return { run: inference.run, access: control.access, records, clock, logger, openCalls, ...limits };
 }
 
 function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {

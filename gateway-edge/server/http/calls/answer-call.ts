@@ -63,7 +63,7 @@ const STREAM_TYPE = "text/event-stream; charset=utf-8";
 export function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer>): void | Promise<void> {
   const { request, callId, caller, endpoint, rawBody, pathModel } = exchange;
   const key = idempotencyKey(request);
-  const begun = beginIdempotentCall(deps, { key, keyId: caller.keyId, callId, endpoint, body: rawBody, pathModel });
+  const begun = beginIdempotentCall(deps, { key, owner: caller, callId, endpoint, body: rawBody, pathModel });
   return begun instanceof Promise ? begun.then((idempotent) => answerOnce(deps, exchange, idempotent)) : answerOnce(deps, exchange, begun);
 }
 

@@ -45,7 +45,7 @@ export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse)
   requireModel(caller, asked.model, deps.inference.routing);
   const input = {
     key: idempotencyKey(request),
-    keyId: caller.keyId,
+    owner: ownerOf(caller),
     callId,
     endpoint: RESPONSES_ENDPOINT,
     body: rawBody,

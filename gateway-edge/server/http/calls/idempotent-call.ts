@@ -4,10 +4,14 @@ import type { Logger } from "../../../../common/logger.ts";
 import type { BeginIdempotentCallRequest, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { type HeaderList, headerFields } from "../../../calls/header-list.ts";
+import type { Owner, RecordStore } from "../../../stored/records/records.ts";
+import { putLargeAnswer, readLargeAnswer } from "./large-answers.ts";
+import { RecordedAnswer } from "./recorded-answer.ts";
 
-/** The idempotency store of the control plane. */
+/** The idempotency store of the control plane, and the records for what is too large for it. */
 export interface IdempotentDeps {
   readonly access: Pick<ControlPlane["access"], "beginIdempotentCall" | "endIdempotentCall">;
+  readonly records: RecordStore;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -30,12 +34,13 @@ const CHAT = "/v1/chat/completions";
 const DEADLINE_MS = 2000;
 const ATTEMPTS = 3;
 const RENEW_MS = 5 * 60_000;
-const STORED_BYTES_MAX = 1024 * 1024;
+/** A larger body is stored as content of the team's records. */
+const MESSAGE_BYTES_MAX = 1024 * 1024;
 
 /** What identifies a call under an Idempotency-Key. */
 export interface IdempotentInput {
   readonly key: string | undefined;
-  readonly keyId: string;
+  readonly owner: Owner;
   readonly callId: string;
   /** Another API answers the same body in another form. */
   readonly endpoint: string;
@@ -50,14 +55,16 @@ export function beginIdempotentCall(deps: IdempotentDeps, input: IdempotentInput
 }
 
 async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentInput): Promise<IdempotentCall> {
-  const owner = { keyId: input.keyId, idempotencyKey: key, callId: input.callId };
+  const { owner, callId } = input;
   const hash = createHash("sha256").update(input.body);
   if (input.pathModel !== undefined) hash.update(`\n${input.pathModel}`);
   // Chats are hashed as in releases without endpoints, so that a call that is repeated during an upgrade finds its answer.
   if (input.endpoint !== CHAT) hash.update(`\n${input.endpoint}`);
-  const begin = { ...owner, bodySha256: hash.digest() };
+  const begin = { keyId: owner.keyId, idempotencyKey: key, callId, bodySha256: hash.digest() };
   const { answer } = await deps.access.beginIdempotentCall(begin, { deadlineMs: DEADLINE_MS });
-  return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, begin);
+  if (!answer) return openCall(deps, { begin, owner });
+  const { content } = answer;
+  return { ...NOT_IDEMPOTENT, answer: content ? { ...answer, body: await readLargeAnswer(deps.records, owner.teamId, content) } : answer };
 }
 
 /**
@@ -81,10 +88,9 @@ function keepReserved({ access, clock, logger }: IdempotentDeps, begin: BeginIde
 
 const NOT_IDEMPOTENT: IdempotentCall = { answer: undefined, goesOn: false, record: () => {}, store: () => {}, close: () => {} };
 
-function openCall(deps: IdempotentDeps, begin: BeginIdempotentCallRequest): IdempotentCall {
-  const { bodySha256: _, ...owner } = begin;
-  let recorded: (string | Uint8Array)[] | undefined = [];
-  let bytes = 0;
+function openCall(deps: IdempotentDeps, { begin, owner }: { begin: BeginIdempotentCallRequest; owner: Owner }): IdempotentCall {
+  const { bodySha256: _, ...call } = begin;
+  const recorded = new RecordedAnswer();
   let state: "running" | "ending" | "ended" = "running";
   const endReservation = keepReserved(deps, begin);
 
@@ -92,40 +98,45 @@ function openCall(deps: IdempotentDeps, begin: BeginIdempotentCallRequest): Idem
     state = "ending";
     await endReservation();
     await tryToEnd(answer);
+    recorded.release();
     state = "ended";
   }
 
   async function tryToEnd(answer: StoredAnswer | undefined): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       try {
-        await deps.access.endIdempotentCall({ ...owner, answer }, { deadlineMs: DEADLINE_MS });
+        await deps.access.endIdempotentCall({ ...call, answer }, { deadlineMs: DEADLINE_MS });
         return;
       } catch (error) {
-        if (attempt === ATTEMPTS) deps.logger.warn({ callId: owner.callId, error: String(error) }, "an idempotent call could not be ended");
+        if (attempt === ATTEMPTS) deps.logger.warn({ callId: call.callId, error: String(error) }, "an idempotent call could not be ended");
       }
     }
+  }
+
+  /** Where the body is: in the answer or, if it is large, in content of the team. */
+  async function bodyOf(): Promise<Pick<StoredAnswer, "body" | "content">> {
+    const pieces = recorded.pieces();
+    if (recorded.bytes <= MESSAGE_BYTES_MAX) return { body: Buffer.concat(pieces), content: undefined };
+    const content = await putLargeAnswer(deps.records, { owner, pieces, nowMs: deps.clock.now() });
+    return { body: Buffer.alloc(0), content };
   }
 
   return {
     answer: undefined,
     get goesOn() {
-      return recorded !== undefined && state !== "ended";
+      return recorded.isWhole && state !== "ended";
     },
-    record(piece) {
-      bytes += Buffer.byteLength(piece);
-      if (bytes > STORED_BYTES_MAX) recorded = undefined;
-      recorded?.push(piece);
-    },
+    record: (piece) => recorded.add(piece),
     // An answer that is too large to store frees the key: a retry is billed again instead of refused.
-    store: (headers, contentType) =>
-      end(
-        recorded && {
-          status: 200,
-          contentType,
-          body: Buffer.concat(recorded.map((piece) => Buffer.from(piece))),
-          headers: headerFields(headers),
-        },
-      ),
+    store: async (headers, contentType) => {
+      if (!recorded.isWhole) return end(undefined);
+      try {
+        await end({ status: 200, contentType, headers: headerFields(headers), ...(await bodyOf()) });
+      } catch (error) {
+        deps.logger.warn({ callId: call.callId, error: String(error) }, "the answer of an idempotent call could not be stored");
+        await end(undefined);
+      }
+    },
     close: async () => {
       if (state === "running") await end(undefined);
     },

@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto";
+import { buffer } from "node:stream/consumers";
+import { AppError } from "../../../../common/errors.ts";
+import type { StoredContent } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Owner, RecordStore } from "../../../stored/records/records.ts";
+
+type AnswerStore = Pick<RecordStore, "commit" | "getContent" | "putContent">;
+
+/** Longer than an Idempotency-Key lasts. */
+const LIFE_MS = 25 * 3_600_000;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+
+/**
+ * Stores the body of an answer as content of the team, for which a message to the control plane is too small. It is encrypted with a key of its
+ * own, which is sealed with the rest of the answer. Throws PAYLOAD_TOO_LARGE if the organization's files would exceed their limit.
+ */
+export async function putLargeAnswer(
+  records: AnswerStore,
+  { owner, pieces, nowMs }: { owner: Owner; pieces: readonly Uint8Array[]; nowMs: number },
+): Promise<StoredContent> {
+  const [id, key, nonce] = [`answer_${randomUUID()}`, randomBytes(KEY_BYTES), randomBytes(NONCE_BYTES)];
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  const encrypted = (async function* () {
+    for (const piece of pieces) yield cipher.update(piece);
+    yield cipher.final();
+  })();
+  const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+  await records.putContent(owner.teamId, id, encrypted, { bytes });
+  await records.commit(owner, [{ type: "create", kind: "answer", id, body: {}, createdAtMs: nowMs, expiresAtMs: nowMs + LIFE_MS }]);
+  return { id, key, nonce, tag: cipher.getAuthTag() };
+}
+
+export async function readLargeAnswer(records: AnswerStore, teamId: string, { id, key, nonce, tag }: StoredContent): Promise<Buffer> {
+  const encrypted = await records.getContent(teamId, id);
+  if (!encrypted) throw new AppError("SERVER_ERROR", "The stored answer of this Idempotency-Key is gone. Use a new key.");
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce).setAuthTag(tag);
+  const plain = (async function* () {
+    for await (const chunk of encrypted) yield decipher.update(chunk);
+    yield decipher.final();
+  })();
+  return await buffer(plain);
+}
