@@ -114,6 +114,11 @@ export class ShutdownError extends AppError {
   }
 }
 
+/** Whether a call has ended without the edge's doing. */
+export function hasLeft({ aborted, reason }: CancelSignal): boolean {
+  return aborted && !(reason instanceof ShutdownError);
+}
+
 /** The error of a call that its client or the stopping edge has ended. */
 export function endedBy({ reason }: CancelSignal, thrown: unknown): AppError {
   if (reason instanceof AppError) return reason;

@@ -5,11 +5,15 @@ import { AppError, asAppError } from "../../../common/errors.ts";
 import type { ConnectionWait } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
 import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
+import { hasLeft } from "../open-calls.ts";
 import type { Job } from "./job.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** Why a connection was closed. One shared object, because a new error for every call would cost a stack trace each. */
 const CLOSED = Object.assign(new Error("the connection was closed"), { name: "AbortError" });
+
+/** The report comes right after the last word. */
+const REPORT_MS = 500;
 
 /** What a connection is opened for. */
 export interface ConnectionInput {
@@ -37,7 +41,12 @@ export class AttemptConnection implements ConnectionWait {
   #queuedMs = 0;
   #isQueueTooLong = false;
   #cancelQueue: () => void = () => {};
-  readonly #onClientLeft = () => this.#abort.abort(CLOSED);
+  #outlivesClient = false;
+  #cancelReport: () => void = () => {};
+  readonly #onClientLeft = () => {
+    if (!this.#outlivesClient || !hasLeft(this.#client)) this.#abort.abort(CLOSED);
+    else this.#cancelReport = this.#clock.after(REPORT_MS, () => this.#abort.abort(CLOSED));
+  };
 
   constructor({ clock }: { readonly clock: Clock }, { attempt, signal, job, requestId, traceparent }: ConnectionInput) {
     this.requestId = requestId;
@@ -84,6 +93,11 @@ export class AttemptConnection implements ConnectionWait {
     this.#watchdog.release();
   }
 
+  /** From here on it is open for a moment after the client has left, because the provider's report may be on its way. */
+  outlivesClient(): void {
+    this.#outlivesClient = true;
+  }
+
   queuedMs(): number {
     return this.#queuedMs + (this.#queuedSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#queuedSinceMs);
   }
@@ -97,6 +111,7 @@ export class AttemptConnection implements ConnectionWait {
     this.#finished = true;
     this.#watchdog.stop();
     this.#cancelQueue();
+    this.#cancelReport();
     this.#client.removeEventListener("abort", this.#onClientLeft);
   }
 

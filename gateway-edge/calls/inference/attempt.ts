@@ -1,8 +1,16 @@
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
-import { ignore } from "../../../common/ignore.ts";
+import { ignore, orElse } from "../../../common/ignore.ts";
 import type { ReadyIterator } from "../../../common/ready-iterator.ts";
-import type { BytesPart, Provider, ProviderTarget, Send, StreamPart, UpstreamResponse } from "../../upstream/providers/provider.ts";
+import type {
+  BytesPart,
+  Provider,
+  ProviderTarget,
+  ReportedUsage,
+  Send,
+  StreamPart,
+  UpstreamResponse,
+} from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
 import { targetOf, toTarget } from "../../upstream/target.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
@@ -192,6 +200,19 @@ export class StreamedAttempt implements Open {
   /** Something has arrived that `next` did not return. */
   received(): void {
     this.connection.received();
+  }
+
+  /** The usage that the upstream reports after the client has left, if it comes before the connection is aborted. */
+  async lateReport(): Promise<ReportedUsage | undefined> {
+    const { signal } = this.connection;
+    const aborted = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
+    return signal.aborted ? undefined : await Promise.race([orElse(this.#usage(), undefined, "the stream has failed"), aborted]);
+  }
+
+  async #usage(): Promise<ReportedUsage | undefined> {
+    for (let next = await this.next(); !next.done && !this.connection.signal.aborted; next = await this.next())
+      if (next.value.type === "usage") return next.value.usage;
+    return undefined;
   }
 
   /** Frees the connection and discards what has not arrived. */

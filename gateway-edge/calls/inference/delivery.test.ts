@@ -33,6 +33,7 @@ function delivery({
   const seen = { outcomes: [] as Outcome[], failures: [] as unknown[], notes: 0, received: 0, waits: 0 };
   const settled = {
     meter,
+    hasLeft: false,
     get isSettled() {
       return seen.outcomes.length + seen.failures.length > 0;
     },

@@ -13,6 +13,8 @@ import type { StreamBounds } from "./stream-bounds.ts";
 export interface DeliveredCall {
   readonly meter: Meter;
   readonly isSettled: boolean;
+  /** Whether the client has left. The upstream then goes on for a moment, until it is aborted. */
+  readonly hasLeft: boolean;
   /** Counts the time since then as a wait for others; returns the time now. */
   waitedSince(sinceMs: number): number;
   settle(outcome: Outcome): Promise<Bill>;
@@ -21,7 +23,7 @@ export interface DeliveredCall {
 }
 
 interface DeliveryParts {
-  readonly open: Pick<StreamedAttempt, "first" | "next" | "ready" | "wake" | "received">;
+  readonly open: Pick<StreamedAttempt, "first" | "next" | "ready" | "wake" | "received" | "lateReport">;
   readonly bounds: StreamBounds;
   readonly call: DeliveredCall;
 }
@@ -122,7 +124,12 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
   async return(): Promise<IteratorResult<Part, undefined>> {
     this.#isOver = true;
     // Reached unsettled only when the reader stopped reading: the client disconnected.
-    if (!this.#parts.call.isSettled) await this.#parts.call.settle({ status: "cancelled" });
+    const { open, call } = this.#parts;
+    if (call.isSettled) return END;
+    // Who leaves with the last word would otherwise not pay for the hidden reasoning before it, which only the report says.
+    const late = call.hasLeft ? await open.lateReport() : undefined;
+    if (late) call.meter.reportedLate(late);
+    await call.settle({ status: "cancelled" });
     return END;
   }
 

@@ -1,8 +1,9 @@
 import type { Clock } from "../../../common/clock.ts";
+import { mapped } from "../../../common/mapped.ts";
 import type { PriceUnit } from "../../../common/pricing.ts";
 import type { AttemptDetail, UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import type { Intent, Progress, ServedRecord } from "../../credit/journal/records.ts";
-import { disjointUsage, NO_USAGE, type Usage } from "../../credit/pricing/usage.ts";
+import { type Counted, disjointUsage, NO_USAGE, type Usage, usageUpTo } from "../../credit/pricing/usage.ts";
 import type { Amounts, BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
 import { DeliveredText } from "../tokens/delivered-text.ts";
 import { type AttemptFailure, failedAttempt, lastAttempt } from "./attempt-detail.ts";
@@ -31,6 +32,8 @@ export interface Meter {
   delivered(part: StreamPart | BytesPart): void;
   /** The usage that the provider reports for a stream. */
   reported(usage: ReportedUsage): void;
+  /** The usage that the provider reports after the client has left: of the output, the call costs what was delivered and its hidden reasoning. */
+  reportedLate(usage: ReportedUsage): void;
   /** A whole answer: its texts, by choice, and the usage that the provider reports. */
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void;
   /** The totals delivered so far, when the next progress record is due: by number of deltas, and by time unless more has arrived already. */
@@ -75,6 +78,7 @@ class CallMeter implements Meter {
   #passedBytes = 0;
   #fees: Amounts | undefined;
   #reported: ReportedUsage | undefined;
+  #late: ReportedUsage | undefined;
   #disbelieved: Disbelieved | undefined;
   #served: ServedDeployment | undefined;
   #attempts = 1;
@@ -171,6 +175,12 @@ class CallMeter implements Meter {
     this.#believe(usage);
   }
 
+  reportedLate(usage: ReportedUsage): void {
+    this.#believe(usage);
+    this.#late = this.#reported;
+    this.#reported = undefined;
+  }
+
   answered(texts: readonly string[], usage: ReportedUsage | undefined): void {
     this.#answered = true;
     if (usage) this.#believe(usage);
@@ -249,9 +259,8 @@ class CallMeter implements Meter {
     if (saysTokens(reported)) return reported.lacksPrompt ? this.#withPrompt(reported) : disjointUsage(reported);
     // A client that disconnects before the first part pays nothing; an answer without a usage report is counted here.
     if (this.#deltas === 0 && !this.#answered) return NO_USAGE;
-    const estimate = { ...NO_USAGE, amounts: this.#fees };
-    const sentShare = 1 - unsentShare;
-    return mapped(this.#counted(), ({ input, output }) => ({ ...estimate, input, output: Math.ceil(output * sentShare) }));
+    const sent = ({ input, output }: Counted): Counted => ({ input, output: Math.ceil(output * (1 - unsentShare)) });
+    return mapped(this.#counted(), (counted) => usageUpTo(this.#late, sent(counted), this.#fees));
   }
 
   #withPrompt(reported: ReportedUsage): Usage | Promise<Usage> {
@@ -288,13 +297,4 @@ class CallMeter implements Meter {
   #newText(whole: readonly string[] = []): DeliveredText {
     return new DeliveredText(textCounterOf(this.#served), { choiceCount: this.#call.job.choiceCount, whole });
   }
-}
-
-interface Counted {
-  readonly input: number;
-  readonly output: number;
-}
-
-function mapped<T, U>(value: T | Promise<T>, then: (value: T) => U): U | Promise<U> {
-  return value instanceof Promise ? value.then(then) : then(value);
 }

@@ -6,7 +6,7 @@ import type { Credit, Reservation, ReserveInput } from "../../credit/credit.ts";
 import { totalTokens } from "../../credit/pricing/usage.ts";
 import type { Send } from "../../upstream/providers/provider.ts";
 import type { Attempt, RouteRun, Router } from "../../upstream/routing/route.ts";
-import { endedBy, ShutdownError } from "../open-calls.ts";
+import { endedBy, hasLeft, ShutdownError } from "../open-calls.ts";
 import type { CallTrace } from "../tracing/call-trace.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type FailedOpening, type OpenAttempt, type Opening, openAttempt, type StreamedAttempt } from "./attempt.ts";
@@ -95,6 +95,10 @@ class RunningCall<Answer> implements DeliveredCall {
     return this.#settled;
   }
 
+  get hasLeft(): boolean {
+    return hasLeft(this.#call.signal);
+  }
+
   /** From here on credit is reserved: every way out goes through exactly one settlement. */
   begin(): void {
     const { findAnswer } = this.#call;
@@ -168,6 +172,7 @@ class RunningCall<Answer> implements DeliveredCall {
     const echoed = job.echoesInput ? this.#parts.plan.requestTokens : 0;
     const maxOutputTokens = this.#mostOutput(open.attempt.deployment) + echoed;
     const limit = isInTokens(job) ? new OutputLimit({ job, counter, maxOutputTokens }) : undefined;
+    if (limit) open.connection.outlivesClient();
     const parts = new Delivery(this.#deps, { open, bounds: new StreamBounds({ limit, short }), call: this });
     return { type: "stream", head: this.#head(open), contentType: open.contentType, parts: this.#trace?.observed(parts) ?? parts };
   }

@@ -54,6 +54,23 @@ export function disjointUsage(reported: ReportedUsage): Usage {
   };
 }
 
+/** Tokens as the gateway counts them. */
+export interface Counted {
+  readonly input: number;
+  readonly output: number;
+}
+
+/**
+ * The usage of a stream whose end was not delivered: what was delivered by the gateway's count, and what its provider's report, if it came
+ * later, says of the request and of hidden reasoning.
+ */
+export function usageUpTo(late: ReportedUsage | undefined, { input, output }: Counted, fees: Amounts | undefined): Usage {
+  if (!late) return { ...NO_USAGE, input, output, amounts: fees };
+  const promptTokens = late.lacksPrompt ? input : late.promptTokens;
+  const completionTokens = Math.min(output + late.reasoningTokens, late.completionTokens);
+  return { ...disjointUsage({ ...late, promptTokens, completionTokens }), source: "estimated" };
+}
+
 type OfTokens = Pick<Usage, "cacheWrite" | "input" | "output">;
 
 function besideTokens(reported: ReportedUsage, { cacheWrite, input, output }: OfTokens): Pick<Usage, "cacheWriteHour" | "amounts"> {
