@@ -33,7 +33,15 @@ export interface RouteCall extends Principal {
   readonly offer?: string | undefined;
   /** Exactly this deployment, cooling down or not, and no fallbacks: for health checks and calls that must stay on their deployment. */
   readonly pinnedDeploymentId?: string | undefined;
+  /** What the call does not share with others; absent: it is a call like any other. */
+  readonly isolation?: Isolation | undefined;
 }
+
+/**
+ * What a run does not share with the calls of others. `outcome`: it counts as load of its deployment, but its result says nothing about
+ * that. `whole`: it has another address or another key, so it is neither load of the deployment nor held up by its state.
+ */
+export type Isolation = "outcome" | "whole";
 
 export interface ClientFallback {
   readonly model: string;

@@ -5,6 +5,7 @@ import { createAffinity } from "./affinity.ts";
 import type { Target } from "./deployment-settings.ts";
 import { type FallbackType, fallbacksFor } from "./fallback-plan.ts";
 import { createHealth, type DeploymentHealth } from "./health.ts";
+import { isolatedContext } from "./isolated-run.ts";
 import { compileModelNames, distinct, type ModelGroup } from "./model-names.ts";
 import type { Principal } from "./principal.ts";
 import { createRetryBudget, type RetryBudget } from "./retry-budget.ts";
@@ -75,7 +76,10 @@ export function createRouter({ clock, random, onFailed }: { clock: Clock; random
       const isSame = JSON.stringify(before) === JSON.stringify(settings.retryBudget);
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
     },
-    start: (call) => new RunningRoute({ clock, random, health, affinity, settings, names, budgetOf, onFailed }, call),
+    start(call) {
+      const context = { clock, random, health, affinity, settings, names, budgetOf, onFailed };
+      return new RunningRoute(call.isolation ? isolatedContext(context, call.isolation) : context, call);
+    },
     candidates: (model, principal) => deploymentsOf(names.resolve(model, principal)?.targets ?? NO_TARGETS),
     groupOf: (model, principal) => names.resolve(model, principal),
     names: (principal) => names.list(principal),
