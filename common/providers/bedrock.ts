@@ -17,6 +17,7 @@ export const bedrock = {
     aws_session_token: ["AWS_SESSION_TOKEN"],
     aws_region_name: ["AWS_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION"],
   },
+  noClientParams: "their requests are signed for one region and account",
   priceLists: ["aws"],
   operations: ["chat"],
   params: { chat },

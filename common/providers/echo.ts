@@ -10,6 +10,7 @@ export const echo = {
   prefixes: ["echo"],
   bareNames: /^echo$/,
   environment: {},
+  noClientParams: "the gateway itself answers for them",
   operations: ["chat", "embeddings", "moderations", "speech", "transcriptions", "translations", "images", "imageEdits", "rerank"],
   params: { chat: () => PARAMS },
 } satisfies ProviderKind;

@@ -9,6 +9,7 @@ export const tributary = {
   environment: { api_key: ["TRAINER_TOKEN"] },
   needsBaseUrl: true,
   isLocal: true,
+  noClientParams: "trainer nodes answer for them",
   operations: ["chat", "completions", "embeddings", "moderations"],
   params: { chat: anyModel("max_tokens", `${LIMITS} n temperature top_p seed stop ${STREAMING} user`) },
   compatible: {},

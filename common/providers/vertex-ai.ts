@@ -11,6 +11,7 @@ export const vertexAi = {
     vertex_location: ["VERTEXAI_LOCATION", "VERTEX_LOCATION"],
     vertex_credentials: ["GOOGLE_APPLICATION_CREDENTIALS"],
   },
+  noClientParams: "their requests have a token of one project",
   priceLists: ["google", "anthropic"],
   operations: ["chat", "embeddings"],
   params: gemini.params,

@@ -1,3 +1,4 @@
+import { createGuard } from "../../common/outbound.ts";
 import { edgeIdOf } from "../../common/peers/peer.ts";
 import type { Caller } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ReportEdgeRequest } from "../../proto/gen/tributary/system/v1/system.ts";
@@ -100,7 +101,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
   const providers = parts.providers ?? allProviders;
   const guard = createUpstreamGuard({ allowPrivate: config.allowPrivateUpstreams });
   const http = networkHttp(deps, guard);
-  const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http });
+  const send = parts.send ?? createSend({ "echo:": echoUpstream, "http:": http, "https:": http }, clientHttp(deps));
   const runDeps = { routing, credit, providers, send, clock, logger, tracing, dropParams: () => routing.settings().dropParams };
   const layers = createLayers({ ...runDeps, random, config, contents });
   const passThrough = createPassThrough({ ...runDeps, guardrails: layers.guardrails, ...limitsIn(config) });
@@ -232,6 +233,20 @@ async function tellFlushed(
   await access.flushed({ edgeId, flush }, { deadlineMs: FLUSHED_MS }).catch((error: unknown) => {
     logger.debug({ error: String(error) }, "it could not be reported to the control plane that all calls are settled");
   });
+}
+
+/** Connections and addresses at one time that clients chose themselves. */
+const CLIENT_LIMITS = { connectionsMax: 64, originsMax: 256 };
+
+/**
+ * The network, for addresses of clients: no connection is shared with the operator's upstreams, and each passes the rule for addresses that
+ * tenants name. Without a proxy, which would resolve names by itself.
+ */
+function clientHttp({ clock, config }: EdgeDeps): Send {
+  const guard = createGuard({ allowPrivate: config.allowPrivateUpstreams });
+  const unsigned = () => Promise.reject(new Error("calls to addresses of clients are not signed"));
+  const signers = { aws: unsigned, google: unsigned };
+  return createHttpSend({ clock, guardFor: () => guard, transport: config.upstreamTransport, signers, ...CLIENT_LIMITS });
 }
 
 /** The network, for all upstreams but the built-in one. */

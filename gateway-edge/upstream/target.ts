@@ -22,8 +22,11 @@ export function targetOf(deployment: Deployment): ProviderTarget {
 }
 
 /** A request for the server of a target, with the certificates that are set for it. */
-export function toTarget(request: UpstreamRequest, { tls }: Pick<ProviderTarget, "tls">): UpstreamRequest {
-  return tls === undefined ? request : { ...request, tls };
+export function toTarget(
+  request: UpstreamRequest,
+  { tls, isClientAddress }: Pick<ProviderTarget, "tls" | "isClientAddress">,
+): UpstreamRequest {
+  return tls === undefined && isClientAddress === undefined ? request : { ...request, tls, isClientAddress };
 }
 
 function fieldsIn(json: string): Fields {

@@ -43,6 +43,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
 /** Files that make expressions from text, and whose text it is. */
 const DYNAMIC: Readonly<Record<string, string>> = {
   "common/key-shape.ts": "of constants",
+  "common/providers/client-params.ts": "of the operator's configuration, over addresses of at most 512 characters",
   "control-plane/gateway-config/check-groups.ts": "of the operator's configuration, escaped",
   "control-plane/gateway-config/read-guardrails.ts": "of the operator's configuration, only compiled",
   "gateway-edge/calls/guardrails/regex.ts": "of the operator's configuration",

@@ -5,8 +5,14 @@ import { BROWSER, EXPOSED, GENERAL, HOSTILE, INFERENCE, NODE_PROXY, RUNNING } fr
 export const SURFACE: readonly SecurityItem[] = [
   {
     id: "S-01",
-    guarantee: "a client cannot choose where its call, and the provider's key, go",
+    guarantee: "a client cannot choose where its call goes unless the operator allows it, and never where the provider's key goes",
     tests: [
+      [
+        "gateway-edge/server/http/testing/client-params.test.ts",
+        "* at a client's address: nothing of the operator is sent there, with a key of the client and without",
+        "* at a client's address has the client's key alone",
+        "a parameter that no deployment of the model lists, as for models that list none; nothing is reserved or called",
+      ],
       [INFERENCE, "where a call goes is not the client's to say"],
       ["gateway-edge/schemas/calls/chat.test.ts", "api_* is not a client's business"],
     ],
@@ -24,6 +30,10 @@ export const SURFACE: readonly SecurityItem[] = [
       ["control-plane/webhooks/send-webhook.test.ts", "the address * leads nowhere"],
       ["gateway-edge/server/http/mcp/mcp.test.ts", "ssrf: a private address is refused when exposed, also if it was registered before"],
       ["control-plane/services/catalog/merged-catalog.test.ts", "* at * is refused"],
+      [
+        "gateway-edge/server/http/testing/client-params.test.ts",
+        "*: exposed, a private address, also that of a deployment, and a name that resolves to one",
+      ],
     ],
   },
   {

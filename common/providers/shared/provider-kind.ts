@@ -51,6 +51,8 @@ export interface ProviderKind {
   readonly isLocal?: true;
   /** Runs on the operator's own machines and nowhere else: its models cost nothing unless they are priced. */
   readonly isFree?: true;
+  /** Why no client may call its models at another address or with a key of its own; absent: the operator may allow that. */
+  readonly noClientParams?: string;
   /** Price lists of the data package, in the order in which they are asked. */
   readonly priceLists?: readonly string[];
   readonly operations: readonly [ProviderOperation, ...ProviderOperation[]];

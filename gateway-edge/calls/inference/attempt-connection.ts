@@ -2,10 +2,12 @@ import { Cancel, type CancelSignal } from "../../../common/cancel.ts";
 import { isPlaceRefused } from "../../../common/checked-lookup.ts";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
+import type { ClientParams } from "../../upstream/client-params.ts";
 import type { ConnectionWait } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
 import { connectionLimitReached } from "../../upstream/transports/connection-wait.ts";
 import { hasLeft } from "../open-calls.ts";
+import { errorOfGiven } from "./given-error.ts";
 import type { Job } from "./job.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -23,6 +25,8 @@ export interface ConnectionInput {
   /** Sent to the upstream, so that both sides can find the call. */
   readonly requestId?: string | undefined;
   readonly traceparent?: string | undefined;
+  /** What the client gave of the provider. */
+  readonly given?: ClientParams | undefined;
 }
 
 /** The upstream side of an attempt: aborted when the client disconnects, at a timeout, or when the rest is not needed. */
@@ -34,6 +38,7 @@ export class AttemptConnection implements ConnectionWait {
   readonly #abort = new Cancel();
   readonly #watchdog: Watchdog;
   readonly #client: CancelSignal;
+  readonly #given: ClientParams | undefined;
   #finished = false;
   /** Requests of the attempt that have no connection yet. */
   #queuedCount = 0;
@@ -48,12 +53,13 @@ export class AttemptConnection implements ConnectionWait {
     else this.#cancelReport = this.#clock.after(REPORT_MS, () => this.#abort.abort(CLOSED));
   };
 
-  constructor({ clock }: { readonly clock: Clock }, { attempt, signal, job, requestId, traceparent }: ConnectionInput) {
+  constructor({ clock }: { readonly clock: Clock }, { attempt, signal, job, requestId, traceparent, given }: ConnectionInput) {
     this.requestId = requestId;
     this.traceparent = traceparent;
     this.#clock = clock;
     this.#waitMsMax = attempt.timeouts.totalMs;
     this.#client = signal;
+    this.#given = given;
     if (signal.aborted) this.#abort.abort(CLOSED);
     signal.addEventListener("abort", this.#onClientLeft, { once: true });
     this.#watchdog = new Watchdog(clock, attempt.timeouts, () => this.#abort.abort(CLOSED));
@@ -123,6 +129,11 @@ export class AttemptConnection implements ConnectionWait {
   }
 
   asError(thrown: unknown): AppError {
+    const error = this.#errorOf(thrown);
+    return this.#given ? errorOfGiven(this.#given, error, { isPlaceRefused: isPlaceRefused(thrown) }) : error;
+  }
+
+  #errorOf(thrown: unknown): AppError {
     if (this.#isQueueTooLong) return connectionLimitReached(thrown);
     if (this.#watchdog.timedOut) return new AppError("UPSTREAM_TIMEOUT", "The provider did not answer in time.", { cause: thrown });
     if (thrown instanceof AppError) return thrown;

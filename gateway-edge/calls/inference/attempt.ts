@@ -2,6 +2,7 @@ import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ignore, orElse } from "../../../common/ignore.ts";
 import type { ReadyIterator } from "../../../common/ready-iterator.ts";
+import { targetFor } from "../../upstream/client-target.ts";
 import type {
   BytesPart,
   Provider,
@@ -12,10 +13,11 @@ import type {
   UpstreamResponse,
 } from "../../upstream/providers/provider.ts";
 import type { Attempt } from "../../upstream/routing/route.ts";
-import { targetOf, toTarget } from "../../upstream/target.ts";
+import { toTarget } from "../../upstream/target.ts";
 import { parseAnswer, readFailure, wholeBody } from "../../upstream/transports/upstream.ts";
 import { AttemptConnection, type ConnectionInput } from "./attempt-connection.ts";
 import { answerPieces, streamPieces } from "./attempt-pieces.ts";
+import { refusedGiven } from "./given-error.ts";
 import { type Job, type JobAnswer, type JobAttempt, type JobPieces, providerFor } from "./job.ts";
 
 export interface AttemptDeps {
@@ -80,10 +82,10 @@ class AttemptOpening<Answer> {
   }
 
   send(): void {
-    const { job, attempt, maxOutputTokens, dropParams } = this.#input;
+    const { job, attempt, maxOutputTokens, dropParams, given } = this.#input;
     try {
       const provider = providerOf(this.#deps, this.#input);
-      const target = targetOf(attempt.deployment);
+      const target = targetFor(attempt.deployment, given);
       const jobAttempt = { provider, target, maxOutputTokens, dropParams };
       const pieces = job.pieces?.(provider, target);
       if (pieces) return void this.#sendPieces(pieces, jobAttempt).catch(this.#fail);
@@ -143,7 +145,9 @@ class AttemptOpening<Answer> {
 
   readonly #fail = (thrown: unknown): void => {
     const connection = this.#connection;
-    const error = connection.asError(thrown);
+    const { given } = this.#input;
+    const seen = connection.asError(thrown);
+    const error = given ? refusedGiven(given, seen, this.#upstreamStatus) : seen;
     connection.close();
     this.#done({ type: "failed", attempt: this.#input.attempt, error, upstreamStatus: this.#upstreamStatus, connection });
   };

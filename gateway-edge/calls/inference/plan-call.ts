@@ -6,9 +6,10 @@ import { findKind } from "../../../common/providers/shared/registry.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { affordableOutput, type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
 import { dearestPrices } from "../../credit/pricing/price-tier.ts";
+import type { ClientParams } from "../../upstream/client-params.ts";
+import { targetFor } from "../../upstream/client-target.ts";
 import type { Provider, UpstreamRequest } from "../../upstream/providers/provider.ts";
 import type { Router } from "../../upstream/routing/route.ts";
-import { targetOf } from "../../upstream/target.ts";
 import { roughCounter } from "../tokens/tokens.ts";
 import { type AbleGroup, ableGroup, MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "./able-group.ts";
 import { admit } from "./admit.ts";
@@ -43,7 +44,7 @@ interface PlannedCall {
   readonly caller: Caller;
   readonly job: Job<unknown>;
   readonly alternatives: readonly string[];
-  readonly routing: OutputRouting;
+  readonly routing: PlannedRouting;
 }
 
 /** What happens when a caller requests more output than the model gives. */
@@ -52,6 +53,11 @@ export interface OutputRouting {
   readonly dropParams: boolean | undefined;
   /** The output limit applies to more than this call: it is lowered to the model's limit, never refused. */
   readonly lowersOutput?: true;
+}
+
+/** What the plan needs of a caller's routing options. */
+interface PlannedRouting extends OutputRouting {
+  readonly client?: ClientParams | undefined;
 }
 
 /**
@@ -71,6 +77,7 @@ export function planCall(deps: PlanDeps, call: PlannedCall): CallPlan {
     exists: (model) => deps.routing.groupOf(model, caller) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
   });
+  call.routing.client?.requireAt(deps.routing.candidates(job.model, caller));
   const able = ableFor(deps, call, job.model);
   const [first] = able.deployments;
   if (!first) {
@@ -112,13 +119,14 @@ function mostReads({ providers }: PlanDeps, job: Job<unknown>, { deployments }: 
 /** The request that a call would send to the first deployment that may serve it. Admitted like a call; nothing is reserved or sent. */
 export function previewCall(
   deps: PlanDeps,
-  { caller, job, dropParams }: { caller: Caller; job: Job<unknown>; dropParams: boolean },
+  { caller, job, routing }: Omit<PlannedCall, "alternatives">,
 ): { deployment: Deployment; request: UpstreamRequest } {
-  planCall(deps, { caller, job, alternatives: [], routing: { dropParams } });
-  const [deployment] = ableDeployments(deps, { caller, job }, job.model);
+  planCall(deps, { caller, job, alternatives: [], routing });
+  const dropParams = routing.dropParams ?? deps.dropParams();
+  const [deployment] = ableFor(deps, { caller, job, routing }, job.model).deployments;
   const provider = deployment && deps.providers.get(deployment.providerKind);
   if (!deployment || !provider) throw new Error("a plan without a deployment");
-  const target = targetOf(deployment);
+  const target = targetFor(deployment, routing.client);
   const [first = job] = job.pieces?.(provider, target)?.jobs ?? [];
   return { deployment, request: first.request({ provider, target, maxOutputTokens: outputAt(deployment, job), dropParams }) };
 }
@@ -145,13 +153,11 @@ function refuseUnpricedFees(job: Job<unknown>, { kinds }: AbleGroup): void {
   }
 }
 
-/** The deployments that may serve a name for this caller, at providers that have the operation. */
-function ableDeployments(deps: PlanDeps, call: { caller: Caller; job: Job<unknown> }, model: string): readonly Deployment[] {
-  return ableFor(deps, call, model).deployments;
-}
-
-function ableFor(deps: PlanDeps, { caller, job }: { caller: Caller; job: Job<unknown> }, model: string): AbleGroup {
-  return ableGroup(deps.providers, deps.routing.candidates(model, caller), job);
+/** The deployments that may serve a name for this call, at providers that have the operation. */
+function ableFor(deps: PlanDeps, { caller, job, routing }: Omit<PlannedCall, "alternatives">, model: string): AbleGroup {
+  const candidates = deps.routing.candidates(model, caller);
+  const { client } = routing;
+  return ableGroup(deps.providers, client ? candidates.filter((each) => client.isAllowedAt(each)) : candidates, job);
 }
 
 /**

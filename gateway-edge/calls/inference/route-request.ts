@@ -1,4 +1,5 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
+import type { ClientParams } from "../../upstream/client-params.ts";
 import type { RouteCall } from "../../upstream/routing/route.ts";
 import { type Job, offerOf, providerFor } from "./job.ts";
 import { mayUseModel } from "./model-access.ts";
@@ -11,6 +12,8 @@ export interface CallRouting extends OutputRouting {
   readonly timeoutMs: number | undefined;
   readonly streamTimeoutMs: number | undefined;
   readonly disableFallbacks: boolean;
+  /** What the client gives of the provider, where deployments take it. */
+  readonly client?: ClientParams | undefined;
 }
 
 /** Of a call that has no routing fields. */
@@ -31,8 +34,8 @@ interface RoutedCall {
   readonly routing: CallRouting;
 }
 
-/** The routing fields of a request. */
-export function routingOf(request: Readonly<Record<string, unknown>>): CallRouting {
+/** The routing fields of a request, and what its client gives of the provider. */
+export function routingOf(request: Readonly<Record<string, unknown>>, client?: ClientParams): CallRouting {
   const texts = (value: unknown) => (Array.isArray(value) ? value.filter((name) => typeof name === "string") : []);
   const {
     fallbacks,
@@ -51,6 +54,7 @@ export function routingOf(request: Readonly<Record<string, unknown>>): CallRouti
     streamTimeoutMs: millisecondsOf(streamTimeout),
     disableFallbacks: disabled === true,
     dropParams: typeof drop === "boolean" ? drop : undefined,
+    client,
   };
 }
 
@@ -90,6 +94,16 @@ export function routeRequest(deps: PlanDeps, call: RoutedCall, plan: CallPlan): 
     offer: offerOf(job),
     isAble: (deployment) => providerFor(deps.providers, job, deployment) !== undefined,
     mayUse: (model) => mayUseModel(caller, model, deps.routing),
+    ...(routing.client && limitedTo(routing.client, deps, job)),
+  };
+}
+
+/** A call with a client's parameters: only deployments that take them serve it, and what becomes of it says nothing about them. */
+function limitedTo(client: ClientParams, { providers }: PlanDeps, job: Job<unknown>): Pick<RouteCall, "offer" | "isAble" | "isolation"> {
+  return {
+    offer: undefined,
+    isAble: (deployment) => client.isAllowedAt(deployment) && providerFor(providers, job, deployment) !== undefined,
+    isolation: client.usesStoredKey ? "outcome" : "whole",
   };
 }
 

@@ -133,7 +133,7 @@ class RunningCall<Answer> implements DeliveredCall {
     this.#askedMs = this.#deps.clock.monotonicMs();
     this.meter.attempting();
     const traceparent = this.#trace?.attempting(attempt.deployment, job);
-    const input = { job, attempt, signal, maxOutputTokens, dropParams, requestId, traceparent };
+    const input = { job, attempt, signal, maxOutputTokens, dropParams, requestId, traceparent, given: routing.client };
     openAttempt(this.#deps, input, (opening) => this.#step(this.#opened, opening));
   }
 

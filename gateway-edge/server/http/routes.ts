@@ -200,7 +200,9 @@ export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inferen
 
 function callDeps({ config, control, records, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
   const limits = { bodyBytesMax: config.jsonBodyBytesMax, stallMs: config.streamStallMs };
-  return { run: inference.run, access: control.access, records, clock, logger, openCalls, ...limits };
+  const { run, routing } = inference;
+  const takesClientParams = () => routing.takesClientParams();
+  return { run, access: control.access, records, clock, logger, openCalls, takesClientParams, ...limits };
 }
 
 function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {

@@ -252,6 +252,8 @@ export interface ProviderTarget {
   /** The operator's facts about the model: LiteLLM's model_info. */
   readonly info?: Fields;
   readonly tls?: UpstreamTls | undefined;
+  /** The address is that of the client who makes the call, not the operator's. */
+  readonly isClientAddress?: true | undefined;
 }
 
 /** What TLS connections to a deployment use beside the defaults, as PEM. */
@@ -279,6 +281,8 @@ export interface UpstreamRequest {
   readonly signing?: Signing;
   /** Added by `toTarget`. Absent: the defaults. */
   readonly tls?: UpstreamTls | undefined;
+  /** Added by `toTarget`: it is sent by the rule for addresses of tenants, on connections that no other upstream shares. */
+  readonly isClientAddress?: true | undefined;
 }
 
 /** How the sender signs a request. */

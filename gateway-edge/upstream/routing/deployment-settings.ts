@@ -26,6 +26,8 @@ export interface DeploymentSettings {
   /** Input and output together. */
   readonly contextWindow: number | undefined;
   readonly maxInputTokens: number | undefined;
+  /** It lists parameters of the provider that clients may give; which ones, client-params.ts reads. */
+  readonly takesClientParams: boolean;
 }
 
 /** A deployment with its settings, as the files of routing pass it to each other. */
@@ -52,6 +54,7 @@ const paramsSchema = z.object({
   stream_timeout: lenientNumber,
   num_retries: lenientWhole,
   cooldown_time: lenientNumber,
+  configurable_clientside_auth_params: z.array(z.unknown()).optional().catch(undefined),
 });
 
 const infoSchema = z.object({
@@ -85,6 +88,7 @@ function readDeployment(deployment: Deployment): DeploymentSettings {
     baseModel: info.base_model,
     contextWindow: deployment.model?.contextWindow,
     maxInputTokens: info.max_input_tokens,
+    takesClientParams: (params.configurable_clientside_auth_params?.length ?? 0) > 0,
   };
 }
 

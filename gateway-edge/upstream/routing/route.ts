@@ -33,6 +33,8 @@ export interface Router {
   /** All callable deployments, as configured. */
   targets(): readonly Target[];
   stateOf(deploymentId: string): DeploymentHealth | undefined;
+  /** Whether any deployment takes parameters of its provider from clients. */
+  takesClientParams(): boolean;
   /** As compiled from the last catalog view. */
   settings(): RouterSettings;
 }
@@ -56,6 +58,7 @@ export function createRouter({ clock, random, onFailed }: { clock: Clock; random
   let settings = compileSettings("{}");
   let names = compileModelNames([], settings.aliases);
   let budgets = new Map<string, RetryBudget>();
+  let takesClientParams = false;
 
   /** One per configured group, so that a failing group does not use up the retries of another. */
   function budgetOf(configuredName: string): RetryBudget {
@@ -72,6 +75,7 @@ export function createRouter({ clock, random, onFailed }: { clock: Clock; random
       settings = compileSettings(settingsJson);
       names = compileModelNames(deployments, settings.aliases);
       health.keep(names.targets, settings.latencyTauMs);
+      takesClientParams = names.targets.some(({ settings: own }) => own.takesClientParams);
       const listed = new Set(names.targets.map(({ deployment, settings: own }) => own.teamModelName ?? deployment.modelName));
       const isSame = JSON.stringify(before) === JSON.stringify(settings.retryBudget);
       budgets = isSame ? new Map([...budgets].filter(([name]) => listed.has(name))) : new Map();
@@ -90,6 +94,7 @@ export function createRouter({ clock, random, onFailed }: { clock: Clock; random
     accessGroups: () => names.accessGroups,
     targets: () => names.targets,
     stateOf: (deploymentId) => health.stateOf(deploymentId),
+    takesClientParams: () => takesClientParams,
     settings: () => settings,
   };
 }

@@ -4,10 +4,11 @@ import type { Send, UpstreamFailure, UpstreamResponse } from "../providers/provi
 /** Ten large images in base64 are near this size. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
-/** One sender for every call: the scheme of the URL selects the transport. */
-export function createSend(senders: Readonly<Record<string, Send>>): Send {
+/** One sender for every call: the scheme of the URL selects the transport; clients' addresses have their own. */
+export function createSend(senders: Readonly<Record<string, Send>>, toClients: Send): Send {
   return (request, signal, wait) => {
     const { url } = request;
+    if (request.isClientAddress) return toClients(request, signal, wait);
     // A plain URL needs no parser; unusual ones are parsed.
     const sender = senders[url.slice(0, url.indexOf(":") + 1)] ?? senders[URL.parse(url)?.protocol ?? ""];
     if (sender) return sender(request, signal, wait);

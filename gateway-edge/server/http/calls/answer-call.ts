@@ -30,6 +30,8 @@ export interface CallDeps extends IdempotentDeps {
   /** How long a client may read nothing of its stream. */
   readonly stallMs: number;
   readonly openCalls: OpenCalls;
+  /** Whether any deployment takes parameters of its provider from clients. */
+  takesClientParams(): boolean;
 }
 
 /** The error format of one API. */

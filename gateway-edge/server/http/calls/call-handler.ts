@@ -1,4 +1,5 @@
 import type { CallRequest, CallResponse } from "../../../calls/http-exchange.ts";
+import { takeClientParams } from "../../../upstream/client-params.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import type { CallRoute } from "../gate.ts";
 import { answerCall, type CallDeps, type CallExchange, GATEWAY_ERRORS } from "./answer-call.ts";
@@ -26,6 +27,7 @@ export function callHandler<Answer>(
 ): CallRoute["handler"] {
   return (request, response) => {
     const make = ({ rawBody, body, pathModel }: ReadCall) => {
+      const taken = deps.takesClientParams() ? takeClientParams(body) : undefined;
       const answer = ({ job, routing, format, pathModel: named = pathModel }: AskedCall<Answer>) =>
         answerCall(deps, {
           request,
@@ -34,13 +36,13 @@ export function callHandler<Answer>(
           endpoint,
           caller: callerOf(response),
           job,
-          routing,
+          routing: taken ? { ...routing, client: taken.params } : routing,
           format,
           rawBody,
           pathModel: named,
           errors: GATEWAY_ERRORS,
         });
-      const asked = read({ request, response, body, pathModel });
+      const asked = read({ request, response, body: taken ? taken.rest : body, pathModel });
       return asked instanceof Promise ? asked.then(answer) : answer(asked);
     };
     const received = readCall(deps, request);

@@ -40,6 +40,7 @@ import {
   noteContainers,
 } from "../../../stored/containers/own-containers.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
+import { takeClientParams } from "../../../upstream/client-params.ts";
 import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
 import { targetOf } from "../../../upstream/target.ts";
 import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from "../../middleware/anthropic-error.ts";
@@ -71,7 +72,8 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
   return async (request, response) => {
     setAnthropicRequestId(response);
     const { rawBody, body } = await readCall(deps, request);
-    const asked = parseMessagesRequest(body);
+    const taken = deps.takesClientParams() ? takeClientParams(body) : undefined;
+    const asked = parseMessagesRequest(taken ? taken.rest : body);
     const caller = callerOf(response);
     const requestId = requestIdOf(response);
     const container = containerOfMessage(asked);
@@ -84,7 +86,7 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
       endpoint: "/v1/messages",
       caller,
       job: jobOf(deps, { asked, caller, betas: callerBetas(betaHeader(request)) }),
-      routing: routingOf(asked),
+      routing: routingOf(asked, taken?.params),
       rawBody,
       pathModel: undefined,
       errors: { status: anthropicErrorStatus, body: (error) => anthropicErrorBody(error, requestId) },

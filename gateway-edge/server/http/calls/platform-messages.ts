@@ -11,6 +11,7 @@ import { chatExchange } from "../../../calls/formats/chat.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
 import { parseChatRequest } from "../../../schemas/calls/chat.ts";
 import { FIELD_REQUIRED } from "../../../schemas/request-body.ts";
+import { takeClientParams } from "../../../upstream/client-params.ts";
 import { type KeyDirectory, keyTest } from "../../middleware/authenticate-key.ts";
 import { bearerToken, callMetadata } from "../../middleware/authenticate-user.ts";
 import { platformErrorBody, platformErrorStatus } from "../../middleware/error-response.ts";
@@ -40,13 +41,16 @@ export function messagesHandler(deps: PlatformMessagesDeps): RequestHandler {
     const caller = await callerBehind(apiKey, deps);
     if (!caller || !(await user.belongsTo(caller.organizationId))) throw new AppError("UNAUTHORIZED", "apiKey is not valid.");
     requireScope(caller, "inference");
+    const taken = deps.takesClientParams() ? takeClientParams(chatBody) : undefined;
+    const { routing, ...chat } = chatExchange(parseChatRequest(taken ? taken.rest : chatBody));
     await answerCall(deps, {
       request,
       response,
       callId,
       endpoint: "/api/gw/messages",
       caller,
-      ...chatExchange(parseChatRequest(chatBody)),
+      ...chat,
+      routing: { ...routing, client: taken?.params },
       rawBody,
       pathModel: undefined,
       errors: { status: platformErrorStatus, body: (error) => platformErrorBody(error, requestIdOf(response)) },

@@ -16,6 +16,7 @@ import { removeEvents } from "../../../stored/responses/response-events.ts";
 import { readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import { hasGatewayTools } from "../../../stored/responses/tools/open-tools.ts";
+import { takeClientParams } from "../../../upstream/client-params.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
@@ -151,12 +152,16 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
     ...described,
     makesCall: true,
     handler: async (request, response) => {
-      const { rawBody, body: given } = await readCall(deps, request);
+      const { rawBody, body: read } = await readCall(deps, request);
+      const taken = deps.takesClientParams() ? takeClientParams(read) : undefined;
+      const given = taken ? taken.rest : read;
       const callId = String(response.locals["callId"]);
       const caller = callerOf(response);
       const { body, messages } = hasPrompt(given) ? await promptedResponse(deps, caller, given) : { body: given, messages: [] };
       const asked = parseResponsesRequest(body);
       refuseUnsupported(asked);
+      // Work in the background is stored, and a client's key never is.
+      if (taken && asked.background === true) throw taken.params.refusal();
       if (asked.store !== false) deps.full.requireRoom(caller.organizationId);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
       const signal = hasGatewayTools(asked) ? abortSignalOf(clientLeft(response, deps.openCalls)) : undefined;
@@ -173,7 +178,7 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
           endpoint: RESPONSES_ENDPOINT,
           caller,
           job,
-          routing: routingOf(asked),
+          routing: routingOf(asked, taken?.params),
           rawBody,
           pathModel: undefined,
           errors: GATEWAY_ERRORS,

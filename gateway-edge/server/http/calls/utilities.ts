@@ -29,6 +29,7 @@ import {
   tokenCountQuery,
 } from "../../../schemas/calls/utilities.ts";
 import { parseQuery } from "../../../schemas/request-query.ts";
+import { takeClientParams } from "../../../upstream/client-params.ts";
 import type { ChatMessage, Fields, Provider } from "../../../upstream/providers/provider.ts";
 import { readFields } from "../../../upstream/routing/lenient.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
@@ -93,18 +94,21 @@ export function transformRequestHandler(deps: UtilityDeps): RequestHandler {
     const { callType, body } = parseTransformRequest(await readJson(deps, request));
     const makeJob = JOBS[callType];
     if (!makeJob) throw new AppError("INVALID_REQUEST", `This call_type is not supported here: ${callType}.`, { param: "call_type" });
-    const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : deps.dropParams();
+    const dropParams = typeof body["drop_params"] === "boolean" ? body["drop_params"] : undefined;
     const caller = callerOf(response);
-    const preview = previewCall(deps, { caller, job: makeJob(body), dropParams });
+    const taken = takeClientParams(body);
+    const client = taken?.params;
+    const preview = previewCall(deps, { caller, job: makeJob((taken?.rest ?? body) as Fields), routing: { dropParams, client } });
     const { url, headers, body: sent, signing } = preview.request;
     const { apiKey, baseUrl, params } = preview.deployment;
     // An address that the operator set is shown to the master key alone; other keys see its path.
-    const isShown = caller.isAdmin || (baseUrl === undefined && !hasAddress(readFields(params)));
+    const isShown = caller.isAdmin || client?.apiBase !== undefined || (baseUrl === undefined && !hasAddress(readFields(params)));
+    const secrets = [apiKey, client?.apiKey].filter((secret) => secret !== undefined);
     response.json({
       raw_request_api_base: isShown ? redactUrl(url) : (URL.parse(url)?.pathname ?? ""),
       raw_request_body: typeof sent === "string" ? (JSON.parse(sent) as unknown) : {},
       // A request is signed when it is sent; only the type of signature is shown.
-      raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, apiKey ? [apiKey] : []),
+      raw_request_headers: redactHeaders({ ...headers, ...(signing ? { authorization: signing.type } : {}) }, secrets),
     });
   };
 }
