@@ -229,9 +229,6 @@ describe("what LiteLLM has and we do not is a warning by name", () => {
 
   test("a missing key, a mode we lack and a fallback from nowhere", () => {
     expect(warningsOf(model("model: openai/gpt-4o"))).toEqual(["3: the model m has no api_key, and OPENAI_API_KEY is not set"]);
-    expect(warningsOf(model("model: echo/echo, configurable_clientside_auth_params: [api_base]"))).toEqual([
-      expect.stringMatching(/^3: the model m has configurable_clientside_auth_params; it has no effect/),
-    ]);
     const text = model("model: echo/echo", "    model_info: {mode: realtime}\nrouter_settings: {fallbacks: [{old: [m]}]}");
     expect(warningsOf(text)).toEqual([
       expect.stringMatching(/^3: model_info.mode "realtime"/),
@@ -275,6 +272,34 @@ describe("providers", () => {
     const own = only(model('model: "bedrock/us-east-1/amazon.nova-pro-v1:0", aws_profile_name: me'), environment);
     expect(own.inferenceModelId).toBe("amazon.nova-pro-v1:0");
     expect(own.params).toEqual({ custom_llm_provider: "bedrock", aws_profile_name: "me", aws_region_name: "us-east-1" });
+  });
+});
+
+describe("what clients may give of the provider", () => {
+  const listing = (list: string, name = "openai/gpt-4o") =>
+    model(`model: "${name}", api_key: k, api_base: "https://a.example", configurable_clientside_auth_params: ${list}`);
+
+  test("is a list of names and of patterns of addresses, which reaches the edges as it is, without a warning", () => {
+    const text = listing("[api_key, api_version, {api_base: 'https://[a-z]+[.]example/v1'}]");
+    expect(only(text).params["configurable_clientside_auth_params"]).toEqual([
+      "api_key",
+      "api_version",
+      { api_base: "https://[a-z]+[.]example/v1" },
+    ]);
+    expect(warningsOf(text)).toEqual([]);
+  });
+
+  test.each([
+    ["[api_key, custom_llm_provider]", /"custom_llm_provider" is none of api_base, api_key, api_version and \{api_base: pattern\}$/],
+    ["[{api_key: '.*'}]", /\{"api_key":"\.\*"\} is none of/],
+    ["[{api_base: '('}]", /"\(" is not a regular expression$/],
+  ])("%s is a problem with its line", (list, problem) => {
+    expect(problemsOf(listing(list))).toEqual([expect.stringMatching(problem)]);
+    expect(problemsOf(listing(list))[0]).toMatch(/^3: configurable_clientside_auth_params of the model m: /);
+  });
+
+  test.each(["bedrock/amazon.nova-pro-v1:0", "vertex_ai/gemini-2.5-pro", "echo/echo", "tributary/m"])("%s takes nothing", (name) => {
+    expect(problemsOf(listing("[api_key]", name))).toEqual([expect.stringMatching(/^3: .*models of \w+ take none, because .{10}/)]);
   });
 });
 

@@ -5,6 +5,7 @@ import { configuredPrice, IMAGES_SETTING, imagesProblem, isPriceName } from "../
 import { LITELLM_MODES } from "../../common/model-data/litellm-modes.ts";
 import { findModelData, type ModelData } from "../../common/model-data/model-data.ts";
 import { type Capability, familyOf, type Mode } from "../../common/model-data/model-families.ts";
+import { readClientParams } from "../../common/providers/client-params.ts";
 import { findSecret } from "../../common/secret-files.ts";
 import type { Environment } from "./environment.ts";
 import type { ConfiguredDeployment } from "./gateway-config.ts";
@@ -76,10 +77,7 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
   if (apiKey === undefined && keyVariable !== undefined && !declaration.isLocal && kind !== "bedrock") {
     context.issues.warn(entry.at, `the model ${modelName} has no api_key, and ${keyVariable} is not set`);
   }
-  if (rest["configurable_clientside_auth_params"] !== undefined) {
-    const why = "it has no effect, because clients of this gateway give no address and no key of a provider";
-    context.issues.warn(entry.at, `the model ${modelName} has configurable_clientside_auth_params; ${why}`);
-  }
+  checkClientParams(entry, context.issues);
   const data = dataOf(provider, info, context.now);
   const price = configuredPrice(rest, info, { kind, data });
   return {
@@ -201,6 +199,12 @@ function checkAddress({ provider, modelName, at }: ModelEntry, address: string |
   if (url?.protocol !== "http:" && url?.protocol !== "https:") {
     issues.problem(at, `the model ${modelName} has an api_base that is not an http or https address`);
   }
+}
+
+function checkClientParams({ provider, modelName, params, at }: ModelEntry, issues: ConfigIssues): void {
+  const listed = params["configurable_clientside_auth_params"];
+  const problem = listed === undefined ? undefined : readClientParams(provider.declaration.kind, listed).problem;
+  if (problem !== undefined) issues.problem(at, `configurable_clientside_auth_params of the model ${modelName}: ${problem}`);
 }
 
 /** Looked up by `base_model`, which names the real model of an Azure deployment, else by the model itself. */
