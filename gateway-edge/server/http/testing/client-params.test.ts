@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { silentLogger } from "../../../../common/logger.ts";
 import { ClientParams } from "../../../upstream/client-params.ts";
 import { type ClientParamsEdge, type Listed, STORED, startWithClientParams } from "./client-params-fixture.ts";
+import { USER_TOKEN } from "./edge-fixture.ts";
 
 const opened: ClientParamsEdge[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((each) => each.close())));
@@ -72,6 +73,15 @@ describe("where a client's call goes, and with what", () => {
     expect(without?.headers[header]).toBeUndefined();
     for (const secret of Object.values(STORED)) expect(JSON.stringify(clients.visits)).not.toContain(secret);
     expect(operators.visits).toEqual([]);
+  });
+
+  test("POST /api/gw/messages takes them too, beside the apiKey of the platform", async () => {
+    const { edge, clients, operators } = await open([{ modelName: "m", listed: ALL }]);
+    const { secret } = edge.control.addKey();
+    const headers = { authorization: `Bearer ${USER_TOKEN}` };
+    expect((await edge.post("/api/gw/messages", { ...chatIn(clients.base), apiKey: secret }, headers)).status).toBe(200);
+    expect([clients.visits[0]?.headers.authorization, operators.visits.length]).toEqual([`Bearer ${OWN_KEY}`, 0]);
+    expect(JSON.stringify(clients.visits)).not.toContain(secret);
   });
 
   test("a client's key at the deployment's own address stands in for the stored one and for what belongs to that", async () => {
