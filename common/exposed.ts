@@ -66,7 +66,7 @@ export const openingSettings = {
   }),
   ALLOW_PRIVATE_UPSTREAMS: developerFlag.meta({
     description:
-      "Whether providers may be at private and loopback addresses, or have names that resolve to them. Kinds that run on the operator's machines may be anyway (ollama, vllm, lm_studio, llamafile, openai_compatible), and so may addresses that the configuration file names.",
+      "Whether providers may be at private and loopback addresses, or have names that resolve to them. Kinds that run on the operator's machines may be anyway (ollama, vllm, lm_studio, llamafile, openai_compatible), and so may addresses that the configuration file names. It holds for an `api_base` that a client gives, too, without these exceptions.",
     shownDefault: OPEN_UNLESS_EXPOSED,
   }),
   OWN_STRATEGIES: developerFlag.meta({
