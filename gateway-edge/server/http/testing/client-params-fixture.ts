@@ -14,6 +14,7 @@ export interface Visit {
 /** A provider's server on this machine: it answers every operation, or as a test says. */
 export class LocalUpstream {
   readonly visits: Visit[] = [];
+  /** A text is sent as events, anything else as JSON. */
   answer: { readonly status: number; readonly body: unknown } | undefined;
   readonly #server: Server;
 
@@ -21,7 +22,9 @@ export class LocalUpstream {
     this.#server = createServer(async (request, response) => {
       this.visits.push({ url: request.url ?? "", headers: request.headers, body: await text(request) });
       const { status, body } = this.answer ?? { status: 200, body: answerOf(request.url ?? "") };
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      const isEvents = typeof body === "string";
+      response.writeHead(status, { "content-type": isEvents ? "text/event-stream" : "application/json" });
+      response.end(isEvents ? body : JSON.stringify(body));
     });
   }
 

@@ -326,6 +326,12 @@ describe("a client's key", () => {
         answers.push(await (await post(path, body, { "idempotency-key": `${status}-${answers.length}` })).text());
       }
     }
+    const delta = { choices: [{ index: 0, delta: { content: "begun" } }] };
+    const frames = [delta, { error: { message: `broken by ${ODD_KEY}`, type: "invalid_request_error" } }];
+    clients.answer = { status: 200, body: frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join("") };
+    const broken = await (await post(CHAT, chatIn(clients.base, { ...own, stream: true }))).text();
+    expect([broken.includes("begun"), broken.includes(`"error"`), broken.includes(ODD_KEY)]).toEqual([true, true, false]);
+    answers.push(broken);
     clients.answer = undefined;
     expect((await post(CHAT, chatIn(clients.base, own))).status).toBe(200);
     await post("/v1/responses", { model: "m", input: "hi", api_base: clients.base, api_key: ODD_KEY });
