@@ -11,42 +11,45 @@ export interface ClientParamRules {
   allowsAddress(address: string): boolean;
 }
 
-/** LiteLLM's list as rules, or what is wrong with it. */
+/** LiteLLM's list as rules, with what of it has no effect, or what is wrong with it. */
 export type ReadClientParams =
-  | { readonly rules: ClientParamRules; readonly problem?: undefined }
+  | { readonly rules: ClientParamRules; readonly ignored: readonly string[]; readonly problem?: undefined }
   | { readonly rules?: undefined; readonly problem: string };
 
 /** Entries are names, or `{api_base: pattern}`; a pattern has to match the whole address. */
 export function readClientParams(kind: string, listed: unknown): ReadClientParams {
-  const refusal = findKind(kind)?.noClientParams;
-  if (refusal !== undefined) return { problem: `models of ${kind} take none, because ${refusal}` };
   if (!Array.isArray(listed)) return { problem: "it must be a list" };
+  const refusal = findKind(kind)?.noClientParams;
   const names = new Set<ClientParam>();
   const patterns: RegExp[] = [];
-  for (const entry of listed as unknown[]) {
-    const name = CLIENT_PARAMS.find((each) => each === entry);
-    const pattern = name === undefined ? patternIn(entry) : undefined;
-    if (typeof pattern === "string") return { problem: pattern };
-    names.add(name ?? "api_base");
-    if (pattern || name === "api_base") patterns.push(pattern ?? ANY_ADDRESS);
+  const ignored = refusal === undefined ? [] : [`it has no effect, because ${refusal}`];
+  for (const entry of refusal === undefined ? (listed as unknown[]) : []) {
+    const [name, source] = entryOf(entry);
+    const pattern = source === undefined ? ANY_ADDRESS : patternOf(source);
+    if (!pattern) return { problem: `${JSON.stringify(source)} is not a regular expression` };
+    if (name === undefined) ignored.push(`${JSON.stringify(entry)} has no effect: it is none of ${CLIENT_PARAMS.join(", ")}`);
+    else names.add(name);
+    if (name === "api_base") patterns.push(pattern);
   }
-  return { rules: { names, allowsAddress: (address) => patterns.some((pattern) => pattern.test(address)) } };
+  return { rules: { names, allowsAddress: (address) => patterns.some((pattern) => pattern.test(address)) }, ignored };
 }
 
 const ANY_ADDRESS = /^/;
 
-/** The pattern of an entry that is not a name, or what is wrong with it. */
-function patternIn(entry: unknown): RegExp | string {
+/** The name of an entry, and its pattern. */
+function entryOf(entry: unknown): readonly [name: ClientParam | undefined, source?: string] {
   const source = isMap(entry) && Object.keys(entry).length === 1 ? entry["api_base"] : undefined;
-  if (typeof source !== "string" || source === "") {
-    return `${JSON.stringify(entry)} is none of ${CLIENT_PARAMS.join(", ")} and {api_base: pattern}`;
-  }
+  if (typeof source === "string" && source !== "") return ["api_base", source];
+  return [CLIENT_PARAMS.find((each) => each === entry)];
+}
+
+function patternOf(source: string): RegExp | undefined {
   try {
     // Python's flag at the start, as in patterns of guardrails.
     const [, flag = ""] = /^\(\?(i)\)/.exec(source) ?? [];
     return new RegExp(`^(?:${flag === "" ? source : source.slice("(?i)".length)})$`, flag);
   } catch {
-    return `${JSON.stringify(source)} is not a regular expression`;
+    return undefined;
   }
 }
 

@@ -289,17 +289,23 @@ describe("what clients may give of the provider", () => {
     expect(warningsOf(text)).toEqual([]);
   });
 
+  test("a pattern that is none is a problem with its line", () => {
+    expect(problemsOf(listing("[{api_base: '('}]"))).toEqual([
+      '3: configurable_clientside_auth_params of the model m: "(" is not a regular expression',
+    ]);
+  });
+
   test.each([
-    ["[api_key, custom_llm_provider]", /"custom_llm_provider" is none of api_base, api_key, api_version and \{api_base: pattern\}$/],
-    ["[{api_key: '.*'}]", /\{"api_key":"\.\*"\} is none of/],
-    ["[{api_base: '('}]", /"\(" is not a regular expression$/],
-  ])("%s is a problem with its line", (list, problem) => {
-    expect(problemsOf(listing(list))).toEqual([expect.stringMatching(problem)]);
-    expect(problemsOf(listing(list))[0]).toMatch(/^3: configurable_clientside_auth_params of the model m: /);
+    ["[api_key, custom_llm_provider]", /"custom_llm_provider" has no effect: it is none of api_base, api_key, api_version$/],
+    ["[{api_key: '.*'}]", /\{"api_key":"\.\*"\} has no effect/],
+  ])("%s is used without what we do not have, and a warning names that", (list, warning) => {
+    expect(problemsOf(listing(list))).toEqual([]);
+    expect(warningsOf(listing(list))).toEqual([expect.stringMatching(warning)]);
   });
 
   test.each(["bedrock/amazon.nova-pro-v1:0", "vertex_ai/gemini-2.5-pro", "echo/echo", "tributary/m"])("%s takes nothing", (name) => {
-    expect(problemsOf(listing("[api_key]", name))).toEqual([expect.stringMatching(/^3: .*models of \w+ take none, because .{10}/)]);
+    expect(problemsOf(listing("[api_key]", name))).toEqual([]);
+    expect(warningsOf(listing("[api_key]", name))).toEqual([expect.stringMatching(/: it has no effect, because .{10}/)]);
   });
 });
 

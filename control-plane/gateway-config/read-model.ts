@@ -203,8 +203,11 @@ function checkAddress({ provider, modelName, at }: ModelEntry, address: string |
 
 function checkClientParams({ provider, modelName, params, at }: ModelEntry, issues: ConfigIssues): void {
   const listed = params["configurable_clientside_auth_params"];
-  const problem = listed === undefined ? undefined : readClientParams(provider.declaration.kind, listed).problem;
-  if (problem !== undefined) issues.problem(at, `configurable_clientside_auth_params of the model ${modelName}: ${problem}`);
+  if (listed === undefined) return;
+  const where = `configurable_clientside_auth_params of the model ${modelName}`;
+  const read = readClientParams(provider.declaration.kind, listed);
+  if (!read.rules) issues.problem(at, `${where}: ${read.problem}`);
+  else for (const what of read.ignored) issues.warn(at, `${where}: ${what}`);
 }
 
 /** Looked up by `base_model`, which names the real model of an Azure deployment, else by the model itself. */
