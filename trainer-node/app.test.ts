@@ -438,7 +438,7 @@ describe("the HTTP surface", () => {
       ]),
       datasets: expect.arrayContaining([expect.objectContaining({ name: "digits" })]),
       limits: { body_bytes: BODY_BYTES_MAX },
-      capabilities: { clip: true, noise: true, mask: true, steps: true, formats: ["safetensors", "msgpack", "npz", "npy"] },
+      capabilities: { clip: true, noise: true, mask: true, steps: true, proximal: true, formats: ["safetensors", "msgpack", "npz", "npy"] },
     });
     await send("/evaluate", { dataset: ROWS });
     await fetch(`${node.url}/unknown/path`);

@@ -124,6 +124,10 @@ export const trainerSettings = {
     .enum(["on", "off"], "must be on or off")
     .default("on")
     .describe("`off`: an operation without a registered function is answered with 501 instead of by the built-in function."),
+  TRAINER_PROXIMAL: flagSetting(false).meta({
+    description:
+      "The registered train function adds the proximal term of `config.mu` to its loss, as the strategy `fedprox` needs. `/v1/info` declares it.",
+  }),
   TRAINER_EXCEPTIONS: z
     .enum(["owner", "all"], "must be owner or all")
     .default("owner")

@@ -67,6 +67,8 @@ export interface TrainerSettings {
   readonly exceptions?: "owner" | "all" | undefined;
   /** False: operations without a registered function are answered with 501. */
   readonly builtins?: boolean | undefined;
+  /** The registered train function applies the proximal term of `config.mu`. */
+  readonly proximal?: boolean | undefined;
   readonly bodyBytesMax: number;
   /** Most bytes of a body that is processed while it arrives; `bodyBytesMax` if absent. */
   readonly streamBytesMax?: number | undefined;

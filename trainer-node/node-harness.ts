@@ -52,6 +52,7 @@ export async function startNode(
     datasetAuthorities?: string;
     functionsUrl?: string;
     builtins?: boolean;
+    proximal?: boolean;
     exceptions?: "owner" | "all";
     token?: string;
     anonymous?: boolean;
@@ -91,7 +92,7 @@ export async function startNode(
     anonymous: options.anonymous,
     secret: options.secret,
     hostNames: options.hostNames,
-    builtins: options.builtins,
+    ...{ builtins: options.builtins, proximal: options.proximal },
     exceptions: options.exceptions,
     bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
     streamBytesMax: options.streamBytesMax,

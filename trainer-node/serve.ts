@@ -139,7 +139,8 @@ function joinIfConfigured(
   if (url === undefined || joinToken === undefined) return undefined;
   const isAnywhere = host === "0.0.0.0" || host === "::";
   const own = { url: `http://${isAnywhere ? "127.0.0.1" : host}:${port}`, token: config.trainerToken };
-  const capabilities = [...declaredCapabilities(capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered }))];
+  const able = capabilitiesOf({ builtins: config.trainerBuiltins === "on", registered, proximal: config.trainerProximal });
+  const capabilities = [...declaredCapabilities(able)];
   return startJoining({
     url: url.replace(/(?<!\/)\/+$/, ""),
     joinToken,
@@ -212,6 +213,7 @@ function settingsOf(config: TrainerConfig): TrainerDeps["settings"] {
     properties: config.trainerProperties,
     exceptions: config.trainerExceptions,
     builtins: config.trainerBuiltins === "on",
+    proximal: config.trainerProximal,
     bodyBytesMax: config.trainerBodyBytesMax,
     streamBytesMax: config.trainerStreamBytesMax,
     bodyIdleMs: config.trainerBodyIdleMs,

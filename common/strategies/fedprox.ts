@@ -1,13 +1,39 @@
-import { declareStrategy } from "./shared/strategy.ts";
+import { declareStrategy, type GivenStrategy, type TaskConfig } from "./shared/strategy.ts";
+
+const MU_MAX = 1000;
 
 export const fedprox = declareStrategy({
   name: "fedprox",
   description: "FedProx (Li 2020): the server step of FedAvg; clients train with config.mu, the proximal term",
   settings: {
-    mu: { type: "number", min: 0, max: 1000, only: "federation", description: "weight of the proximal term in the participants' training" },
+    mu: {
+      type: "number",
+      min: 0,
+      max: MU_MAX,
+      only: "federation",
+      description: "weight of the proximal term in the participants' training; required where the task's config has none",
+    },
   },
   sees: "sum",
   base: "unused",
   usesWeights: true,
+  needs: ["proximal"],
+  // Without a proximal term the training is that of FedAvg, which every participant can do.
+  isNeeded: (given, config) => Number(config["mu"] ?? given["mu"] ?? 0) !== 0,
   prepare: ({ mu }) => (mu === undefined ? {} : { mu }),
+  taskProblems: (given, config) => {
+    const message = muProblem(given, config);
+    return message === undefined ? [] : [{ path: ["strategy", "mu"], message }];
+  },
 });
+
+/** What is wrong with mu, which a federation has as a setting of its strategy or in its task's config. */
+function muProblem({ mu }: GivenStrategy, { mu: ofTask }: TaskConfig): string | undefined {
+  const isSet = ofTask !== undefined && ofTask !== null;
+  if (!isSet && mu === undefined)
+    return "is required by fedprox, which is fedavg without it; set it, for example to 0.1, or use the strategy fedavg";
+  if (isSet && !(typeof ofTask === "number" && ofTask >= 0 && ofTask <= MU_MAX))
+    return `must be a number from 0 to ${MU_MAX}, and mu of the task's config is not`;
+  if (isSet && mu !== undefined && mu !== ofTask) return `must be the same as mu of the task's config, ${ofTask}; set one of the two`;
+  return undefined;
+}

@@ -12,6 +12,8 @@ test.each([
     { clip: true, noise: true, mask: true, steps: false, formats: ["npz"] },
     ["clip", "noise", "mask", "formats"],
   ],
+  ["the steps of built-in tasks, as nodes of earlier versions do, which apply mu", { steps: true }, ["steps", "proximal", "formats"]],
+  ["steps and no proximal term", { steps: true, proximal: false }, ["steps", "formats"]],
   ["pickles alone", { clip: "yes", formats: ["pickle"] }, []],
 ])("declaring %s", (_name, declared, able) => {
   expect([...declaredCapabilities(declared)]).toEqual(able);
@@ -19,7 +21,8 @@ test.each([
 
 test.each([
   ["", ["formats"]],
-  ["clip, noise,steps", ["clip", "noise", "steps", "formats"]],
+  ["clip, noise,steps", ["clip", "noise", "steps", "proximal", "formats"]],
+  ["clip,proximal", ["clip", "proximal", "formats"]],
   ["mask,formats=pickle+npz", ["mask", "formats"]],
   ["mask,formats=pickle", ["mask"]],
 ])("a joined participant's header %j", (header, able) => {
@@ -30,6 +33,11 @@ test.each([
   [{}, []],
   [{ strategy: "fedadam" }, ["formats"]],
   [{ strategy: "fednova" }, ["steps", "formats"]],
+  [{ strategy: { name: "fedprox", mu: 0.1 } }, ["proximal", "formats"]],
+  [{ strategy: "fedprox", task: { mu: 0.1 } }, ["proximal", "formats"]],
+  [{ strategy: { name: "fedprox", mu: 0 } }, ["formats"]],
+  // A federation of an earlier version, which is fedavg.
+  [{ strategy: "fedprox" }, ["formats"]],
   [{ strategy: "scaffold" }, ["controls", "formats"]],
   [{ strategy: "qfedavg" }, ["loss_before", "formats"]],
   [{ dp: { ...noise, mode: "central" } }, ["formats"]],

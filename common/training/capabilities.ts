@@ -4,6 +4,7 @@ export const CAPABILITIES = [
   "noise",
   "mask",
   "steps",
+  "proximal",
   "controls",
   "loss_before",
   "compress",
@@ -18,6 +19,7 @@ export const CAPABILITY_TEXT: Readonly<Record<Capability, string>> = {
   noise: "add noise to its updates",
   mask: "mask its updates",
   steps: "take the steps that epochs and batch_size name",
+  proximal: "add the proximal term that mu weighs to its training",
   controls: "train with control variates",
   loss_before: "report the loss of the parameters before it trains them",
   compress: "compress its updates",
@@ -34,12 +36,13 @@ export const CAPABILITIES_HEADER = "x-capabilities";
 
 /**
  * The capabilities that a participant declares at its `/v1/info`. One that declares no formats may have a readable one; its first update
- * shows it.
+ * shows it. Nodes of earlier versions do not declare `proximal`: they declare `steps` for their built-in tasks, which apply mu in all versions.
  */
 export function declaredCapabilities(declared: Readonly<Record<string, unknown>>): ReadonlySet<Capability> {
-  const { formats } = declared;
+  const { formats, steps, proximal = steps } = declared;
   const isReadable = !Array.isArray(formats) || READABLE_FORMATS.some((format) => formats.includes(format));
-  return new Set(CAPABILITIES.filter((name) => (name === "formats" ? isReadable : declared[name] === true)));
+  const all: Readonly<Record<string, unknown>> = { ...declared, proximal, formats: isReadable };
+  return new Set(CAPABILITIES.filter((name) => all[name] === true));
 }
 
 /** The same from the header of a joined participant: names with commas between them, `formats=safetensors+npz` for formats. */

@@ -6,7 +6,7 @@ import { privacyRules } from "./privacy-rules.ts";
 // What a federation's settings need of its participants and of their parameters. Privacy and strategies fail closed: what cannot be honored
 // is refused with its reason, never left out.
 
-type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy"> & Partial<Pick<FederationSettings, "compression">>;
+type Asked = Pick<FederationSettings, "dp" | "secureAggregation" | "strategy"> & Partial<Pick<FederationSettings, "compression" | "task">>;
 
 /** The setting, as messages name it. */
 const COMPRESSION = "compression";
@@ -16,7 +16,12 @@ export function needsOf(asked: Asked): Capability[] {
   const formats: Capability[] = computingNeed(asked) === undefined ? [] : ["formats"];
   const privacy = Object.keys(privacyRules(asked).needs) as Capability[];
   const sizes: Capability[] = asked.compression ? ["compress"] : [];
-  return [...new Set([...privacy, ...strategyNamed(asked.strategy.name).needs, ...sizes, ...formats])];
+  return [...new Set([...privacy, ...strategyNeeds(asked), ...sizes, ...formats])];
+}
+
+function strategyNeeds({ strategy, task }: Asked): readonly Capability[] {
+  const { needs, isNeeded } = strategyNamed(strategy.name);
+  return (isNeeded?.(strategy, task?.config ?? {}) ?? true) ? needs : [];
 }
 
 /** Why a participant with these capabilities cannot take part; undefined if it can. */

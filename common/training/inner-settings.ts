@@ -13,7 +13,8 @@ export const INNER_CAPABILITIES: ReadonlySet<Capability> = new Set(["formats"]);
 /** Why a federation with the settings `inner` cannot be a participant of one with the settings `outer`; undefined if it can. */
 export function innerProblem(outer: FederationSettings, inner: FederationSettings): string | undefined {
   const { name } = outer.strategy;
-  const unable = inabilityOf(INNER_CAPABILITIES, outer);
+  // Settings of the participants' training have a reason of their own, below.
+  const unable = inabilityOf(new Set([...INNER_CAPABILITIES, "proximal"]), outer);
   if (unable !== undefined) return `${unable}; a federation has only formats`;
   if (isAsynchronous(outer)) return `cannot take part with the asynchronous strategy ${name}, whose rounds do not wait for it`;
   if (strategyNamed(name).prepare)

@@ -221,6 +221,15 @@ describe("clip_norm and noise_multiplier around a registered train function", ()
   });
 });
 
+test.each([true, false])("that a train function applies the proximal term is what its owner says: %s", async (proximal) => {
+  const other = await startNode({ functionsUrl: fixture("functions.ts"), threads: 1, proximal });
+  try {
+    await expect((await fetch(`${other.url}/v1/info`)).json()).resolves.toMatchObject({ capabilities: { proximal } });
+  } finally {
+    await other.stop();
+  }
+});
+
 describe("what is not registered", () => {
   test("is done by the built-in functions, and /v1/info says who does what", async () => {
     const other = await startNode({ functionsUrl: fixture("only-evaluate.ts"), threads: 1 });
@@ -275,10 +284,11 @@ describe("what is not registered", () => {
 
 test("options of run() go before the environment, and the program is its own module", () => {
   const environment = { TRAINER_PORT: "1", HOST: "0.0.0.0" };
-  expect(environmentOf({ port: 0, builtins: "off" }, { environment, program: "/a/b.ts" })).toEqual({
+  expect(environmentOf({ port: 0, builtins: "off", proximal: true }, { environment, program: "/a/b.ts" })).toEqual({
     TRAINER_PORT: "0",
     HOST: "0.0.0.0",
     TRAINER_BUILTINS: "off",
+    TRAINER_PROXIMAL: "true",
     TRAINER_FUNCTIONS: "file:///a/b.ts",
   });
   expect(environmentOf({ functions: "c.ts" }, { environment: {}, program: "/a/b.ts" })).toEqual({ TRAINER_FUNCTIONS: "c.ts" });

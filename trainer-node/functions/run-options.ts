@@ -14,6 +14,8 @@ export interface RunOptions {
   readonly taskTimeoutMs?: number;
   /** "off": operations without a registered function are answered with 501. */
   readonly builtins?: "on" | "off";
+  /** The train function adds the proximal term of `config.mu` to its loss, as the strategy fedprox needs. */
+  readonly proximal?: boolean;
   readonly datasetPath?: string;
 }
 
@@ -26,6 +28,7 @@ const VARIABLES: Readonly<Record<Exclude<keyof RunOptions, "functions">, string>
   queueMax: "TRAINER_QUEUE_MAX",
   taskTimeoutMs: "TRAINER_TASK_TIMEOUT_MS",
   builtins: "TRAINER_BUILTINS",
+  proximal: "TRAINER_PROXIMAL",
   datasetPath: "DATASET_PATH",
 };
 

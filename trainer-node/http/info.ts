@@ -73,14 +73,16 @@ const TRAIN_SETTINGS = {
 /**
  * Capabilities that a coordinator relies on: the node clips and noises updates as the config says, can mask them, takes the steps that
  * epochs and batch_size define, and trains with control variates. It clips the updates of registered functions, too, but the rest is up to
- * the function.
+ * the function: `proximal` is what its owner says of it.
  */
 export function capabilitiesOf({
   builtins,
   registered,
+  proximal = false,
 }: {
   builtins: boolean;
   registered: readonly string[];
+  proximal?: boolean | undefined;
 }): Readonly<Record<Exclude<Capability, "formats">, boolean> & { formats: readonly string[] }> {
   const isOwn = registered.includes("train");
   const canTrain = builtins || isOwn;
@@ -90,12 +92,13 @@ export function capabilitiesOf({
     initial: isBuiltIn || (isOwn && registered.includes("initial")),
     serve: registered.includes("serve"),
     ...{ steps: isBuiltIn, controls: isBuiltIn, loss_before: isBuiltIn },
+    proximal: isBuiltIn || (isOwn && proximal),
     formats: FORMATS,
   };
 }
 
 function describeNode(settings: TrainerDeps["settings"], registered: readonly string[]): object {
-  const { builtins = true } = settings;
+  const { builtins = true, proximal } = settings;
   return {
     version: settings.version,
     kernel: createKernels(0).name,
@@ -105,7 +108,7 @@ function describeNode(settings: TrainerDeps["settings"], registered: readonly st
     registered,
     builtins,
     formats: FORMATS,
-    capabilities: capabilitiesOf({ builtins, registered }),
+    capabilities: capabilitiesOf({ builtins, registered, proximal }),
     properties: settings.properties ?? {},
     body_types: Object.values(CONTENT_TYPES),
     body_encodings: ["identity", "gzip"],

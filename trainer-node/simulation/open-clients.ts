@@ -40,20 +40,20 @@ export function openClients(options: SimulationOptions, tools: ClientTools): Ope
 }
 
 function pythonClients(options: SimulationOptions, file: string, { blobs }: ClientTools): OpenClients {
-  const { python, threads, ray } = options;
+  const { python, threads, ray, proximal } = options;
   const pool =
     ray === undefined
       ? createPythonPool({ python, file, processes: threads })
       : createRayPool({ python, file, actors: threads, address: ray === true ? undefined : ray });
   return {
-    participants: createPythonClients({ pool, blobs, partialWork: stragglersOf(options) }),
+    participants: createPythonClients({ pool, blobs, partialWork: stragglersOf(options), proximal }),
     callsMax: (ray === undefined ? CALLS_PER_THREAD : CALLS_PER_ACTOR) * threads,
     close: async () => pool.close(),
   };
 }
 
 function threadClients(options: SimulationOptions, { blobs, logger }: ClientTools): OpenClients {
-  const { clients, threads, functions } = options;
+  const { clients, threads, functions, proximal } = options;
   const functionsUrl = functions === undefined ? undefined : pathToFileURL(resolve(functions)).href;
   const pool = createPool({
     threads,
@@ -64,7 +64,7 @@ function threadClients(options: SimulationOptions, { blobs, logger }: ClientTool
     logger,
   });
   const declared = declaredCapabilities(
-    capabilitiesOf({ builtins: true, registered: functions === undefined ? [] : ["train", "initial"] }),
+    capabilitiesOf({ builtins: true, registered: functions === undefined ? [] : ["train", "initial"], proximal }),
   );
   const able = [...declared].filter((name) => name !== "mask");
   return {

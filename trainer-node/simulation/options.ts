@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { evaluationOf, evaluationProblems } from "../../common/training/evaluation-rules.ts";
 import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
+import { strategyTaskProblems } from "../../common/training/strategy-task.ts";
 
 const CLIENTS_MAX = 100_000;
 
@@ -23,6 +24,8 @@ const simulation = z.object({
     .optional(),
   /** A module of registered functions, as in a node's TRAINER_FUNCTIONS, or a Python file (`.py`) that registers functions of the SDK. */
   functions: z.string().min(1).optional(),
+  /** Whether the train function applies the proximal term of `config.mu`, as a participant declares it with `run({proximal: true})`. */
+  proximal: z.boolean().default(false),
   /** The Python that runs such a file. */
   python: z.string().min(1).default("python3"),
   /** Runs such a file in `threads` actors of Ray: true starts Ray on this machine, a text is the address of a cluster. */
@@ -43,8 +46,8 @@ export interface SimulationOptions extends z.infer<typeof simulation> {
 
 /** Reads a federation's settings and the simulation's own. Throws one error with every problem. */
 export function readSimulation(value: unknown): SimulationOptions {
-  const { clients, threads, stragglers, functions, python, ray, ...settings } = Object(value) as Record<string, unknown>;
-  const own = simulation.safeParse({ clients, threads, stragglers, functions, python, ray });
+  const { clients, threads, stragglers, functions, proximal, python, ray, ...settings } = Object(value) as Record<string, unknown>;
+  const own = simulation.safeParse({ clients, threads, stragglers, functions, proximal, python, ray });
   const federation = federationSettings.refine(isStartHere, START_HERE).refine(hasRounds, HAS_ROUNDS).safeParse(settings);
   const problems = [...(own.error?.issues ?? []), ...(federation.error?.issues ?? [])];
   if (!own.success || !federation.success) throw new Error(problems.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
@@ -53,7 +56,7 @@ export function readSimulation(value: unknown): SimulationOptions {
   // All clients are alike: none has data of its own beside the task's.
   const participants = Array.from({ length: own.data.clients }, () => ({}));
   const asked = { ...federation.data, eval: settings["eval"] === undefined ? undefined : federation.data.eval, participants };
-  const [refused] = evaluationProblems(asked);
+  const [refused] = [...strategyTaskProblems(asked), ...evaluationProblems(asked)];
   if (refused) throw new Error(`${refused.path.join(".")}: ${refused.message}`);
   return { ...own.data, settings: { ...federation.data, eval: evaluationOf(asked) } };
 }

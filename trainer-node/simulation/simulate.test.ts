@@ -66,6 +66,14 @@ test.each([
   60_000,
 );
 
+test("a simulation of FedProx has a mu, and own functions that say that they apply it", async () => {
+  expect(() => readSimulation({ clients: 2, task: "softmax", strategy: "fedprox" })).toThrow("strategy.mu: is required by fedprox");
+  const functions = join(import.meta.dirname, "../functions/__fixtures__/adding.ts");
+  const own = { ...digits, clients: 3, fraction: 1, rounds: 1, strategy: { name: "fedprox", mu: 0.1 }, functions };
+  await expect(run(own)).rejects.toThrow("cannot add the proximal term that mu weighs to its training, as the strategy fedprox needs");
+  expect(await run({ ...own, proximal: true })).toHaveLength(1);
+});
+
 test("virtual clients with own functions are refused where the strategy needs control variates", async () => {
   const functions = join(import.meta.dirname, "../../examples/participant.ts");
   await expect(run({ ...digits, clients: 3, fraction: 1, strategy: "scaffold", functions })).rejects.toThrow(

@@ -26,6 +26,8 @@ export interface Strategy {
   readonly usesWeights: boolean;
   /** What every participant must declare. */
   readonly needs: readonly Capability[];
+  /** Whether these settings ask the participants for any of `needs`; absent: they always do. */
+  readonly isNeeded?: (given: GivenStrategy, config: TaskConfig) => boolean;
   /** "any": a plain mean, which participants can make of opaque parameters too. */
   readonly formats: "readable" | "any";
   /** Metrics of the training that every update must come with. */
@@ -42,6 +44,8 @@ export interface Strategy {
   readonly rootOf?: (given: GivenStrategy) => number;
   /** The strategy that combines a round's updates where this one has no arithmetic of its own. */
   readonly aggregatedBy?: string;
+  /** What it does not work with in the `config` of a new federation's task, by setting. Federations of earlier versions may have it. */
+  readonly taskProblems?: (given: GivenStrategy, config: TaskConfig) => readonly StrategyProblem[];
   /** What it adds to the `config` of the participants' training. */
   readonly prepare?: (given: GivenStrategy) => Readonly<Record<string, unknown>>;
   /** The settings of `only: "aggregate"` for one round. */
@@ -56,14 +60,22 @@ export interface LeastClients {
   readonly least: number;
 }
 
+/** The `config` of a federation's task. */
+export type TaskConfig = Readonly<Record<string, unknown>>;
+
+/** What is wrong with a setting of a federation. */
+export interface StrategyProblem {
+  readonly path: string[];
+  readonly message: string;
+}
+
 /** A strategy as a federation's settings have it, checked. */
 export type GivenStrategy = Readonly<Record<string, unknown>> & { readonly name: string };
 
 export interface StrategyRound {
   /** From 1. */
   readonly round: number;
-  /** The `config` of the federation's task. */
-  readonly config: Readonly<Record<string, unknown>>;
+  readonly config: TaskConfig;
   readonly given: GivenStrategy;
   /** Number of participants of the federation. */
   readonly participants: number;

@@ -15,6 +15,7 @@ import { rewardProblems } from "../../../common/training/reward-settings.ts";
 import { rootProblems } from "../../../common/training/root-settings.ts";
 import { requestedSelection, selectionProblems, wantedOf } from "../../../common/training/selection-settings.ts";
 import { strategyClientProblems } from "../../../common/training/strategy-clients.ts";
+import { strategyTaskProblems } from "../../../common/training/strategy-task.ts";
 import { id, name, nanoAmount, paging, plainText } from "../fields.ts";
 import { listOf, money } from "../records.ts";
 import { EPSILON_IS } from "./epsilon.ts";
@@ -49,6 +50,7 @@ export const createFederationBody = z
       ...compressionProblems(given),
       ...selectionProblems(given),
       ...strategyClientProblems(given),
+      ...strategyTaskProblems(given),
       ...evaluationProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });

@@ -44,11 +44,25 @@ def values_of(reply: Any) -> list[float]:
 def test_info_declares_what_the_package_does(serve: Any) -> None:
     train = lambda parameters, dataset: model(1)  # noqa: E731
     declared = serve(train=train).send("/v1/info").body["capabilities"]
-    able = {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "compress": can_compress(), "serve": False, "initial": False}
+    able = {"clip": True, "noise": True, "mask": can_mask(), "steps": False, "compress": can_compress(), "serve": False}
+    able |= {"initial": False, "proximal": False}
     assert declared == {**able, "formats": ["safetensors"]}
     pickles = serve(train=train, formats=("pickle",)).send("/v1/info").body["capabilities"]
     assert pickles == {**dict.fromkeys(able, False), "formats": ["pickle"]}
     assert serve(evaluate=lambda parameters, dataset: 1).send("/v1/info").body["capabilities"]["clip"] is False
+
+
+def test_that_a_train_function_applies_the_proximal_term_is_what_its_owner_says(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = lambda parameters, dataset: model(1)  # noqa: E731
+    assert serve(train=train, proximal=True).send("/v1/info").body["capabilities"]["proximal"] is True
+    assert serve(evaluate=lambda parameters, dataset: 1, proximal=True).send("/v1/info").body["capabilities"]["proximal"] is False
+    with pytest.raises(ValueError, match="proximal: must be True or False"):
+        serve(train=train, proximal="yes")
+    monkeypatch.setenv("TRAINER_PROXIMAL", "true")
+    assert serve(train=train).send("/v1/info").body["capabilities"]["proximal"] is True
+    monkeypatch.setenv("TRAINER_PROXIMAL", "yes")
+    with pytest.raises(ValueError, match="TRAINER_PROXIMAL: 'yes' is not true or false"):
+        serve(train=train)
 
 
 @pytest.mark.parametrize("dtype", ["F64", "F32", "F16", "BF16"])

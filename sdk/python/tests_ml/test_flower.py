@@ -76,6 +76,9 @@ def test_config_and_round_reach_fit_and_a_client_may_be_given_without_an_app() -
         answer = _call(running, "train", None, config={"lr": 0.1, "layers": [1, 2]}, round_id="fed_1/3")
         assert answer["status"] == 200, answer
         assert seen == [{"lr": 0.1, "server_round": 3}]
+        # As Flower's FedProx names it.
+        assert _call(running, "train", None, config={"mu": 0.5}, round_id="fed_1/4")["status"] == 200
+        assert seen.pop() == {"mu": 0.5, "proximal_mu": 0.5, "server_round": 4}
         assert {name: value for name, value in answer["metrics"].items() if name != "duration_ms"} == {"loss": 0.5}
         trained = _trained(answer)
         assert (trained["00000"].tolist(), trained["00001"].shape, trained["00001"].dtype) == ([1.0, 1.0], (), np.float32)

@@ -12,15 +12,16 @@ interface PythonClients {
   readonly pool: PythonPool;
   readonly blobs: BlobFolder;
   readonly partialWork: PartialWork;
+  /** Whether the train function applies the proximal term. */
+  readonly proximal: boolean;
 }
 
 /** What processes with the Python SDK declare. A file without an initial function refuses the call for untrained parameters. */
-const CAPABILITIES: ReadonlySet<Capability> = declaredCapabilities({
-  ...{ clip: true, noise: true, compress: true, initial: true, formats: ["safetensors"] },
-});
+const CAPABILITIES = { clip: true, noise: true, compress: true, initial: true, formats: ["safetensors"] };
 
 /** Virtual clients whose train and evaluate functions are Python, each a call in one of a few processes. */
-export function createPythonClients({ pool, blobs, partialWork }: PythonClients): Participants {
+export function createPythonClients({ pool, blobs, partialWork, proximal }: PythonClients): Participants {
+  const able: ReadonlySet<Capability> = declaredCapabilities({ ...CAPABILITIES, proximal });
   const call = async (operation: "train" | "evaluate", task: ParticipantTask, signal: AbortSignal): Promise<Frame> => {
     const { dataset = null, config, roundId: round_id, clientId: client_id, parameters } = task;
     const fields = { dataset, config, format: "safetensors", round_id, client_id };
@@ -31,7 +32,7 @@ export function createPythonClients({ pool, blobs, partialWork }: PythonClients)
   };
   return {
     reach: async () => "octets",
-    capabilities: async () => CAPABILITIES,
+    capabilities: async () => able,
     train: async ({ url }, task, signal) => {
       const partial = partialWork(task, url);
       if (partial?.isLate) throw new ParticipantProblem("it had not answered when the round was closed", { again: false });

@@ -141,8 +141,9 @@ class _FlowerNode:
         self._is_used = True
         names = ("{0}.parameters", "{0}.config") if self._has_client_fn else ("arrays", "config")
         record = ArrayRecord(list(arrays.values())) if self._has_client_fn else _record_of(arrays)
-        number = 0 if context.round is None else context.round
-        rounds = {"server_round": number} if self._has_client_fn else {"server-round": number}
+        rounds: dict[str, Any] = {"server_round" if self._has_client_fn else "server-round": context.round or 0}
+        if message_type == "train" and "mu" in context.config:  # Flower's FedProx sends it by this name.
+            rounds["proximal_mu" if self._has_client_fn else "proximal-mu"] = context.config["mu"]
         config = self._config({**context.config, **rounds})
         return self._send(message_type, dict(zip((name.format(legacy) for name in names), (record, config), strict=True)), dataset, context)
 

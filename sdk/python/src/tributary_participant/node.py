@@ -195,6 +195,7 @@ class Node:
         able = {"clip": can_bound, "noise": can_bound, "mask": can_bound and can_mask(), "steps": False}
         able |= {"compress": can_bound and can_compress(), "serve": "serve" in self.functions.names}
         able["initial"] = can_bound and INITIAL in self.functions.names
+        able["proximal"] = "train" in self.functions.names and self.settings.proximal
         return {**able, "formats": list(self.settings.formats)}
 
     def secure_sums(self) -> SecureSums:

@@ -48,6 +48,9 @@ class Settings:
     formats: tuple[str, ...] = ("safetensors",)
     """The formats that the registered functions read and write, shown in `/v1/info` for coordinators."""
 
+    proximal: bool = False
+    """The train function adds the proximal term of `context.config["mu"]` to its loss, as the strategy fedprox needs; `/v1/info` says so."""
+
     properties: Mapping[str, Any] = field(default_factory=dict)
     """What this participant says about itself, such as its region: `context.properties` of its functions, and shown in `/v1/info`."""
 
@@ -92,7 +95,13 @@ def _read_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-_KINDS: Mapping[Callable[[str], Any], str] = {_read_properties: "a JSON object"}
+def _read_flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "true"
+
+
+_KINDS: Mapping[Callable[[str], Any], str] = {_read_properties: "a JSON object", _read_flag: "true or false"}
 
 _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "HOST": ("host", str),
@@ -113,6 +122,7 @@ _VARIABLES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "TRAINER_TASK_TIMEOUT_MS": ("task_timeout_ms", int),
     "TRAINER_EXCEPTIONS": ("exceptions", str),
     "TRAINER_PROPERTIES": ("properties", _read_properties),
+    "TRAINER_PROXIMAL": ("proximal", _read_flag),
     "DATASET_PATH": ("dataset_path", str),
 }
 
@@ -142,6 +152,8 @@ def _problems_of(settings: Settings) -> list[str]:
         problems.append(f'auth: must be "loopback" or "none", not {settings.auth!r}')
     if settings.exceptions not in ("owner", "all"):
         problems.append(f'exceptions: must be "owner" or "all", not {settings.exceptions!r}')
+    if type(settings.proximal) is not bool:
+        problems.append(f"proximal: must be True or False, not {settings.proximal!r}")
     if not _is_plain(settings.properties):
         problems.append("properties: must be a dictionary that JSON can represent")
     if any(not isinstance(name, str) or name == "" for name in settings.devices) or len(set(settings.devices)) < len(settings.devices):

@@ -1,0 +1,27 @@
+import { federationSettings } from "./federation-settings.ts";
+import { strategyTaskProblems } from "./strategy-task.ts";
+
+const problemsOf = (strategy: object | string, config: object = {}) =>
+  strategyTaskProblems(federationSettings.parse({ strategy, task: { name: "softmax", config } }));
+
+describe("fedprox has a mu, as a setting or in the task's config, and one of them only", () => {
+  test.each<[string, object, object]>([
+    ["a setting", { mu: 0.1 }, {}],
+    ["a setting of 0, which says that there is no proximal term", { mu: 0 }, {}],
+    ["the config", {}, { mu: 0.1 }],
+    ["the same in both", { mu: 0.1 }, { mu: 0.1 }],
+  ])("%s", (_name, settings, config) => {
+    expect(problemsOf({ name: "fedprox", ...settings }, config)).toEqual([]);
+  });
+
+  test.each<[string, object, object, string]>([
+    ["no mu", {}, {}, "is required by fedprox, which is fedavg without it; set it, for example to 0.1, or use the strategy fedavg"],
+    ["null in the config", {}, { mu: null }, "is required"],
+    ["a text in the config", {}, { mu: "0.1" }, "must be a number from 0 to 1000, and mu of the task's config is not"],
+    ["a negative one in the config", {}, { mu: -1 }, "must be a number from 0 to 1000"],
+    ["two different ones", { mu: 0.1 }, { mu: 0 }, "must be the same as mu of the task's config, 0; set one of the two"],
+  ])("%s is refused", (_name, settings, config, message) => {
+    const problems = problemsOf({ name: "fedprox", ...settings }, config);
+    expect(problems).toEqual([{ path: ["strategy", "mu"], message: expect.stringContaining(message) }]);
+  });
+});
