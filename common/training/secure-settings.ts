@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { wholeUp } from "./whole.ts";
 
 // Sums of updates that hide every single one: how many participants may drop out, and how large a number may be.
 
@@ -44,5 +45,5 @@ export function secureProblems({ participants }: Asked): { path: string[]; messa
  * compute each other's updates.
  */
 export function thresholdOf({ threshold }: SecureAggregation, participants: number): number {
-  return Math.max(SECURE_PARTICIPANTS.min, Math.floor(participants / 2) + 1, Math.ceil(threshold * participants - 1e-9));
+  return Math.max(SECURE_PARTICIPANTS.min, Math.floor(participants / 2) + 1, wholeUp(threshold * participants));
 }

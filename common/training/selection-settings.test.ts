@@ -7,6 +7,14 @@ test.each([
   [{ participants: 100, fraction: 1, selection: { max: 30 } }, 30],
   [{ participants: 100, fraction: 0.25, selection: { min: 5, max: 30 } }, 25],
   [{ participants: 0, fraction: 1 }, 1],
+  // The products of floats are a little above the whole numbers.
+  [{ participants: 100, fraction: 0.07 }, 7],
+  [{ participants: 50, fraction: 0.14 }, 7],
+  [{ participants: 10_000, fraction: 0.0009 }, 9],
+  [{ participants: 3, fraction: 1 / 3 }, 1],
+  // These are above them.
+  [{ participants: 101, fraction: 0.07 }, 8],
+  [{ participants: 10_000, fraction: 0.00001 }, 1],
 ])("%j: a round waits for %d results", (given, wanted) => {
   expect(wantedOf(given)).toBe(wanted);
 });

@@ -5,6 +5,7 @@ import type { GivenStrategy } from "../strategies/shared/strategy.ts";
 import { mostParticipants } from "./enrollment-settings.ts";
 import { rootOf } from "./root-settings.ts";
 import { SECURE_PARTICIPANTS } from "./secure-settings.ts";
+import { wholeUp } from "./whole.ts";
 
 /** Properties of a joined participant as JSON, sent with each request for work because it cannot be asked for /v1/info. */
 export const PROPERTIES_HEADER = "x-properties";
@@ -48,7 +49,7 @@ export function wantedOf({
   readonly selection?: Pick<Selection, "min" | "max"> | undefined;
 }): number {
   const { min = 1, max = Number.POSITIVE_INFINITY } = selection ?? {};
-  return Math.min(Math.max(1, participants), max, Math.max(min, Math.ceil(participants * fraction)));
+  return Math.min(Math.max(1, participants), max, Math.max(min, wholeUp(participants * fraction)));
 }
 
 /** Whether a participant with these properties may be selected. */

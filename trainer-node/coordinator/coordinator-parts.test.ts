@@ -29,6 +29,32 @@ test("the same seed and round choose the same participants, in their order, and 
   expect(new Set(Array.from({ length: 40 }, (_, round) => chosen(round)).flat()).size).toBe(20);
 });
 
+test.each([
+  [
+    { participants: 100, fraction: 0.07, overSelect: 0 },
+    { wanted: 7, asked: 7 },
+  ],
+  [
+    { participants: 100, fraction: 0.5, overSelect: 0.1 },
+    { wanted: 50, asked: 55 },
+  ],
+  [
+    { participants: 100, fraction: 0.07, overSelect: 0.3 },
+    { wanted: 7, asked: 10 },
+  ],
+  [
+    { participants: 10, fraction: 1, overSelect: 0.1 },
+    { wanted: 10, asked: 10 },
+  ],
+])("%j: a round wants and asks %j, without the errors of floats", (given, size) => {
+  expect(roundSize(given)).toEqual(size);
+});
+
+test("a fraction of so many hundredths of a hundred participants is as many", () => {
+  for (let hundredths = 1; hundredths <= 100; hundredths++)
+    expect(roundSize({ participants: 100, fraction: hundredths / 100, overSelect: 0 }).wanted).toBe(hundredths);
+});
+
 test("a round asks for what it wants and its surplus, never more than there are, and needs no more than it wants", () => {
   fc.assert(
     fc.property(

@@ -5,6 +5,7 @@ import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
+import { wholeDown } from "../../common/training/whole.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { requireBlob } from "./blobs/blob-folder.ts";
 import type { FederationRun } from "./deps.ts";
@@ -69,7 +70,7 @@ async function stopStragglers(
 function wantedIn(run: FederationRun, asked: number): number {
   const { settings } = run;
   if (samplingOf(run)) return asked;
-  if (isOpen(settings) || settings.selection) return Math.max(settings.minResults ?? 1, Math.floor(asked / (1 + settings.overSelect)));
+  if (isOpen(settings) || settings.selection) return Math.max(settings.minResults ?? 1, wholeDown(asked / (1 + settings.overSelect)));
   const { rest, roots } = apart(run);
   return roundSize({ participants: rest.length, fraction: settings.fraction, overSelect: 0 }).wanted + roots.length;
 }

@@ -5,6 +5,7 @@ import type { FederationSettings } from "../../common/training/federation-settin
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { ClientSampling } from "../../common/training/sampled-gaussian.ts";
 import { wantedOf } from "../../common/training/selection-settings.ts";
+import { wholeUp } from "../../common/training/whole.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 
@@ -17,7 +18,7 @@ export function roundSize(given: {
 }): { wanted: number; asked: number } {
   const { participants, overSelect } = given;
   const wanted = wantedOf(given);
-  return { wanted, asked: Math.min(participants, Math.ceil(wanted * (1 + overSelect))) };
+  return { wanted, asked: Math.min(participants, wholeUp(wanted * (1 + overSelect))) };
 }
 
 /** Selects the participants of a round by the seed, so that a coordinator that resumes the round selects the same. */

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
+import { wholeDown } from "../../common/training/whole.ts";
 import { roundSize, selectParticipants } from "../coordinator/select.ts";
 import type { SimulationOptions } from "./options.ts";
 import type { PartialWork } from "./virtual-clients.ts";
@@ -37,7 +38,7 @@ function chosenLate(
   const { asked } = roundSize({ participants: members.length, fraction, overSelect, selection });
   const chosen = selectParticipants(members, { count: asked, seed: settings.seed, round });
   const ranked = chosen.map(({ id }) => ({ id, rank: hash("sha256", `late/${settings.seed}/${round}/${id}`, "hex") }));
-  const count = Math.floor(chosen.length * share);
+  const count = wholeDown(chosen.length * share);
   return new Set(
     ranked
       .sort((left, right) => (left.rank < right.rank ? -1 : 1))

@@ -1,4 +1,5 @@
 import { trimmedMean as strategy } from "../../../common/strategies/trimmed-mean.ts";
+import { wholeDown } from "../../../common/training/whole.ts";
 import { InputProblem } from "../problem.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { meanOfRows } from "./sorted-rows.ts";
@@ -8,8 +9,7 @@ export const trimmedMean: Aggregator = {
   ...strategy,
   columnwise: true,
   run: ({ vectors, settings }) => {
-    // As a float the product may be a little less than the whole number that it is: 0.29 · 100 is 28.999999999999996.
-    const cut = Math.floor(settings.number("beta") * vectors.count + 1e-9);
+    const cut = wholeDown(settings.number("beta") * vectors.count);
     if (vectors.count - 2 * cut < 1) {
       throw new InputProblem("TOO_FEW_CLIENTS", `trimmed_mean would drop all ${vectors.count} clients; use a smaller beta`, {
         setting: "beta",

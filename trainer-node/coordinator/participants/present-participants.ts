@@ -1,4 +1,5 @@
 import { isOpen } from "../../../common/training/enrollment-settings.ts";
+import { wholeUp } from "../../../common/training/whole.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { membersOf } from "./joined-work.ts";
@@ -13,8 +14,7 @@ export function presentMembers({ deps, settings, members }: Pick<FederationRun, 
 /** How many participants must be there for a round to begin. A `selection` asks for `minResults` of them whatever the fraction. */
 function leastParticipants({ minParticipants = 1, minResults = 1, fraction, selection }: FederationRun["settings"]): number {
   if (selection) return Math.max(minParticipants, minResults);
-  // The quotient of floats may be slightly above a whole number.
-  return Math.max(minParticipants, Math.ceil(minResults / fraction - 1e-9));
+  return Math.max(minParticipants, wholeUp(minResults / fraction));
 }
 
 /**
