@@ -4,6 +4,24 @@ import { strategyTaskProblems } from "./strategy-task.ts";
 const problemsOf = (strategy: object | string, config: object = {}) =>
   strategyTaskProblems(federationSettings.parse({ strategy, task: { name: "softmax", config } }));
 
+describe("fednova divides by a norm of the local steps, which not every optimizer has", () => {
+  test.each([{}, { optimizer: "sgd", mu: 0.1 }, { optimizer: "momentum", momentum: 0.5 }, { optimizer: "momentum", mu: 0 }])(
+    "%j has",
+    (config) => {
+      expect(problemsOf("fednova", config)).toEqual([]);
+    },
+  );
+
+  test.each([
+    [{ optimizer: "adam" }, "optimizer", "must be sgd or momentum with fednova"],
+    [{ optimizer: "momentum", mu: 0.1 }, "mu", "does not work with fednova and the optimizer momentum"],
+    [{ lr: 0.1, mu: 10 }, "mu", "times lr must be below 1 with fednova"],
+    [{ mu: 10 }, "mu", "times lr must be below 1 with fednova"],
+  ])("%j has not", (config, setting, message) => {
+    expect(problemsOf("fednova", config)).toEqual([{ path: ["task", "config", setting], message: expect.stringContaining(message) }]);
+  });
+});
+
 describe("fedprox has a mu, as a setting or in the task's config, and one of them only", () => {
   test.each<[string, object, object]>([
     ["a setting", { mu: 0.1 }, {}],

@@ -16,13 +16,10 @@ export type WeightedUpdate = RoundUpdate & { readonly hash: string };
 /** Weights updates by their samples, or all the same. */
 export function weightUpdates(accepted: readonly RoundParticipant[], weights: PrivacyRules["weights"]): WeightedUpdate[] {
   const counted = sampleWeights(accepted);
-  return accepted.map(({ participantId: id, updateBlob: hash, baseRound, metrics }, index) => ({
-    id,
-    hash,
-    baseRound,
-    metrics,
-    weight: weights === "samples" ? (counted[index] ?? 1) : 1,
-  }));
+  return accepted.map(({ participantId: id, updateBlob: hash, baseRound, metrics }, index) => {
+    const samples = counted[index] ?? 1;
+    return { id, hash, baseRound, metrics, samples, weight: weights === "samples" ? samples : 1 };
+  });
 }
 
 /** The strategy as this round runs it. The round's record has it, so that the round can be made again. */

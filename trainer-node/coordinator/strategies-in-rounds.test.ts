@@ -164,6 +164,21 @@ test("FedNova: a participant without samples weighs nothing, and does not end th
   expect(await fixture.valuesOf(records[0]?.result ?? "")).toEqual([2]);
 });
 
+test.each([undefined, { mode: "central", clipNorm: 100, noiseMultiplier: 1e-9, delta: 1e-5 }])(
+  "FedNova divides updates by the steps of their samples, also where noise has all updates weigh the same: %j",
+  async (dp) => {
+    const samples: Readonly<Record<string, number>> = { p1: 10, p2: 90 };
+    // A step of p1 goes 1 further, one of p2 goes 2.
+    const train = (id: string) => ({ model: model(id === "p1" ? 1 : 18), samples: samples[id] });
+    const { problem, records } = await fixture.run({ strategy: "fednova", dp }, { train }, { initial: model(0) });
+    expect(problem).toBeUndefined();
+    expect(records[0]?.strategy["steps"]).toEqual(expect.arrayContaining([1, 9]));
+    const [first, second] = dp ? [0.5, 0.5] : [0.1, 0.9];
+    const [value] = await fixture.valuesOf(records[0]?.result ?? "");
+    expect(value).toBeCloseTo((first * 1 + second * 9) * (first * 1 + second * 2), 5);
+  },
+);
+
 describe("FLTrust", () => {
   const strategy = { name: "fltrust", root_participant: 2 };
   /** p3 has the root data; p1, p4 and p5 send the opposite, a hundred times as long. */

@@ -89,6 +89,8 @@ export interface RoundUpdate {
   /** The id of its participant. */
   readonly id: string;
   readonly weight: number;
+  /** Its declared samples, also where noise has all weigh the same; 1 of each where one of them declares none. */
+  readonly samples: number;
   readonly baseRound: number;
   readonly metrics: Metrics;
 }
