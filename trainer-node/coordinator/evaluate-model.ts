@@ -8,11 +8,20 @@ import type { CoordinatorDeps, FederationRun } from "./deps.ts";
 import { membersOf } from "./participants/joined-work.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import { presentMembers } from "./participants/present-participants.ts";
+import { createSlots, takeSlot } from "./participants/slots.ts";
 import { ownDataset } from "./train-task.ts";
 import { requireSamples } from "./updates/inspect-update.ts";
 
 /** The parts of a federation that an evaluation needs. The federation need not be claimed. */
 type Evaluator = Omit<FederationRun, "control">;
+
+/** An evaluation that a participant is asked for. */
+interface Ask {
+  readonly participant: Participant;
+  readonly model: string;
+  readonly name: string;
+  readonly dataset: unknown;
+}
 
 /** How well a model does, and what each participant that was asked said. Without accuracy, no participant could evaluate it. */
 export interface ModelEvaluation {
@@ -26,6 +35,8 @@ const FAILURES_MAX = 100;
 /** Bytes of the reasons of a round, which is one message between processes. */
 const REASON_BYTES = 512 * 1024;
 const REASON_LENGTH_MAX = 500;
+/** The reason why a call ends whose answer no longer counts. */
+const NOT_NEEDED = new Error("another evaluation counts");
 /** Calls of a participant that says when to ask again, after which its evaluation has failed. */
 const BUSY_CALLS = 3;
 
@@ -62,17 +73,69 @@ async function evaluationsOf(run: Evaluator, model: string, name: string): Promi
   if (settings.eval.mode === "none" || evaluationProblem(askedOf(run))) return [];
   // For the same reason inner federations, which evaluate by their own settings, are not asked then.
   const members = presentMembers(run).filter(({ inner }) => inner === undefined || !coversRows(settings));
-  if (settings.eval.mode === "sites")
-    return Promise.all(members.map((participant) => ask(run, { participant, model, name, dataset: ownDataset(run, participant) })));
+  if (settings.eval.mode === "sites") {
+    const asks = members.map((participant) => ({ participant, model, name, dataset: ownDataset(run, participant) }));
+    return withDeadline(run, (inTime) => Promise.all(askAll(run, asks, inTime)));
+  }
   const chosen = settings.eval.participant;
   const named = chosen === undefined ? undefined : members.find(({ id }) => id === `p${chosen + 1}`);
+  const asks = (named ? [named] : members).map((participant) => ({ participant, model, name, dataset: heldOut(run) }));
+  return firstOf(run, asks);
+}
+
+/**
+ * The first evaluation in order that is done, after those that failed. Participants are asked one after the other, until one misses the
+ * deadline: the others are then asked together, so that many that do not answer cost two deadlines and not one each.
+ */
+async function firstOf(run: Evaluator, asks: readonly Ask[]): Promise<RoundEvaluation[]> {
   const failed: RoundEvaluation[] = [];
-  for (const participant of named ? [named] : members) {
-    const evaluation = await ask(run, { participant, model, name, dataset: heldOut(run) });
-    if (evaluation.state === "done") return [...failed, evaluation];
-    if (failed.length < FAILURES_MAX) failed.push(evaluation);
+  const isDone = (evaluation: RoundEvaluation): boolean => {
+    if (evaluation.state !== "done" && failed.length < FAILURES_MAX) failed.push(evaluation);
+    return evaluation.state === "done";
+  };
+  for (const [index, one] of asks.entries()) {
+    const { evaluation, isLate } = await withDeadline(run, async (inTime) => ({
+      evaluation: await ask(run, one, inTime),
+      isLate: inTime.aborted,
+    }));
+    if (isDone(evaluation)) return [...failed, evaluation];
+    if (!isLate) continue;
+    const found = await withDeadline(run, async (inTime) => {
+      const answers = askAll(run, asks.slice(index + 1), inTime);
+      // Those behind the first that is done are not awaited.
+      void Promise.allSettled(answers);
+      for (const answer of answers) {
+        const next = await answer;
+        if (isDone(next)) return next;
+      }
+      return undefined;
+    });
+    return found ? [...failed, found] : failed;
   }
   return failed;
+}
+
+/** Asks participants at the same time, within the limit on calls. */
+function askAll(run: Evaluator, asks: readonly Ask[], inTime: AbortSignal): Promise<RoundEvaluation>[] {
+  const slots = createSlots(run.deps.callsMax);
+  return asks.map(async (one) => {
+    const release = await takeSlot(run.deps, slots, one.participant);
+    try {
+      return await ask(run, one, inTime);
+    } finally {
+      release();
+    }
+  });
+}
+
+/** Does work with a signal that aborts at the federation's deadline, and when the work is over: what is still under way then is not needed. */
+async function withDeadline<Result>({ settings, signal }: Evaluator, work: (inTime: AbortSignal) => Promise<Result>): Promise<Result> {
+  const over = new AbortController();
+  try {
+    return await work(AbortSignal.any([signal, over.signal, AbortSignal.timeout(settings.deadlineMs)]));
+  } finally {
+    over.abort(NOT_NEEDED);
+  }
 }
 
 function askedOf({ settings, federation }: Evaluator): Parameters<typeof evaluationProblem>[0] {
@@ -93,16 +156,13 @@ function heldOut({ settings }: Evaluator): unknown {
   return Object.keys(whole).length === 0 ? undefined : whole;
 }
 
-async function ask(
-  run: Evaluator,
-  { participant, model, name, dataset }: { participant: Participant; model: string; name: string; dataset: unknown },
-): Promise<RoundEvaluation> {
+async function ask(run: Evaluator, { participant, model, name, dataset }: Ask, inTime: AbortSignal): Promise<RoundEvaluation> {
   const { deps, settings, members, signal } = run;
   const config = { task: settings.task.name, ...settings.task.config };
   const task = { parameters: model, dataset, config, key: `${name}/${participant.id}/evaluate`, roundId: name, clientId: participant.id };
-  const inTime = AbortSignal.any([signal, AbortSignal.timeout(settings.deadlineMs)]);
   const about = { participantId: participant.id, reason: "", samples: undefined };
   try {
+    inTime.throwIfAborted();
     const { samples, metrics } = await unlessBusy(deps, () => deps.participants.evaluate(participant, task, inTime), inTime);
     requireSamples(samples, settings, participant);
     const counted = samples === undefined ? undefined : BigInt(Math.max(0, Math.round(samples)));
@@ -111,7 +171,8 @@ async function ask(
     signal.throwIfAborted();
     if (!(thrown instanceof ParticipantProblem) && !inTime.aborted) throw thrown;
     const reason = thrown instanceof ParticipantProblem ? thrown.message : `it had not answered after ${settings.deadlineMs} ms`;
-    deps.logger.info({ federation: run.federation.id, participant: participant.id, reason }, "a participant's evaluation failed");
+    if (inTime.reason !== NOT_NEEDED)
+      deps.logger.info({ federation: run.federation.id, participant: participant.id, reason }, "a participant's evaluation failed");
     const length = Math.min(REASON_LENGTH_MAX, Math.floor(REASON_BYTES / members.length));
     return { ...about, state: "failed", reason: reason.slice(0, length), metrics: {} };
   }

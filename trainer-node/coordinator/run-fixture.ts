@@ -28,7 +28,7 @@ interface Trained {
 /** What a scripted participant answers. */
 export interface Script {
   train(id: string, task: ParticipantTask): Trained | Promise<Trained>;
-  evaluate?(id: string, task: ParticipantTask): Evaluation;
+  evaluate?(id: string, task: ParticipantTask, signal: AbortSignal): Evaluation | Promise<Evaluation>;
 }
 
 export interface FixtureRun {
@@ -98,7 +98,7 @@ export function openRunFixture(): RunFixture {
       const { sha256: blob, bytes: size } = await blobs.keepBytes(bytes);
       return { blob, bytes: size, samples, metrics };
     };
-    const evaluate = async ({ id }: Participant, task: ParticipantTask) => script.evaluate?.(id, task);
+    const evaluate = async ({ id }: Participant, task: ParticipantTask, signal: AbortSignal) => script.evaluate?.(id, task, signal);
     const participants = {
       reach: async ({ id }: Participant) => {
         requireThere(id);
