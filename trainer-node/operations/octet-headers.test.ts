@@ -25,7 +25,8 @@ test("the samples, which weigh an update, are in X-Result however large its metr
     num_samples: 3,
     sha256: expect.any(String),
     seed: 5,
-    warnings: ["left out because they do not fit the X-Result header: warnings, metrics; accept JSON"],
+    metrics: { environment: [], duration_ms: expect.any(Number) },
+    warnings: ["left out because they do not fit the X-Result header: warnings, metrics (1 of 3); accept JSON"],
   });
 });
 
@@ -43,4 +44,16 @@ test("clients are left out of X-Result first, then warnings, then metrics", () =
   expect(headerOf({ metrics, warnings, clients })).toEqual({ ...fields, metrics, warnings: ["one", leftOut("clients")] });
   expect(headerOf({ metrics, warnings: [LONG], clients })).toEqual({ ...fields, metrics, warnings: [leftOut("clients, warnings")] });
   expect(headerOf({ metrics: { LONG }, clients })).toEqual({ ...fields, warnings: [leftOut("clients, metrics")] });
+});
+
+test("of metrics, those stay that fit, in their order, and a warning counts the others", () => {
+  const many = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`f1 of ${index}`, index / 3]));
+  const header = resultHeader({ num_samples: 3, metrics: { loss: 0.5, confusion: LONG, ...many }, warnings: ["one"] });
+  const { metrics, warnings } = JSON.parse(header) as { metrics: Record<string, unknown>; warnings: string[] };
+  const names = Object.keys(metrics);
+  expect(header.length).toBeGreaterThan(8192 - 50);
+  expect(header.length).toBeLessThanOrEqual(8192);
+  expect(names.slice(0, 100)).toEqual(["loss", ...Array.from({ length: 99 }, (_, index) => `f1 of ${index}`)]);
+  const text = `left out because they do not fit the X-Result header: warnings, metrics (${2002 - names.length} of 2002); accept JSON`;
+  expect(warnings).toEqual([text]);
 });

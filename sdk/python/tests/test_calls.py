@@ -306,7 +306,8 @@ def test_octets_carry_parameters_without_base64_both_ways(serve: Serve) -> None:
 
 def test_the_samples_which_weigh_an_update_are_answered_however_large_its_metrics_are(serve: Serve) -> None:
     def train(parameters: bytes | None, dataset: Any, context: CallContext) -> TrainResult:
-        return TrainResult(b"x", num_samples=4, metrics={"note": "я" * context.config["length"]})
+        many = {f"f1 of {number}": number / 3 for number in range(context.config.get("count", 0))}
+        return TrainResult(b"x", num_samples=4, metrics={"note": "я" * context.config["length"], **many})
 
     def aggregate(parameters_list: list[bytes]) -> AggregateResult:
         return AggregateResult(b"m", metrics={"loss": 0.5}, clients=[{"note": "я" * 9000}])
@@ -321,7 +322,14 @@ def test_the_samples_which_weigh_an_update_are_answered_however_large_its_metric
 
     left_out = "left out because they do not fit the X-Result header: {}; accept JSON"
     assert head("/train", {"length": 9})["metrics"]["note"] == "я" * 9
-    assert head("/train", {"length": 9000}) == {"num_samples": 4, "sha256": sha256(b"x"), "warnings": [left_out.format("warnings, metrics")]}
+    long = head("/train", {"length": 9000})
+    assert list(long.pop("metrics")) == ["duration_ms"]
+    assert long == {"num_samples": 4, "sha256": sha256(b"x"), "warnings": [left_out.format("warnings, metrics (1 of 2)")]}
+    many = head("/train", {"length": 9, "count": 2000})
+    kept = list(many["metrics"])
+    assert kept[:3] == ["note", "f1 of 0", "f1 of 1"]
+    assert len(json.dumps(many, separators=(",", ":"))) > 8192 - 50
+    assert many["warnings"] == [left_out.format(f"warnings, metrics ({2002 - len(kept)} of 2002)")]
     aggregated = head("/aggregate", {}, struct.pack("<I", 11) + b'{"bytes":1}' + b"a")
     assert (aggregated["metrics"]["loss"], aggregated["warnings"]) == (0.5, [left_out.format("clients")])
 

@@ -59,18 +59,47 @@ def write_octets(answer: Answer) -> tuple[list[bytes], str]:
 
 
 def result_header(fields: dict[str, Any]) -> str:
-    """The fields of an answer whose body is octets, as its X-Result header. If fields are left out, `warnings` says so."""
+    """The fields of an answer whose body is octets, as its X-Result header. If fields are left out, `warnings` says so.
+
+    Of metrics, those stay that fit, in their order.
+    """
     kept, left_out = dict(fields), list[str]()
     head = dump_fields(kept)
     for name in _LEFT_OUT_FIRST:
         if len(head) <= _HEAD_BYTES_MAX:
             break
-        if kept.pop(name, None) is None:
+        value = kept.pop(name, None)
+        if value is None:
             continue
-        left_out.append(name)
-        warning = f"left out because they do not fit the X-Result header: {', '.join(left_out)}; accept JSON"
-        head = dump_fields({**kept, "warnings": [*kept.get("warnings", []), warning]})
+        fitting = _fitting_metrics(value, kept, left_out) if name == "metrics" else {}
+        kept |= {"metrics": fitting} if fitting else {}
+        left_out.append(_some_metrics(len(value) - len(fitting), len(value)) if fitting else name)
+        head = _head_without(kept, left_out)
     return head.decode("ascii")
+
+
+def _head_without(kept: dict[str, Any], left_out: list[str]) -> bytes:
+    """The fields with a warning that names what is not among them."""
+    warning = f"left out because they do not fit the X-Result header: {', '.join(left_out)}; accept JSON"
+    return dump_fields({**kept, "warnings": [*kept.get("warnings", []), warning]})
+
+
+def _some_metrics(count: int, of: int) -> str:
+    return f"metrics ({count} of {of})"
+
+
+def _fitting_metrics(metrics: dict[str, Any], others: dict[str, Any], left_out: list[str]) -> dict[str, Any]:
+    """The metrics that fit beside the other fields."""
+    longest = [*left_out, _some_metrics(len(metrics), len(metrics))]
+    room = _HEAD_BYTES_MAX - len(_head_without({**others, "metrics": {}}, longest))
+    fitting: dict[str, Any] = {}
+    for name, value in metrics.items():
+        # Without its braces, and with a comma.
+        size = len(dump_fields({name: value})) - 1
+        if size <= room:
+            fitting[name] = value
+            room -= size
+    return fitting
 
 
 def _trained(returned: Any) -> Answer:
