@@ -1,5 +1,5 @@
 import { federationSettings } from "./federation-settings.ts";
-import { strategyTaskProblems } from "./strategy-task.ts";
+import { filledStrategy, strategyTaskProblems } from "./strategy-task.ts";
 
 const problemsOf = (strategy: object | string, config: object = {}) =>
   strategyTaskProblems(federationSettings.parse({ strategy, task: { name: "softmax", config } }));
@@ -23,7 +23,18 @@ describe("fednova divides by a norm of the local steps, which not every optimize
 });
 
 describe("fedprox has a mu, as a setting or in the task's config, and one of them only", () => {
+  test.each<[string, object, object, unknown]>([
+    ["neither", {}, {}, 0.1],
+    ["null in the config", {}, { mu: null }, 0.1],
+    ["a setting", { mu: 0 }, {}, 0],
+    ["the config", {}, { mu: 0.5 }, undefined],
+  ])("%s: the new federation has it", (_name, settings, config, mu) => {
+    const asked = { strategy: { name: "fedprox", ...settings }, task: { name: "softmax", config } };
+    expect(filledStrategy(federationSettings.parse(asked))["mu"]).toBe(mu);
+  });
+
   test.each<[string, object, object]>([
+    ["none, which is the default", {}, {}],
     ["a setting", { mu: 0.1 }, {}],
     ["a setting of 0, which says that there is no proximal term", { mu: 0 }, {}],
     ["the config", {}, { mu: 0.1 }],
@@ -33,8 +44,6 @@ describe("fedprox has a mu, as a setting or in the task's config, and one of the
   });
 
   test.each<[string, object, object, string]>([
-    ["no mu", {}, {}, "is required by fedprox, which is fedavg without it; set it, for example to 0.1, or use the strategy fedavg"],
-    ["null in the config", {}, { mu: null }, "is required"],
     ["a text in the config", {}, { mu: "0.1" }, "must be a number from 0 to 1000, and mu of the task's config is not"],
     ["a negative one in the config", {}, { mu: -1 }, "must be a number from 0 to 1000"],
     ["two different ones", { mu: 0.1 }, { mu: 0 }, "must be the same as mu of the task's config, 0; set one of the two"],

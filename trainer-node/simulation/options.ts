@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { z } from "zod";
 import { evaluationOf, evaluationProblems } from "../../common/training/evaluation-rules.ts";
 import { type FederationSettings, federationSettings } from "../../common/training/federation-settings.ts";
-import { strategyTaskProblems } from "../../common/training/strategy-task.ts";
+import { filledStrategy, strategyTaskProblems } from "../../common/training/strategy-task.ts";
 
 const CLIENTS_MAX = 100_000;
 
@@ -58,5 +58,5 @@ export function readSimulation(value: unknown): SimulationOptions {
   const asked = { ...federation.data, eval: settings["eval"] === undefined ? undefined : federation.data.eval, participants };
   const [refused] = [...strategyTaskProblems(asked), ...evaluationProblems(asked)];
   if (refused) throw new Error(`${refused.path.join(".")}: ${refused.message}`);
-  return { ...own.data, settings: { ...federation.data, eval: evaluationOf(asked) } };
+  return { ...own.data, settings: { ...federation.data, strategy: filledStrategy(asked), eval: evaluationOf(asked) } };
 }

@@ -46,6 +46,8 @@ export interface Strategy {
   readonly aggregatedBy?: string;
   /** What it does not work with in the `config` of a new federation's task, by setting. Federations of earlier versions may have it. */
   readonly taskProblems?: (given: GivenStrategy, config: TaskConfig) => readonly StrategyProblem[];
+  /** The settings of a new federation, with those that depend on the task's `config`. */
+  readonly filled?: (given: GivenStrategy, config: TaskConfig) => GivenStrategy;
   /** What it adds to the `config` of the participants' training. */
   readonly prepare?: (given: GivenStrategy) => Readonly<Record<string, unknown>>;
   /** The settings of `only: "aggregate"` for one round. */

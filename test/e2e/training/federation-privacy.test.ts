@@ -97,14 +97,15 @@ describe("a federation that its participants cannot honor is refused when it is 
     await ask("POST", `/${body.federation.id}/stop`);
   });
 
-  test("so do FedProx without mu, and over a function that does not apply it", async () => {
-    const prox = (strategy: unknown) => ask("POST", "", { task, strategy, participants: [{ url: node.url }, { url: python.url }] });
-    const none = await prox("fedprox");
-    expect(none).toMatchObject({ status: 400, body: { code: "VALIDATION_ERROR", details: [{ path: "body.strategy.mu" }] } });
-    expect(none.body.error).toContain("is required by fedprox");
-    const own = await prox({ name: "fedprox", mu: 0.1 });
-    expect(own).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.1.url" }] } });
-    expect(own.body.error).toContain("cannot add the proximal term that mu weighs to its training, as the strategy fedprox needs");
+  test("so does FedProx over a function that does not apply its mu, which is 0.1 unless it is set", async () => {
+    for (const strategy of ["fedprox", { name: "fedprox", mu: 0.5 }]) {
+      const own = await ask("POST", "", { task, strategy, participants: [{ url: node.url }, { url: python.url }] });
+      expect(own).toMatchObject({ status: 400, body: { details: [{ path: "body.participants.1.url" }] } });
+      expect(own.body.error).toContain("cannot add the proximal term that mu weighs to its training, as the strategy fedprox needs");
+    }
+    const { status, body } = await ask("POST", "", { task, strategy: "fedprox", participants: [{ url: node.url }] });
+    expect([status, body.federation.settings.strategy]).toEqual([201, { name: "fedprox", mu: 0.1 }]);
+    await ask("POST", `/${body.federation.id}/stop`);
   });
 
   test("so does FedNova over the Python SDK, whose functions' steps are not known", async () => {

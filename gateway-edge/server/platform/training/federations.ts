@@ -5,6 +5,7 @@ import type { GivenStrategy } from "../../../../common/strategies/shared/strateg
 import { evaluationOf } from "../../../../common/training/evaluation-rules.ts";
 import { federationWarnings } from "../../../../common/training/federation-warnings.ts";
 import type { Selection } from "../../../../common/training/selection-settings.ts";
+import { filledStrategy } from "../../../../common/training/strategy-task.ts";
 import { connectHolder } from "../../../access/clients/coordinator.ts";
 import type { EdgeDeps } from "../../../deps.ts";
 import { idParams, pageQuery } from "../../../schemas/fields.ts";
@@ -48,7 +49,8 @@ const createFederation = (deps: EdgeDeps) =>
     body: schemas.createFederationBody,
     status: 201,
     answer: schemas.createdFederationAnswer,
-    handler: async ({ body }, call) => {
+    handler: async ({ body: given }, call) => {
+      const body = { ...given, strategy: filledStrategy(given) };
       const { name, teamId = "", participants, budgetNanoUsd, waits, ...asked } = body;
       const settings = {
         ...asked,
