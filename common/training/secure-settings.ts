@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { wholeUp } from "./whole.ts";
+import { wholeUp } from "../strategies/shared/whole.ts";
 
 // Sums of updates that hide every single one: how many participants may drop out, and how large a number may be.
 

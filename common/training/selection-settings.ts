@@ -2,10 +2,10 @@ import { z } from "zod";
 import { ownStrategy, ownStrategyName } from "../strategies/shared/own-strategy.ts";
 import { findStrategy } from "../strategies/shared/registry.ts";
 import type { GivenStrategy } from "../strategies/shared/strategy.ts";
+import { wholeUp } from "../strategies/shared/whole.ts";
 import { mostParticipants } from "./enrollment-settings.ts";
 import { rootOf } from "./root-settings.ts";
 import { SECURE_PARTICIPANTS } from "./secure-settings.ts";
-import { wholeUp } from "./whole.ts";
 
 /** Properties of a joined participant as JSON, sent with each request for work because it cannot be asked for /v1/info. */
 export const PROPERTIES_HEADER = "x-properties";

@@ -1,11 +1,11 @@
 import { ignore } from "../../common/ignore.ts";
 import { canonicalJson } from "../../common/json.ts";
+import { wholeDown } from "../../common/strategies/shared/whole.ts";
 import { isOpen } from "../../common/training/enrollment-settings.ts";
 import { epsilonAfter } from "../../common/training/privacy-account.ts";
 import { privacyRules } from "../../common/training/privacy-rules.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { RoundRecord } from "../../common/training/round-record.ts";
-import { wholeDown } from "../../common/training/whole.ts";
 import type { Federation, Participant, Round, RoundParticipant } from "../../proto/gen/tributary/training/v1/training.ts";
 import { requireBlob } from "./blobs/blob-folder.ts";
 import type { FederationRun } from "./deps.ts";

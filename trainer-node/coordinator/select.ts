@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { type Random, randomFraction } from "../../common/random.ts";
+import { wholeUp } from "../../common/strategies/shared/whole.ts";
 import { samplingOf as federationSampling } from "../../common/training/federation-sampling.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
 import { rootOf } from "../../common/training/root-settings.ts";
 import type { ClientSampling } from "../../common/training/sampled-gaussian.ts";
 import { wantedOf } from "../../common/training/selection-settings.ts";
-import { wholeUp } from "../../common/training/whole.ts";
 import type { Participant } from "../../proto/gen/tributary/training/v1/training.ts";
 import type { FederationRun } from "./deps.ts";
 

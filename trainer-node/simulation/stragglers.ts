@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
+import { wholeDown } from "../../common/strategies/shared/whole.ts";
 import type { FederationSettings } from "../../common/training/federation-settings.ts";
-import { wholeDown } from "../../common/training/whole.ts";
 import { roundSize, selectParticipants } from "../coordinator/select.ts";
 import type { SimulationOptions } from "./options.ts";
 import type { PartialWork } from "./virtual-clients.ts";

@@ -198,11 +198,11 @@ export function platformMessagesHandler(deps: EdgeDeps, { inference }: { inferen
   return messagesHandler({ ...callDeps(deps, inference), control: deps.control, directory: inference, random: deps.random });
 }
 
-function callDeps({ config, control, records, clock, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
+function callDeps({ config, control, records, clock, random, logger, openCalls }: EdgeDeps, inference: Inference): CallDeps {
   const limits = { bodyBytesMax: config.jsonBodyBytesMax, stallMs: config.streamStallMs };
   const { run, routing } = inference;
   const takesClientParams = () => routing.takesClientParams();
-  return { run, access: control.access, records, clock, logger, openCalls, takesClientParams, ...limits };
+  return { run, access: control.access, records, clock, random, logger, openCalls, takesClientParams, ...limits };
 }
 
 function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {

@@ -1,5 +1,5 @@
+import { wholeDown } from "../../../common/strategies/shared/whole.ts";
 import { trimmedMean as strategy } from "../../../common/strategies/trimmed-mean.ts";
-import { wholeDown } from "../../../common/training/whole.ts";
 import { InputProblem } from "../problem.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { meanOfRows } from "./sorted-rows.ts";

@@ -1,5 +1,5 @@
+import { wholeUp } from "../../../common/strategies/shared/whole.ts";
 import { isOpen } from "../../../common/training/enrollment-settings.ts";
-import { wholeUp } from "../../../common/training/whole.ts";
 import type { Participant } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { FederationFailed, type FederationRun } from "../deps.ts";
 import { membersOf } from "./joined-work.ts";

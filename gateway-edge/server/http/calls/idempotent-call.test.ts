@@ -1,6 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { AppError } from "../../../../common/errors.ts";
 import { silentLogger } from "../../../../common/logger.ts";
+import { systemRandom } from "../../../../common/random.ts";
 import type { StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { fakeClock } from "../../../access/clock-fixture.ts";
 import { createMemoryRecords } from "../../../stored/records/memory-records-fixture.ts";
@@ -26,7 +27,7 @@ async function begin() {
     return { answer: undefined };
   };
   const access = { beginIdempotentCall: ask("begin"), endIdempotentCall: ask("end") } as unknown as IdempotentDeps["access"];
-  const call = (await beginIdempotentCall({ access, records, clock, logger: silentLogger }, INPUT)) as IdempotentCall;
+  const call = (await beginIdempotentCall({ access, records, clock, random: systemRandom, logger: silentLogger }, INPUT)) as IdempotentCall;
   asked.length = 0;
   const wait = () => {
     const { promise, resolve } = Promise.withResolvers<void>();

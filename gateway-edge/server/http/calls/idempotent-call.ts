@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../../common/clock.ts";
 import type { Logger } from "../../../../common/logger.ts";
+import type { Random } from "../../../../common/random.ts";
 import type { BeginIdempotentCallRequest, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { type HeaderList, headerFields } from "../../../calls/header-list.ts";
@@ -13,6 +14,7 @@ export interface IdempotentDeps {
   readonly access: Pick<ControlPlane["access"], "beginIdempotentCall" | "endIdempotentCall">;
   readonly records: RecordStore;
   readonly clock: Clock;
+  readonly random: Random;
   readonly logger: Logger;
 }
 
@@ -117,7 +119,7 @@ function openCall(deps: IdempotentDeps, { begin, owner }: { begin: BeginIdempote
   async function bodyOf(): Promise<Pick<StoredAnswer, "body" | "content">> {
     const pieces = recorded.pieces();
     if (recorded.bytes <= MESSAGE_BYTES_MAX) return { body: Buffer.concat(pieces), content: undefined };
-    const content = await putLargeAnswer(deps.records, { owner, pieces, nowMs: deps.clock.now() });
+    const content = await putLargeAnswer(deps, { owner, pieces });
     return { body: Buffer.alloc(0), content };
   }
 

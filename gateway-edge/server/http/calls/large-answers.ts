@@ -1,8 +1,17 @@
-import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from "node:crypto";
+import { createCipheriv, createDecipheriv } from "node:crypto";
 import { buffer } from "node:stream/consumers";
+import type { Clock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { newId } from "../../../../common/ids.ts";
+import type { Random } from "../../../../common/random.ts";
 import type { StoredContent } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Owner, RecordStore } from "../../../stored/records/records.ts";
+
+interface LargeAnswerDeps {
+  readonly records: AnswerStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
 
 type AnswerStore = Pick<RecordStore, "commit" | "getContent" | "putContent">;
 
@@ -16,10 +25,11 @@ const NONCE_BYTES = 12;
  * own, which is sealed with the rest of the answer. Throws PAYLOAD_TOO_LARGE if the organization's files would exceed their limit.
  */
 export async function putLargeAnswer(
-  records: AnswerStore,
-  { owner, pieces, nowMs }: { owner: Owner; pieces: readonly Uint8Array[]; nowMs: number },
+  { records, clock, random }: LargeAnswerDeps,
+  { owner, pieces }: { owner: Owner; pieces: readonly Uint8Array[] },
 ): Promise<StoredContent> {
-  const [id, key, nonce] = [`answer_${randomUUID()}`, randomBytes(KEY_BYTES), randomBytes(NONCE_BYTES)];
+  const id = newId("answer", { clock, random });
+  const [key, nonce, createdAtMs] = [random.bytes(KEY_BYTES), random.bytes(NONCE_BYTES), clock.now()];
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
   const encrypted = (async function* () {
     for (const piece of pieces) yield cipher.update(piece);
@@ -27,7 +37,7 @@ export async function putLargeAnswer(
   })();
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   await records.putContent(owner.teamId, id, encrypted, { bytes });
-  await records.commit(owner, [{ type: "create", kind: "answer", id, body: {}, createdAtMs: nowMs, expiresAtMs: nowMs + LIFE_MS }]);
+  await records.commit(owner, [{ type: "create", kind: "answer", id, body: {}, createdAtMs, expiresAtMs: createdAtMs + LIFE_MS }]);
   return { id, key, nonce, tag: cipher.getAuthTag() };
 }
 
