@@ -363,7 +363,7 @@ describe("Idempotency-Key on a priced call", () => {
     },
   );
 
-  test.each([false, true])("an answer of 1.3 MB is replayed byte for byte, and is nobody else's file (streamed: %p)", async (stream) => {
+  test.each([false, true])("an answer of 1.3 MB is replayed byte for byte, and is no file (streamed: %p)", async (stream) => {
     const rich = await newTenant(system, { creditNano: 10_000_000_000 });
     const { key, id } = await makeKey({}, rich);
     const first = await say(key, "x".repeat(20_000), { n: 64, stream });

@@ -1,11 +1,10 @@
 import type { Clock } from "../../../../common/clock.ts";
 import { type AppError, asAppError } from "../../../../common/errors.ts";
 import type { ReadyIterator } from "../../../../common/ready-iterator.ts";
-import type { Caller, StoredAnswer } from "../../../../proto/gen/tributary/access/v1/access.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { DONE_FRAME, errorFrame } from "../../../calls/formats/chat-frames.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
 import { gatewayErrorBody, gatewayErrorStatus } from "../../../calls/gateway-error.ts";
-import type { HeaderList } from "../../../calls/header-list.ts";
 import type { CallRequest, CallResponse } from "../../../calls/http-exchange.ts";
 import type { DeliveredPart } from "../../../calls/inference/delivery.ts";
 import type { InferenceCall, InferenceResult } from "../../../calls/inference/inference-call.ts";
@@ -19,6 +18,7 @@ import { requestIdOf } from "../../middleware/request-id.ts";
 import { callHeaders } from "./call-headers.ts";
 import { endWithClient } from "./client-left.ts";
 import { beginIdempotentCall, type IdempotentCall, type IdempotentDeps } from "./idempotent-call.ts";
+import { replay, send } from "./replay-answer.ts";
 import { sendBytes } from "./send-bytes.ts";
 import { SseWriter } from "./sse-writer.ts";
 
@@ -71,7 +71,7 @@ export function answerCall<Answer>(deps: CallDeps, exchange: CallExchange<Answer
 
 function answerOnce<Answer>(deps: CallDeps, exchange: CallExchange<Answer>, idempotent: IdempotentCall): void | Promise<void> {
   const { request, response, callId, caller, endpoint, routing, errors, format } = exchange;
-  if (idempotent.answer) return replay(response, idempotent.answer);
+  if (idempotent.answer) return replay(deps, { response, answer: idempotent.answer, teamId: caller.teamId });
   const job = withTrace(exchange.job, request);
   const newWriter = () => new SseWriter(response, deps.clock, { keepAlive: format.keepAlive, stallMs: deps.stallMs });
   // Only a requested stream needs a writer now. If only the upstream's response turns out to be a stream, the writer is made later.
@@ -266,18 +266,4 @@ async function endWithError<Answer>(deps: CallDeps, { exchange, writer, thrown, 
   response.locals["error"] = error;
   const stream = format ?? exchange.format.stream?.({ callId, nowMs: deps.clock.now(), model: job.model });
   writer.end((await stream?.failed?.(error)) ?? errorFrame(errors.body(error)) + DONE_FRAME);
-}
-
-export function replay(response: CallResponse, answer: StoredAnswer): void {
-  const headers = [...Object.entries(answer.headers).flat(), "idempotent-replayed", "true"];
-  send(response, { status: answer.status, headers, contentType: answer.contentType, body: Buffer.from(answer.body) });
-}
-
-export function send(
-  response: CallResponse,
-  answer: { status?: number; headers: HeaderList; contentType: string; body: string | Buffer },
-): void {
-  const length = String(Buffer.byteLength(answer.body));
-  response.writeHead(answer.status ?? 200, [...answer.headers, "content-type", answer.contentType, "content-length", length]);
-  response.end(answer.body);
 }

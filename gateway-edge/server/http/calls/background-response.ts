@@ -14,9 +14,10 @@ import type { ResponseTurn } from "../../../stored/responses/response-turn.ts";
 import { RETENTION_MS, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 import { idempotencyKey } from "../../middleware/idempotency.ts";
-import { JSON_TYPE, replay, send } from "./answer-call.ts";
+import { JSON_TYPE } from "./answer-call.ts";
 import { clientLeft } from "./client-left.ts";
 import { beginIdempotentCall } from "./idempotent-call.ts";
+import { replay, send } from "./replay-answer.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { SseWriter } from "./sse-writer.ts";
 
@@ -54,7 +55,7 @@ export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse)
   const idempotent = await beginIdempotentCall(deps, input);
   const following = { response, caller, after: -1, include: asked.include ?? [] };
   if (idempotent.answer) {
-    if (asked.stream !== true) return replay(response, idempotent.answer);
+    if (asked.stream !== true) return await replay(deps, { response, answer: idempotent.answer, teamId: caller.teamId });
     const { id } = JSON.parse(Buffer.from(idempotent.answer.body).toString()) as { id: string };
     response.setHeader("idempotent-replayed", "true");
     return await sendEvents(deps, { ...following, id });

@@ -75,7 +75,9 @@ test("an answer that is too large for a message is content of the team, which on
   if (!found) throw new Error("the content is not the team's");
   const stored = await buffer(found);
   expect([stored.length, stored.includes("secret"), ended[0]?.body.length]).toEqual([body.length, false, 0]);
-  expect((await readLargeAnswer(records, OWNER.teamId, content)).equals(body)).toBe(true);
+  expect((await buffer(await readLargeAnswer(records, OWNER.teamId, content))).equals(body)).toBe(true);
+  const other = { ...content, tag: Buffer.alloc(16) };
+  await expect(buffer(await readLargeAnswer(records, OWNER.teamId, other))).rejects.toThrow();
 });
 
 test("an answer for which the organization has no room frees the key", async () => {

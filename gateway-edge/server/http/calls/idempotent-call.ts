@@ -6,7 +6,7 @@ import type { BeginIdempotentCallRequest, StoredAnswer } from "../../../../proto
 import type { ControlPlane } from "../../../access/clients/control-plane.ts";
 import { type HeaderList, headerFields } from "../../../calls/header-list.ts";
 import type { Owner, RecordStore } from "../../../stored/records/records.ts";
-import { putLargeAnswer, readLargeAnswer } from "./large-answers.ts";
+import { putLargeAnswer } from "./large-answers.ts";
 import { RecordedAnswer } from "./recorded-answer.ts";
 
 /** The idempotency store of the control plane, and the records for what is too large for it. */
@@ -64,9 +64,7 @@ async function beginUnder(deps: IdempotentDeps, key: string, input: IdempotentIn
   if (input.endpoint !== CHAT) hash.update(`\n${input.endpoint}`);
   const begin = { keyId: owner.keyId, idempotencyKey: key, callId, bodySha256: hash.digest() };
   const { answer } = await deps.access.beginIdempotentCall(begin, { deadlineMs: DEADLINE_MS });
-  if (!answer) return openCall(deps, { begin, owner });
-  const { content } = answer;
-  return { ...NOT_IDEMPOTENT, answer: content ? { ...answer, body: await readLargeAnswer(deps.records, owner.teamId, content) } : answer };
+  return answer ? { ...NOT_IDEMPOTENT, answer } : openCall(deps, { begin, owner });
 }
 
 /**

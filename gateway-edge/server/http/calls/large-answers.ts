@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { buffer } from "node:stream/consumers";
 import type { Clock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { newId } from "../../../../common/ids.ts";
@@ -41,13 +40,17 @@ export async function putLargeAnswer(
   return { id, key, nonce, tag: cipher.getAuthTag() };
 }
 
-export async function readLargeAnswer(records: AnswerStore, teamId: string, { id, key, nonce, tag }: StoredContent): Promise<Buffer> {
+/** The body as it is read. Throws at its end if it is not what was stored. */
+export async function readLargeAnswer(
+  records: AnswerStore,
+  teamId: string,
+  { id, key, nonce, tag }: StoredContent,
+): Promise<AsyncIterable<Uint8Array>> {
   const encrypted = await records.getContent(teamId, id);
   if (!encrypted) throw new AppError("SERVER_ERROR", "The stored answer of this Idempotency-Key is gone. Use a new key.");
   const decipher = createDecipheriv("aes-256-gcm", key, nonce).setAuthTag(tag);
-  const plain = (async function* () {
+  return (async function* () {
     for await (const chunk of encrypted) yield decipher.update(chunk);
     yield decipher.final();
   })();
-  return await buffer(plain);
 }

@@ -12,6 +12,7 @@ const GATHERED_CHARACTERS_MAX = 16 * 1024;
 const COMMENT = ": keep-alive\n\n";
 
 export interface SseOptions {
+  /** Empty: none, for bytes that are no whole frames. */
   readonly keepAlive?: string | undefined;
   /** How long a client may read nothing before its connection is closed. */
   readonly stallMs: number;
@@ -81,7 +82,7 @@ export class SseWriter implements Linked<SseWriter> {
       if (!this.#hasWritten && !this.#isGone()) this.#response.flushHeaders();
     });
     this.#writtenAtMs = this.#clock.monotonicMs();
-    if (contentType === EVENT_STREAM) this.#keepAliveIn(KEEP_ALIVE_MS);
+    if (contentType === EVENT_STREAM && this.#keepAlive !== "") this.#keepAliveIn(KEEP_ALIVE_MS);
   }
 
   /** False if the client has disconnected. Frames of one tick are written together, because a write costs more than a frame. */
