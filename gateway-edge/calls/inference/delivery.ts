@@ -127,7 +127,7 @@ export class Delivery implements AsyncIterableIterator<Part, undefined>, ReadyIt
     const { open, call } = this.#parts;
     if (call.isSettled) return END;
     // Who leaves with the last word would otherwise not pay for the hidden reasoning before it, which only the report says.
-    const late = call.hasLeft ? await open.lateReport() : undefined;
+    const late = call.hasLeft ? await call.meter.outside(open.lateReport()) : undefined;
     if (late) call.meter.reportedLate(late);
     await call.settle({ status: "cancelled" });
     return END;

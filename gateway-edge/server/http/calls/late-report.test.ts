@@ -73,4 +73,6 @@ test("without a report in time the upstream is aborted within a second, and what
   const { row, abortedMs, leftMs } = await leaveBefore({ afterMs: 60_000 });
   expect((abortedMs ?? Number.POSITIVE_INFINITY) - leftMs).toBeLessThan(1000);
   expect(row).toMatchObject({ status: "cancelled", usage: { output: BigInt(WORDS.length), reasoning: 0n } });
+  // The wait is not the gateway's own.
+  expect(Number(row?.overheadUs)).toBeLessThan(400_000);
 });
