@@ -13,7 +13,8 @@ const bytesSetting = z.coerce.number("must be a whole number of bytes").int().mi
 export const filesLimitSettings = {
   ...exposureSettings,
   FILES_BYTES_MAX_PER_ORGANIZATION: bytesSetting.meta({
-    description: "Bytes of all files of an organization, including results of batches. Beyond it, uploads are answered with 413.",
+    description:
+      "Bytes of all files of an organization, including results of batches and, for a day, answers above 1 MiB under an `Idempotency-Key`. Beyond it, uploads are answered with 413.",
     shownDefault: "10737418240; 1073741824 when exposed",
   }),
 };
