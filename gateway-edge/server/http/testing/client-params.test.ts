@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { inspect } from "node:util";
 import { silentLogger } from "../../../../common/logger.ts";
 import { ClientParams } from "../../../upstream/client-params.ts";
@@ -296,8 +297,8 @@ describe("a client's key", () => {
   test.each([401, 403])("that the provider refuses with %s is the client's mistake, a 400", async (status) => {
     const { post, clients } = await open([{ modelName: "m", listed: ALL }]);
     clients.answer = { status, body: { error: { message: "bad key" } } };
-    const told = await post(CHAT, chatIn(clients.base));
-    expect([told.status, await errorOf(told)]).toMatchObject([
+    const answer = await post(CHAT, chatIn(clients.base));
+    expect([answer.status, await errorOf(answer)]).toMatchObject([
       400,
       { message: "The provider refused the api_key of the request.", param: "api_key" },
     ]);
@@ -334,8 +335,11 @@ describe("a client's key", () => {
     answers.push(broken);
     clients.answer = undefined;
     expect((await post(CHAT, chatIn(clients.base, own))).status).toBe(200);
-    await post("/v1/responses", { model: "m", input: "hi", api_base: clients.base, api_key: ODD_KEY });
     await post(CHAT, ask({ api_key: ODD_KEY, temperature: "hot" }));
+    const last = await post("/v1/responses", { model: "m", input: "hi", api_base: clients.base, api_key: ODD_KEY });
+    // Content is sent to the control plane a moment after its call, in the order of the calls.
+    const lastId = last.headers.get("x-gw-call-id");
+    for (let waitedMs = 0; waitedMs < 5000 && !control.contents.some(({ callId }) => callId === lastId); waitedMs += 10) await delay(10);
     expect(clients.visits.length).toBeGreaterThan(19);
     const kept = inspect([answers, control.settled, control.contents, control.reserved, control.intents, control.stored, lines], {
       depth: 12,
@@ -344,7 +348,7 @@ describe("a client's key", () => {
     });
     for (const spy of spies) spy.mockRestore();
     expect(lines.length).toBeGreaterThan(0);
-    expect(control.contents.length).toBeGreaterThan(0);
+    expect(control.contents.map(({ callId }) => callId)).toContain(lastId);
     expect(kept.includes("key [api_key] at 400")).toBe(true);
     expect(kept.includes(ODD_KEY)).toBe(false);
   });
