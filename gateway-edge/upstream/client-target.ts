@@ -1,18 +1,12 @@
 import type { Deployment } from "../../proto/gen/tributary/access/v1/access.ts";
 import type { ClientParams } from "./client-params.ts";
+import { DEFAULTABLE } from "./default-params.ts";
 import type { Fields, ProviderTarget } from "./providers/provider.ts";
 import { targetOf } from "./target.ts";
 
 /** The operator's parameters that say how a model is asked. All others (credentials, headers, body fields) stay away from clients' addresses. */
 const OPEN_PARAMS = [
-  "temperature",
-  "top_p",
-  "seed",
-  "reasoning_effort",
-  "frequency_penalty",
-  "presence_penalty",
-  "stop",
-  "response_format",
+  ...DEFAULTABLE,
   "base_model",
   "api_version",
   "anthropic_version",

@@ -11,7 +11,7 @@ import { type SimilarCall, similarCallOf } from "./similar-call.ts";
 /** The layer that answers a repeated request from the cache, and a similar one where that is enabled. It stores what the upstream answered, before any guardrail. */
 export function cachedRun(deps: CachedRunDeps, run: RunCall): RunCall {
   return (call) => {
-    // Another address, key or version may answer otherwise, and its answer is nobody else's.
+    // Another address, key or version may answer otherwise, and its answer is for this client alone.
     if (call.routing.client) return run(call);
     const cached = cachedCallOf(deps, call);
     if (!cached || (!cached.controls.read && !cached.controls.write)) return run(call);

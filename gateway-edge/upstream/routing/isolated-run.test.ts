@@ -6,16 +6,16 @@ const cooling = { num_retries: 0, allowed_fails: 0, cooldown_time: 60 };
 describe.each(STRATEGIES)("%s", (routing_strategy) => {
   // Above 16 deployments one is picked before the state of any is read.
   test.each([2, 40])("isolated runs leave no trace at any of %i deployments, and reach all of them", async (count) => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const ids = Array.from({ length: count }, (_, place) => ({ id: `d${place}`, params: { rpm: 1, tpm: 20 } }));
-    const { start, router } = world(ids, { ...cooling, routing_strategy }, { onFailed: (id) => void told.push(id) });
+    const { start, router } = world(ids, { ...cooling, routing_strategy }, { onFailed: (id) => void reported.push(id) });
     const asked = new Set<string>();
     for (let call = 0; call < count * 20; call++) {
       const outcome = call % 2 === 0 ? failure() : fine;
       for (const id of await runCall(start({ isolation: "whole" }), () => outcome)) asked.add(id);
     }
     expect(asked.size).toBe(count);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     for (const { id } of ids) {
       const state = router.stateOf(id);
       const { availability, inFlight, requestsThisMinute, succeeded, failed, wholeLatency } = state ?? {};

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { DEFAULTABLE } from "../../../upstream/default-params.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
 
 /** Fields for the gateway: a provider would refuse them, or learn what it should not know. */
@@ -27,18 +28,6 @@ export function providerFields(request: Fields): Fields {
   if (Object.keys(request).every(isSent)) return request;
   return Object.fromEntries(Object.entries(request).filter(([name]) => isSent(name)));
 }
-
-/** The deployment's default parameters that the operator set, as in LiteLLM beside its address and key. */
-const DEFAULTABLE = [
-  "temperature",
-  "top_p",
-  "seed",
-  "reasoning_effort",
-  "frequency_penalty",
-  "presence_penalty",
-  "stop",
-  "response_format",
-];
 
 const defaults = new WeakMap<Fields, Fields | "none">();
 
