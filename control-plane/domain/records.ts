@@ -149,11 +149,12 @@ export interface ApiKey extends RateLimits, Budget, ContentSetting {
   guardrails?: readonly string[];
   scopes?: readonly string[];
   expiresAt?: number;
-  /** Set when its creator, who knows the secret, leaves the team. A rotation enables the key again. */
+  /** Set when its creator, or who rotated it last, leaves the team: both may know the secret. A rotation enables the key again. */
   disabledAt?: number;
-  /** Its creator is disabled. A separate field, so that enabling the user leaves a key disabled that was so before. A rotation removes it too. */
+  /** One of these two is disabled. A separate field, so that enabling the user leaves a key disabled that was so before. A rotation removes it too. */
   disabledWithUserAt?: number;
   createdBy: number;
+  rotatedBy?: number;
   createdAt: number;
 }
 
@@ -479,22 +480,4 @@ export interface TeamRecord {
   expiresAt?: number;
   /** The bytes by which it counts for its organization; absent: it does not count. */
   countedBytes?: number;
-}
-
-/** Content of a record, stored in a blob of the same name. */
-export interface RecordContent {
-  /** `team/record`. */
-  id: string;
-  /** While it is uploaded, the bytes that are reserved for it. */
-  bytes: number;
-  /** Since when no record owns it; it is removed after a while. */
-  unownedAt?: number;
-}
-
-/** Bytes that an organization has stored: the sums of its contents and of its counted records. */
-export interface StorageUse {
-  /** The organization. */
-  id: string;
-  fileBytes: number;
-  recordBytes?: number;
 }

@@ -12,6 +12,7 @@ import type { PaidWork } from "../domain/paid-work.ts";
 import type { Payment, PaymentEventRow } from "../domain/payment-records.ts";
 import type * as records from "../domain/records.ts";
 import type { SecondFactor } from "../domain/second-factor.ts";
+import type { RecordContent, StorageUse } from "../domain/storage-records.ts";
 import type { TrainedModel, TrainedVersion } from "../domain/trained-records.ts";
 import type { Federation, FederationEvent, TrainerNode, TrainingRound } from "../domain/training-records.ts";
 import type { UsageArchive } from "../domain/usage-archive.ts";
@@ -56,8 +57,8 @@ export interface Records {
   identities: Identity;
   finishedSignIns: FinishedSignIn;
   records: records.TeamRecord;
-  contents: records.RecordContent;
-  storage: records.StorageUse;
+  contents: RecordContent;
+  storage: StorageUse;
   paidWork: PaidWork;
   payments: Payment;
   paymentEvents: PaymentEventRow;
@@ -130,6 +131,7 @@ export const INDEXES = {
     byTeam: { fields: ["teamId", "createdAt"] },
     byOrganization: { fields: ["organizationId", "createdAt"] },
     byCreator: { fields: ["createdBy", "createdAt"] },
+    byRotator: { fields: ["rotatedBy", "createdAt"] },
   },
   keyUses: {},
   providers: { byName: { fields: ["nameKey"], unique: true } },

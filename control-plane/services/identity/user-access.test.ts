@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => platform.close());
 
 const identity = () => identityHandlers(platform.deps);
-const idOf = (who: "operator" | "owner" | "member") => BigInt(platform.users[who].id);
+const idOf = (who: "operator" | "owner" | "lead" | "member") => BigInt(platform.users[who].id);
 const login = (email: string, password = PASSWORD) => identity().createToken({ email, password }, platform.as("anonymous"));
 
 test.each(["setUserDisabled", "createPasswordReset"] as const)("%s is for platform admins only", async (method) => {
@@ -41,6 +41,35 @@ test("disabling a user again does not stop keys that others rotated since", asyn
   const before = await isAdmitted();
   expect(await disable()).toMatchObject({ keys: 0 });
   expect([before, await isAdmitted()]).toEqual([true, true]);
+});
+
+test("a key that a disabled user rotated is disabled with the user, and enabled again only if its creator may use it", async () => {
+  const keys = keysHandlers(platform.deps);
+  const made = await keys.createKey({ name: "k", teamId: platform.team.id, limits: undefined }, platform.as("member"));
+  const { key: secret } = await keys.rotateKey({ reference: made.apiKey?.id ?? "", graceSeconds: 0 }, platform.as("owner"));
+  const isAdmitted = async () => (await callerOfHash(platform.deps, platform.deps.secrets.keyHash(secretSha256(secret)))) !== undefined;
+  const set = (who: "owner" | "member", disabled: boolean) =>
+    identity().setUserDisabled({ id: idOf(who), disabled }, platform.as("operator"));
+  const seen = [await isAdmitted()];
+  for (const [who, disabled] of [
+    ["owner", true],
+    ["member", true],
+    ["owner", false],
+    ["member", false],
+  ] as const) {
+    await set(who, disabled);
+    seen.push(await isAdmitted());
+  }
+  expect(seen).toEqual([true, false, false, false, true]);
+});
+
+test("a deleted user takes the keys they created along; keys of others that they rotated are disabled", async () => {
+  const keys = keysHandlers(platform.deps);
+  const made = await keys.createKey({ name: "k", teamId: platform.team.id, limits: undefined }, platform.as("owner"));
+  const reference = made.apiKey?.id ?? "";
+  await keys.rotateKey({ reference, graceSeconds: 0 }, platform.as("lead"));
+  await identity().deleteUser({ id: idOf("lead") }, platform.as("operator"));
+  expect(await platform.deps.store.get("keys", reference)).toMatchObject({ disabledAt: platform.deps.clock.now() });
 });
 
 test("only the right password is answered with the reason, and it uses up no attempt", async () => {

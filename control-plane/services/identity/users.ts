@@ -10,7 +10,7 @@ import { endSessions } from "../../writes/accounts.ts";
 import { followBudget } from "../../writes/budgets.ts";
 import { appendChange } from "../../writes/feed.ts";
 import { withdrawInvitationsBy } from "../../writes/invitations.ts";
-import { deleteKey } from "../../writes/keys.ts";
+import { deleteKey, disableKey, keysKnownTo } from "../../writes/keys.ts";
 import { requireAdmin } from "../actor.ts";
 import type { ControlDeps } from "../deps.ts";
 import { metaOf, pageOf, userWithBudget } from "../messages.ts";
@@ -64,7 +64,7 @@ export function usersHandlers(deps: ControlDeps): UsersHandlers {
         const user = await requireUser(tx, request.id);
         if (isActiveAdmin(user)) await refuseLastAdmin(tx);
         await endSessions(tx, user.id, now);
-        for (const key of await collect(tx.scan("keys", { index: "byCreator", equals: [user.id] }))) await deleteKey(tx, key, now);
+        await endKeysOf(tx, user.id, now);
         for (const { id, teamId } of await collect(tx.scan("teamMembers", { index: "byUser", equals: [user.id] }))) {
           await tx.remove("teamMembers", id);
           await withdrawInvitationsBy(tx, { teamId, userId: user.id });
@@ -91,6 +91,14 @@ async function followUserBudget(tx: Transaction, { before, after }: { before: Us
   const memberships = await collect(tx.scan("organizationMembers", { index: "byUser", equals: [after.id] }));
   const organizationIds = memberships.map(({ organizationId }) => organizationId);
   await followBudget(tx, { kind: "user", id: after.id, organizationIds }, { before, after }, now);
+}
+
+/** Keys that the user created end with the account. Those of others are disabled until they are rotated again: the user may know the secret. */
+async function endKeysOf(tx: Transaction, userId: number, now: number): Promise<void> {
+  for (const key of await keysKnownTo(tx, userId)) {
+    if (key.createdBy === userId) await deleteKey(tx, key, now);
+    else await disableKey(tx, key, now);
+  }
 }
 
 export async function requireUser(reader: Reader, id: bigint): Promise<User> {

@@ -160,6 +160,7 @@ const rotateKey =
         ...rest,
         hash: deps.secrets.keyHash(secretSha256(secret)),
         maskedKey: maskKey(secret),
+        rotatedBy: actor.user.id,
         ...(hasGrace ? { previousHash: key.hash, previousHashUntil: now + graceMs } : {}),
       };
       await tx.put("keys", rotated);

@@ -28,7 +28,7 @@ export const transferKey =
       const { team } = await requireTeam(tx, actor, request.teamId);
       if (team.id === key.teamId) return { apiKey: await keyMessage(tx, key, now) };
       refuseOtherOrganization(key, team);
-      await refuseAbsentCreator(tx, key, team);
+      for (const holder of holdersOf(key)) await refuseAbsent(tx, holder, team);
       await requireRoomForKey(tx, team.id);
       await refuseOpenWork(tx, key);
       const moved: ApiKey = { ...key, teamId: team.id };
@@ -52,15 +52,24 @@ function refuseOtherOrganization(key: ApiKey, team: Team): void {
   );
 }
 
-/** The creator knows the secret: the key of a user who is not in a team would not be disabled when the user leaves it. */
-async function refuseAbsentCreator(reader: Reader, { createdBy }: ApiKey, team: Team): Promise<void> {
+/** Who may know the secret: the key of a user who is not in a team would not be disabled when the user leaves it. */
+async function refuseAbsent(reader: Reader, { userId, who, remedy }: KeyHolder, team: Team): Promise<void> {
   const [organization, member] = await Promise.all([
-    reader.get("organizationMembers", `${team.organizationId}/${createdBy}`),
-    reader.get("teamMembers", `${team.id}/${createdBy}`),
+    reader.get("organizationMembers", `${team.organizationId}/${userId}`),
+    reader.get("teamMembers", `${team.id}/${userId}`),
   ]);
   if (effectiveRole({ organization: organization?.role, team: member?.role })) return;
-  throw new AppError(
-    "VALIDATION_ERROR",
-    `The creator of the key is not in the team ${team.name}. Add the creator to the team first, or create a new key there.`,
-  );
+  throw new AppError("VALIDATION_ERROR", `The ${who} of the key is not in the team ${team.name}. ${remedy}`);
+}
+
+interface KeyHolder {
+  readonly userId: number;
+  readonly who: string;
+  readonly remedy: string;
+}
+
+function holdersOf({ createdBy, rotatedBy }: ApiKey): KeyHolder[] {
+  const creator = { userId: createdBy, who: "creator", remedy: "Add the creator to the team first, or create a new key there." };
+  if (rotatedBy === undefined || rotatedBy === createdBy) return [creator];
+  return [creator, { userId: rotatedBy, who: "last user who rotated the secret", remedy: "Rotate the key yourself first." }];
 }

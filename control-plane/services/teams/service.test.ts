@@ -1,4 +1,6 @@
+import { secretSha256 } from "../../../common/key-shape.ts";
 import type { UpdateTeamRequest } from "../../../proto/gen/tributary/teams/v1/teams.ts";
+import { callerOfHash } from "../access/callers.ts";
 import { keysHandlers } from "../keys/service.ts";
 import { openPlatform, outcomeOf, type Platform, type Who } from "../platform-fixture.ts";
 import { teamsHandlers } from "./service.ts";
@@ -105,6 +107,20 @@ test("a removed member loses access at once, and their keys are disabled", async
   );
   expect(await remove("owner", "member")).toEqual({ disabledKeys: [apiKey?.id] });
   expect(await outcomeOf(teams().getTeam({ id: platform.team.id }, platform.as("member")))).toBe("NOT_FOUND");
+});
+
+test("a removed admin who rotated the key of another loses it, too: the secret is known to that admin", async () => {
+  const keys = keysHandlers(platform.deps);
+  const { apiKey } = await keys.createKey({ name: "k", teamId: platform.team.id, limits: undefined }, platform.as("owner"));
+  const reference = apiKey?.id ?? "";
+  const rotate = async (who: "lead" | "owner") => (await keys.rotateKey({ reference, graceSeconds: 0 }, platform.as(who))).key;
+  const isAdmitted = async (secret: string) =>
+    (await callerOfHash(platform.deps, platform.deps.secrets.keyHash(secretSha256(secret)))) !== undefined;
+  const known = await rotate("lead");
+  expect(await isAdmitted(known)).toBe(true);
+  expect(await remove("owner", "lead")).toEqual({ disabledKeys: [reference] });
+  expect(await isAdmitted(known)).toBe(false);
+  expect(await isAdmitted(await rotate("owner"))).toBe(true);
 });
 
 test("on an exposed deployment one address sends 100 invitations an hour; refused ones do not count", async () => {
