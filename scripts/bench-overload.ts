@@ -1,8 +1,9 @@
 /**
  * `make bench-overload`: what an edge does with more callers than it can serve. Each row has that many connections, which call one after the other
  * for SECONDS (30). After a refusal callers wait the seconds of its `retry-after`, those of the last rows not at all. The last table has CONNECTIONS idle
- * connections (10,000) and STREAMS streams (1,000) of 20 tokens a second. Prints each figure beside its goal. CALLERS=64,320 and HASTY=320 change the
- * rows; the first is the peak. ONLY=callers or ONLY=streams leaves the other out; WARM is the number of calls before the first row.
+ * connections (10,000) and STREAMS streams (1,000) of 20 tokens a second, through a bare Node + undici pass-through, too. Prints each figure beside its
+ * goal. CALLERS=64,320 and HASTY=320 change the rows; the first is the peak. ONLY=callers or ONLY=streams leaves the other out; WARM is the number of calls
+ * before the first row.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,10 +12,10 @@ import { freePort, startProcess } from "../test/helpers/processes.ts";
 import { startSystem } from "../test/helpers/system.ts";
 import { CallerProcess, type CallerReport } from "./bench/caller.ts";
 import { benchConfig } from "./bench/config-text.ts";
-import { cpuSeconds } from "./bench/cpu.ts";
+import { cpuSeconds, rssMb } from "./bench/cpu.ts";
 import { type EdgeSample, watchEdge } from "./bench/edge-samples.ts";
 import { limitedCustomer } from "./bench/limited-customer.ts";
-import { overloadGoals, streamGoals } from "./bench/overload-goals.ts";
+import { bareLine, overloadGoals, streamGoals } from "./bench/overload-goals.ts";
 import { goalTable } from "./bench/verdict.ts";
 
 const SECONDS = Number(process.env["SECONDS"] ?? 30);
@@ -35,6 +36,8 @@ const bodyOf = (stream: boolean, content: string) => JSON.stringify({ model: "be
 const folder = mkdtempSync(join(tmpdir(), "tributary-overload-"));
 const upstream = startProcess({ entry: "scripts/bench/upstream.ts", env: {}, name: "upstream" });
 const upstreamUrl = `http://127.0.0.1:${(await upstream.ready).port}`;
+const bare = startProcess({ entry: "scripts/bench/bare-proxy.ts", env: { UPSTREAM: upstreamUrl, CONNECTIONS: "8192" }, name: "bare" });
+const bareUrl = `http://127.0.0.1:${(await bare.ready).port}`;
 const config = join(folder, "config.yaml");
 writeFileSync(config, benchConfig(upstreamUrl));
 const metricsPort = await freePort();
@@ -50,7 +53,7 @@ try {
 } finally {
   caller.stop();
   await system.stop();
-  await upstream.stop("SIGKILL");
+  await Promise.all([upstream, bare].map((child) => child.stop("SIGKILL")));
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -116,17 +119,21 @@ function printRow({ name, report, usedSeconds, samples }: PrintedRow): void {
   console.log(cells.join(" "));
 }
 
-/** Streams of 20 tokens a second beside idle connections, once at the edge and once at the upstream itself. */
+/** Streams of 20 tokens a second beside idle connections: at the upstream itself, through a bare pass-through, and at the edge. */
 async function streamRow(): Promise<void> {
   const body = bodyOf(true, `every 50 ms, ${question}`);
   const task = { body, callers: STREAMS, seconds: SECONDS, spreadMs: STREAM_MS };
-  await caller.run({ ...target, ...task, seconds: WARM_SECONDS });
+  const bareTask = { url: bareUrl, headers: {}, ...task };
+  for (const warmed of [{ ...target, ...task }, bareTask]) await caller.run({ ...warmed, seconds: WARM_SECONDS });
   const direct = await caller.run({ url: upstreamUrl, headers: {}, ...task });
+  const throughBare = await caller.run({ ...bareTask, idle: CONNECTIONS });
+  const bareMb = rssMb(bare.pid);
   const samples = edge.begin();
   const report = await caller.run({ ...target, ...task, idle: CONNECTIONS });
-  const late = `the generator was up to ${direct.ownDelayP99Ms.toFixed(0)} and ${report.ownDelayP99Ms.toFixed(0)} ms late`;
+  const late = [direct, throughBare, report].map(({ ownDelayP99Ms }) => ownDelayP99Ms.toFixed(0)).join(", ");
   console.log(
-    `\n${report.answered} streams of 50 tokens at 20 a second, ${STREAMS} at once, beside ${CONNECTIONS} idle connections; ${late}`,
+    `\n${report.answered} streams of 50 tokens at 20 a second, ${STREAMS} at once, beside ${CONNECTIONS} idle connections; the generator was up to ${late} ms late`,
   );
   console.log(`\n${goalTable(streamGoals({ direct, report, samples: await samples.end() }))}`);
+  console.log(`\nThe same through bare Node + undici: ${bareLine({ direct, report: throughBare, rssMb: bareMb })}`);
 }

@@ -1,9 +1,12 @@
-/** The baseline of the benchmarks: Node's http in, undici's `Pool.dispatch` out, bytes passed through. Run as a separate process. */
+/**
+ * The baseline of the benchmarks: Node's http in, undici's `Pool.dispatch` out, bytes passed through. Run as a separate process. CONNECTIONS is
+ * how many calls it has under way at the upstream (256); further ones wait.
+ */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Dispatcher, Pool } from "undici";
 
-const upstream = new Pool(process.env["UPSTREAM"] ?? "", { connections: 256 });
+const upstream = new Pool(process.env["UPSTREAM"] ?? "", { connections: Number(process.env["CONNECTIONS"] ?? 256) });
 const HEADERS = { "content-type": "application/json" };
 
 const server = createServer((request, response) => {
