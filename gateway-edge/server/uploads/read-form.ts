@@ -14,6 +14,8 @@ export interface FormLimits {
   readonly fileFields: readonly string[];
   readonly filesMax: number;
   readonly fileBytesMax: number;
+  /** Sees the bytes of files as they arrive. */
+  readonly watch?: (bytes: Buffer) => void;
 }
 
 const FIELDS_MAX = 200;
@@ -126,11 +128,15 @@ export class IncomingForm {
   }
 
   async #store(spool: Spool, stream: Readable): Promise<void> {
-    const { fileBytesMax } = this.#limits;
+    const { fileBytesMax, watch } = this.#limits;
     for await (const bytes of stream as AsyncIterable<Buffer>) {
       if (this.#state === "failed") continue;
-      if (spool.size + bytes.length > fileBytesMax) this.#fail(tooLarge(`A file can have at most ${fileBytesMax} bytes.`));
-      else await spool.write(bytes);
+      if (spool.size + bytes.length > fileBytesMax) {
+        this.#fail(tooLarge(`A file can have at most ${fileBytesMax} bytes.`));
+        continue;
+      }
+      watch?.(bytes);
+      await spool.write(bytes);
     }
     spool.end();
   }

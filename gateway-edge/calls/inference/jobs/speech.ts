@@ -1,6 +1,6 @@
 import { characterCount, type SpeechRequest } from "../../../schemas/calls/speech.ts";
 import type { BytesPart, Provider, SpeechAdapter } from "../../../upstream/providers/provider.ts";
-import { spokenMilliseconds } from "../../tokens/audio-duration.ts";
+import { spokenMilliseconds } from "../../tokens/audio/usual-durations.ts";
 import type { Job } from "../job.ts";
 import { textFieldsTraits } from "../traits/text-fields.ts";
 import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";

@@ -3,7 +3,8 @@ import type { TranscriptionsRequest } from "../../../schemas/calls/transcription
 import type { FormAdapter, Provider } from "../../../upstream/providers/provider.ts";
 import { asFields, malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import { readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
-import { mostMilliseconds, usualMilliseconds } from "../../tokens/audio-duration.ts";
+import type { AudioLength } from "../../tokens/audio/audio-length.ts";
+import { mostMilliseconds } from "../../tokens/audio/usual-durations.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
 import { passEvents } from "./pass-events.ts";
@@ -18,6 +19,8 @@ export interface AudioForm {
   readonly form: FormSource;
   /** The largest size of the file. */
   readonly fileBytesMax: number;
+  /** Of the bytes that have arrived. */
+  readonly length: Pick<AudioLength, "milliseconds">;
   /** The form fields that have arrived: a field that decides about the answer may follow the file. */
   request(): TranscriptionsRequest;
 }
@@ -49,8 +52,7 @@ export function transcriptionsJob(asked: AudioForm): Job<Transcript> {
     countInput: (counter) => counter.countText(asked.request().prompt ?? "") + tokensOf(most, MOST_TOKENS_PER_SECOND),
     most: { millisecond: { input: most, output: 0 } },
     estimate: ({ textTokens }) => {
-      const [file] = form.files;
-      const milliseconds = usualMilliseconds(file?.size ?? 0, file?.name ?? "");
+      const milliseconds = asked.length.milliseconds();
       return {
         input: tokensOf(milliseconds, TOKENS_PER_SECOND),
         output: textTokens,

@@ -6,6 +6,7 @@ import type { FormSource } from "../../../calls/inference/jobs/form-source.ts";
 import { speechJob } from "../../../calls/inference/jobs/speech.ts";
 import { type Transcript, transcriptionsJob } from "../../../calls/inference/jobs/transcriptions.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
+import { AudioLength } from "../../../calls/tokens/audio/audio-length.ts";
 import { parseSpeechRequest } from "../../../schemas/calls/speech.ts";
 import { parseAudioForm } from "../../../schemas/calls/transcriptions.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
@@ -43,9 +44,11 @@ const FILE_BYTES_MAX = 25 * 1024 * 1024;
 /** POST audio/transcriptions and audio/translations. */
 export function audioFormHandler(deps: CallDeps, operation: AudioFormOperation): RequestHandler {
   return async (request, response) => {
-    const form = readForm(request, { fileFields: ["file"], filesMax: 1, fileBytesMax: FILE_BYTES_MAX });
+    const length = new AudioLength();
+    const watch = (bytes: Buffer) => length.add(bytes);
+    const form = readForm(request, { fileFields: ["file"], filesMax: 1, fileBytesMax: FILE_BYTES_MAX, watch });
     try {
-      await answerForm(deps, { request, response, form, operation });
+      await answerForm(deps, { request, response, form, operation, length });
     } finally {
       await form.close();
     }
@@ -57,9 +60,10 @@ interface FormExchange {
   readonly response: Response;
   readonly form: IncomingForm;
   readonly operation: AudioFormOperation;
+  readonly length: AudioLength;
 }
 
-async function answerForm(deps: CallDeps, { request, response, form, operation }: FormExchange): Promise<void> {
+async function answerForm(deps: CallDeps, { request, response, form, operation, length }: FormExchange): Promise<void> {
   const pathModel = pathModelOf(request);
   await form.begun;
   const mayStart = mayStartEarly(request) && (pathModel !== undefined || form.fields.some(([name]) => name === "model"));
@@ -79,7 +83,7 @@ async function answerForm(deps: CallDeps, { request, response, form, operation }
     callId: String(response.locals["callId"]),
     endpoint: `/v1/audio/${operation}`,
     caller: callerOf(response),
-    job: transcriptionsJob({ operation, model, form: source, fileBytesMax: file.size ?? declaredLength(request), request: parse }),
+    job: transcriptionsJob({ operation, model, form: source, fileBytesMax: file.size ?? declaredLength(request), length, request: parse }),
     routing: routingOf({}),
     format: TRANSCRIPT_FORMAT,
     rawBody: form.isComplete ? await formDigest(form) : Buffer.alloc(0),

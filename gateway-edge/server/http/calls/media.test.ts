@@ -68,10 +68,10 @@ function upload(
   edge: TestEdge,
   auth: Record<string, string>,
   fields: readonly (readonly [string, string | Blob])[],
-  path = "/v1/audio/transcriptions",
+  { path = "/v1/audio/transcriptions", fileName = "a.mp3" } = {},
 ) {
   const form = new FormData();
-  for (const [name, value] of fields) typeof value === "string" ? form.append(name, value) : form.append(name, value, "a.mp3");
+  for (const [name, value] of fields) typeof value === "string" ? form.append(name, value) : form.append(name, value, fileName);
   return fetch(edge.url + path, { method: "POST", headers: auth, body: form });
 }
 
@@ -108,19 +108,35 @@ test("a transcript priced by time: reserved by the size of the file, paid by the
   expect(log()).toMatchObject({ cost: 250_000n, priceVersion: 3, usage: { source: "provider" } });
 });
 
-test("a transcript whose provider says nothing of its length is paid by its size, and the row says that it is estimated", async () => {
+/** Ten seconds of silence, 16 bits and two channels at 48 kHz. */
+function silence(): Blob {
+  const head = Buffer.alloc(44);
+  head.write("RIFF", 0);
+  head.write("WAVEfmt ", 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(2, 22);
+  head.writeUInt32LE(48_000, 24);
+  head.writeUInt16LE(16, 34);
+  head.write("data", 36);
+  return new Blob([head, Buffer.alloc(1_920_000)]);
+}
+
+test("a transcript whose provider says nothing of its length is paid by that of the sound, whatever the file's name, and the row says that it is estimated", async () => {
   const { edge, auth, log, control } = await open(PER_MINUTE, async (request, response) => {
     await request.toArray();
     response.end("just text\n");
   });
-  const response = await upload(edge, auth, [
-    ["model", "m"],
-    ["response_format", "text"],
-    ["file", new Blob([Buffer.alloc(160_000)])],
-  ]);
-  expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; charset=utf-8", "just text\n"]);
-  // An MP3 of 160,000 bytes lasts ten seconds at its usual 128 bits a millisecond.
-  expect(log()).toMatchObject({ cost: 1_000_000n, usage: { source: "estimated" } });
+  for (const name of ["a.wav", "a.mp3", "a.opus", "sound"]) {
+    const fields = [
+      ["model", "m"],
+      ["response_format", "text"],
+      ["file", silence()],
+    ] as const;
+    const response = await upload(edge, auth, fields, { fileName: name });
+    expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; charset=utf-8", "just text\n"]);
+    expect([name, log()]).toMatchObject([name, { cost: 1_000_000n, usage: { source: "estimated" } }]);
+  }
   expect((control.reserved[0]?.worstCase ?? 0n) >= 1_000_000n).toBe(true);
 });
 
@@ -311,7 +327,7 @@ test.each([
   expect([made.status, control.reserved[0]?.worstCase, log()?.cost]).toEqual([200, nano(reserved, 3), nano(cost, 2)]);
   expect(log()?.usage).toMatchObject({ image, amounts: { amounts: [{ unit: "image", input: 0n, output: 2n }] } });
   const form = [["model", "m"], ["prompt", "a dot"], ["n", "2"], ["image", new Blob(["png"])], ...Object.entries(asked)] as const;
-  expect((await upload(edge, auth, form, "/v1/images/edits")).status).toBe(200);
+  expect((await upload(edge, auth, form, { path: "/v1/images/edits" })).status).toBe(200);
   expect([control.reserved[1]?.worstCase, log()?.cost, log()?.usage?.image]).toEqual([nano(reserved, 2), nano(cost, 2), image]);
 });
 

@@ -1,28 +1,16 @@
 /** Speech is hardly ever stored at a lower bit rate: the longest duration of a file follows from its size. */
 const LOWEST_BITS_PER_MS = 16;
 
-/** Usual bits per millisecond, by file name extension; for providers that do not report the duration. */
-const USUAL_BITS_PER_MS: Readonly<Record<string, number>> = {
-  wav: 256,
-  flac: 160,
-  mp3: 128,
-  mpga: 128,
-  mpeg: 128,
-  m4a: 96,
-  mp4: 96,
-  ogg: 48,
-  webm: 48,
-  opus: 32,
-};
+/** Usual bits per millisecond by kind of file, for files that do not tell their length. */
+const USUAL_BITS_PER_MS: Readonly<Record<string, number>> = { wav: 256, flac: 160, mp3: 128, mp4: 96, ogg: 48, webm: 48 };
 const USUAL_OTHERWISE = 64;
 
 export function mostMilliseconds(bytes: number): number {
   return Math.ceil((bytes * 8) / LOWEST_BITS_PER_MS);
 }
 
-export function usualMilliseconds(bytes: number, fileName: string): number {
-  const ending = /\.(\w+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
-  return Math.ceil((bytes * 8) / (USUAL_BITS_PER_MS[ending] ?? USUAL_OTHERWISE));
+export function usualMilliseconds(bytes: number, kind: string): number {
+  return Math.ceil((bytes * 8) / (USUAL_BITS_PER_MS[kind] ?? USUAL_OTHERWISE));
 }
 
 /** Generated speech, by response_format. */
