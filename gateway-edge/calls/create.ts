@@ -33,7 +33,10 @@ import { createMcp, type Mcp } from "./mcp/mcp.ts";
 import { createPassThrough, type PassThrough } from "./pass-through/pass-through.ts";
 import { createRealtime, type Realtime } from "./realtime/realtime.ts";
 import { type Refusal, Refusals } from "./refusals.ts";
-import { countRemotely, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
+import { CountingLane } from "./tokens/counting-lane.ts";
+import { CountingPace } from "./tokens/counting-pace.ts";
+import { countRemotely, type RemoteCountDeps, type RemoteCounted, type RemoteCountInput } from "./tokens/remote-count.ts";
+import { type Countable, countTokens } from "./tokens/token-counter.ts";
 
 /** The inference half of an edge, without its HTTP routes. */
 export interface Inference {
@@ -42,6 +45,8 @@ export interface Inference {
   refused(refusal: Refusal): void;
   /** How many tokens a request has, by the provider's own count; undefined where the provider has none. */
   countRemotely(count: RemoteCountInput): Promise<RemoteCounted | undefined>;
+  /** How many tokens a request has, by the vocabulary of its model, for a caller who does not pay for the count. */
+  countFreely(keyId: string, model: string, countable: Countable): Promise<number>;
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
   isMasterKey(sha256: Buffer): boolean;
   /** Providers' own APIs, called with the gateway's keys. */
@@ -151,7 +156,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     mcp,
     realtime,
     refused: (refusal) => refusals.note(refusal),
-    countRemotely: (count) => countRemotely(runDeps, count),
+    ...countsWith(runDeps),
     findCaller: (sha256) => mirror.findCaller(sha256),
     ...fromCatalog(catalog),
     routing,
@@ -169,6 +174,14 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
       await Promise.all([watch.stop(), planes.stop()]);
       await layers.close();
     },
+  };
+}
+
+function countsWith(deps: RemoteCountDeps): Pick<Inference, "countRemotely" | "countFreely"> {
+  const lane = new CountingLane(deps.clock);
+  return {
+    countRemotely: (count) => countRemotely(deps, count),
+    countFreely: (keyId, model, countable) => countTokens(model, countable, new CountingPace(lane.pacingOf(keyId))),
   };
 }
 

@@ -20,7 +20,7 @@ export const OWN_TIME: Readonly<Record<string, string>> = {
   "common/stoppable-server.ts": "the drain of a server that stops",
   "common/unread-body.ts": "the lingering close of a socket",
   "control-plane/stores/embedded/foreign-commits.ts": "the watch over a file that other processes can write",
-  "gateway-edge/calls/tokens/byte-pairs.ts": "measures how long it has blocked the event loop",
+  "gateway-edge/calls/tokens/counting-pace.ts": "measures how long it has blocked the event loop",
   "gateway-edge/upstream/transports/http-exchange.ts": "the limit of a socket whose answer is not wanted",
   "gateway-edge/upstream/transports/http1/connection-pool.ts": "the sweep of idle sockets",
   "gateway-edge/upstream/transports/http1/connection.ts": "the connect timeout of a socket",

@@ -1,5 +1,6 @@
+import { CountingPace } from "./counting-pace.ts";
+import { lastCut, wholeCharacters } from "./cuts.ts";
 import type { RankTable } from "./rank-table.ts";
-import { turn } from "./turn.ts";
 
 /** How a text is split before merging: a private sticky expression, because it stores where it stopped. */
 export type Split = RegExp & { readonly [OWN]: true };
@@ -11,16 +12,17 @@ export function splitOf(published: RegExp): Split {
 }
 
 export interface Vocabulary {
-  /** How many tokens a text has; yields to other work meanwhile. Text that looks like a special token is plain text. */
-  count(text: string): Promise<number>;
+  /** How many tokens a text has; rests as its pace says. Text that looks like a special token is plain text. */
+  count(text: string, pace?: CountingPace): Promise<number>;
   /** The same count without yielding: for texts of a few thousand characters. */
   countNow(text: string): number;
 }
 
-const YIELD_AFTER_MS = 10;
-const CHARACTERS_PER_LOOK = 16_384;
-/** A longer piece is split, which adds a token or two for each quarter of a megabyte without a space: memory and pauses stay small. */
-const PIECE_BYTES_MAX = 2 ** 18;
+/**
+ * What is split and merged without a rest. A text without a word's end for so long is not language; splitting it adds a token or two, and keeps memory and
+ * pauses small: some ten milliseconds.
+ */
+const WINDOW_CHARACTERS = 2 ** 14;
 /** More than there are positions, so that a rank and a position fit into one number. */
 const POSITIONS = 2 ** 20;
 
@@ -29,24 +31,19 @@ export function createVocabulary(table: RankTable, split: Split): Vocabulary {
   const countPart = (part: string) => (table.rankOf(part, 0, part.length) >= 0 ? 1 : countMerged(part, table));
 
   return {
-    async count(text) {
+    async count(text, pace = new CountingPace()) {
       let total = 0;
-      let resumedMs = performance.now();
-      let seen = 0;
-      for (const part of partsOf(text, split)) {
-        total += countPart(part);
-        seen += 1 + part.length;
-        // The clock is not read for every word.
-        if (seen < CHARACTERS_PER_LOOK || performance.now() - resumedMs < YIELD_AFTER_MS) continue;
-        await turn();
-        resumedMs = performance.now();
-        seen = 0;
+      for (const window of windowsOf(text)) {
+        for (const part of partsOf(window, split)) {
+          total += countPart(part);
+          if (pace.isOver(part.length)) await pace.rest();
+        }
       }
       return total;
     },
     countNow(text) {
       let total = 0;
-      for (const part of partsOf(text, split)) total += countPart(part);
+      for (const window of windowsOf(text)) for (const part of partsOf(window, split)) total += countPart(part);
       return total;
     },
   };
@@ -59,17 +56,23 @@ export function countPieces(text: string, split: Split): number {
   return pieces;
 }
 
+/** A text in parts that add up to it, cut where every vocabulary splits. */
+function* windowsOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const window = text.slice(at, at + WINDOW_CHARACTERS);
+    const isLast = at + window.length === text.length;
+    const cut = isLast ? window.length : lastCut(window, 0) || wholeCharacters(window);
+    yield isLast ? window : window.slice(0, cut);
+    at += cut;
+  }
+}
+
 /** Pieces of a text, as the vocabulary splits them, each as its bytes. */
 function* partsOf(text: string, split: Split): Generator<string> {
   for (let at = 0; at < text.length; ) {
-    const pieceStart = at;
-    at = pieceEnd(text, at, split);
-    const bytes = bytesKey(text.slice(pieceStart, at));
-    for (let start = 0; start < bytes.length; ) {
-      const end = cutAt(bytes, start + PIECE_BYTES_MAX);
-      yield bytes.slice(start, end);
-      start = end;
-    }
+    const start = at;
+    at = pieceEnd(text, start, split);
+    yield bytesKey(text.slice(start, at));
   }
 }
 
@@ -101,13 +104,6 @@ function plainWordEnd(text: string, start: number): number {
 
 function isSmallLetter(code: number): boolean {
   return code >= 0x61 && code <= 0x7a;
-}
-
-/** The last position at or before `end` that is not inside a character. */
-function cutAt(bytes: string, end: number): number {
-  let cut = end;
-  while (cut < bytes.length && (bytes.charCodeAt(cut) & 0xc0) === 0x80) cut--;
-  return Math.min(cut, bytes.length);
 }
 
 /** The UTF-8 bytes of a text as a string with a character for each byte; ASCII is its own key. */

@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { CL100K_TOKEN_SPLIT_REGEX, O200K_TOKEN_SPLIT_REGEX } from "gpt-tokenizer/encodingParams/constants";
 import type { Fields } from "../../upstream/providers/provider.ts";
 import { createVocabulary, type Split, splitOf, type Vocabulary } from "./byte-pairs.ts";
+import { CountingPace } from "./counting-pace.ts";
 import { readRanks } from "./published-ranks.ts";
 
 export type EncodingName = "o200k_base" | "cl100k_base";
@@ -23,16 +24,17 @@ const ANSWER_START_TOKENS = 3;
 // An image of low detail; the cost of a high-detail one depends on its size, which is not read here.
 const IMAGE_TOKENS = 85;
 
-/** Counts as the model would, by OpenAI's vocabularies; for models of other vendors it is an estimate. */
-export async function countTokens(model: string, countable: Countable): Promise<number> {
+/** Counts as the model would, in the pace of its caller, by OpenAI's vocabularies; for models of other vendors it is an estimate. */
+export async function countTokens(model: string, countable: Countable, pace = new CountingPace()): Promise<number> {
   const vocabulary = await vocabularyOf(encodingOf(model));
+  const count = (text: string) => vocabulary.count(text, pace);
   const { prompt, contents, system, tools } = countable;
   const messages = [...(countable.messages ?? []), ...(contents ?? []).map(asMessage)];
-  let total = prompt === undefined ? 0 : await vocabulary.count(prompt);
+  let total = prompt === undefined ? 0 : await count(prompt);
   if (messages.length > 0) total += ANSWER_START_TOKENS;
   if (system !== undefined && system !== null) messages.unshift({ role: "system", content: system });
-  for (const message of messages) total += await countMessage(message, vocabulary);
-  if (tools && tools.length > 0) total += await vocabulary.count(JSON.stringify(tools));
+  for (const message of messages) total += await countMessage(message, { count, pace });
+  if (tools && tools.length > 0) total += await count(JSON.stringify(tools));
   return total;
 }
 
@@ -84,29 +86,38 @@ async function publishedRanks(encoding: EncodingName): Promise<Uint8Array> {
   return await readFile(createRequire(import.meta.url).resolve(`gpt-tokenizer/data/${encoding}.tiktoken`));
 }
 
-async function countMessage(message: Fields, vocabulary: Vocabulary): Promise<number> {
+interface Counting {
+  readonly pace: CountingPace;
+  count(text: string): Promise<number>;
+}
+
+/** A value takes about as long as so many characters, however short it is. */
+const VALUE_CHARACTERS = 16;
+
+async function countMessage(message: Fields, counting: Counting): Promise<number> {
   let total = MESSAGE_TOKENS;
   for (const [field, value] of Object.entries(message)) {
     if (value === undefined || value === null) continue;
     if (field === "name") total += NAME_TOKENS;
-    total += await countValue(value, vocabulary);
+    total += await countValue(value, counting);
   }
   return total;
 }
 
 /** All texts in a value; media count as the smallest of their kind, never by the characters of their data. */
-async function countValue(value: unknown, vocabulary: Vocabulary): Promise<number> {
-  if (typeof value === "string") return await vocabulary.count(value);
+async function countValue(value: unknown, counting: Counting): Promise<number> {
+  if (counting.pace.isOver(VALUE_CHARACTERS)) await counting.pace.rest();
+  if (typeof value === "string") return await counting.count(value);
   if (Array.isArray(value)) {
     let total = 0;
-    for (const item of value as unknown[]) total += await countValue(item, vocabulary);
+    for (const item of value as unknown[]) total += await countValue(item, counting);
     return total;
   }
   if (typeof value !== "object" || value === null) return 0;
   if (isMedia(value as Fields)) return IMAGE_TOKENS;
   let total = 0;
   // The type and the id of a part belong to the wire format and are not sent to the model.
-  for (const [field, inner] of Object.entries(value)) if (field !== "type" && field !== "id") total += await countValue(inner, vocabulary);
+  for (const [field, inner] of Object.entries(value)) if (field !== "type" && field !== "id") total += await countValue(inner, counting);
   return total;
 }
 

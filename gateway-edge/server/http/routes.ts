@@ -205,7 +205,7 @@ function callDeps({ config, control, records, clock, random, logger, openCalls }
   return { run, access: control.access, records, clock, random, logger, openCalls, takesClientParams, ...limits };
 }
 
-function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely }: Inference): UtilityDeps {
+function utilityDeps({ config, openCalls }: EdgeDeps, { routing, providers, countRemotely, countFreely }: Inference): UtilityDeps {
   const { jsonBodyBytesMax: bodyBytesMax } = config;
-  return { routing, providers, countRemotely, dropParams: () => routing.settings().dropParams, bodyBytesMax, openCalls };
+  return { routing, providers, countRemotely, countFreely, dropParams: () => routing.settings().dropParams, bodyBytesMax, openCalls };
 }

@@ -24,7 +24,6 @@ import { messagesJob, messagesSpeaker } from "../../../calls/inference/jobs/mess
 import { isSpokenByAny, type ProxiedAnswer } from "../../../calls/inference/jobs/proxied.ts";
 import { translatedChatJob } from "../../../calls/inference/jobs/translated-chat.ts";
 import { routingOf } from "../../../calls/inference/route-request.ts";
-import { countTokens } from "../../../calls/tokens/token-counter.ts";
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import {
   type CountMessagesRequest,
@@ -54,7 +53,7 @@ import { readCall } from "./read-call.ts";
 
 /** The dependencies of the Messages API's routes. */
 export interface MessagesDeps extends CallDeps, ContainersDeps {
-  readonly inference: Pick<Inference, "routing" | "providers" | "countRemotely">;
+  readonly inference: Pick<Inference, "routing" | "providers" | "countRemotely" | "countFreely">;
 }
 
 /** Anthropic's Messages API for every chat model. Its errors have Anthropic's format, so it has its own gate. */
@@ -199,9 +198,10 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
     setAnthropicRequestId(response);
     const { body } = await readCall(deps, request);
     const asked = parseCountMessagesRequest(body);
-    const deployment = deploymentOf(deps, { caller: callerOf(response), model: asked.model });
-    const betas = callerBetas(betaHeader(request));
-    response.json({ input_tokens: await count(deps, { asked, betas, deployment, signal: clientLeft(response, deps.openCalls) }) });
+    const caller = callerOf(response);
+    const deployment = deploymentOf(deps, { caller, model: asked.model });
+    const asking = { asked, betas: callerBetas(betaHeader(request)), deployment, keyId: caller.keyId };
+    response.json({ input_tokens: await count(deps, { ...asking, signal: clientLeft(response, deps.openCalls) }) });
   };
 }
 
@@ -217,9 +217,10 @@ interface Counting {
   readonly betas: readonly string[];
   readonly deployment: Deployment;
   readonly signal: CancelSignal;
+  readonly keyId: string;
 }
 
-async function count({ inference }: MessagesDeps, { asked, betas, deployment, signal }: Counting): Promise<number> {
+async function count({ inference }: MessagesDeps, { asked, betas, deployment, signal, keyId }: Counting): Promise<number> {
   const provider = inference.providers.get(deployment.providerKind);
   const proxied = provider && messagesSpeaker(provider, targetOf(deployment)) ? { body: providerFields(asked), betas } : undefined;
   if (proxied) {
@@ -234,5 +235,5 @@ async function count({ inference }: MessagesDeps, { asked, betas, deployment, si
   const remote = proxied ? undefined : await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
   if (remote?.type === "counted") return remote.tokens;
   if (provider?.counter) return provider.counter.countMessages(messages) + (tools ? provider.counter.countText(toJson(tools)) : 0);
-  return await countTokens(deployment.inferenceModelId, { messages, tools });
+  return await inference.countFreely(keyId, deployment.inferenceModelId, { messages, tools });
 }

@@ -15,7 +15,6 @@ import type { ModelDirectory } from "../../../calls/inference/model-access.ts";
 import { type PlanDeps, previewCall } from "../../../calls/inference/plan-call.ts";
 import type { OpenCalls } from "../../../calls/open-calls.ts";
 import { parseJson, readBody, requireJsonType } from "../../../calls/read-body.ts";
-import { countTokens } from "../../../calls/tokens/token-counter.ts";
 import { parseChatRequest } from "../../../schemas/calls/chat.ts";
 import { parseCompletionsRequest } from "../../../schemas/calls/completions.ts";
 import { parseEmbeddingsRequest } from "../../../schemas/calls/embeddings.ts";
@@ -42,6 +41,7 @@ export interface UtilityDeps extends PlanDeps {
   readonly routing: ModelDirectory;
   readonly providers: ReadonlyMap<string, Provider>;
   readonly countRemotely: Inference["countRemotely"];
+  readonly countFreely: Inference["countFreely"];
   readonly dropParams: () => boolean;
   readonly bodyBytesMax: number;
   readonly openCalls: OpenCalls;
@@ -55,11 +55,12 @@ export function tokenCounterHandler(deps: UtilityDeps): RequestHandler {
   return async (request, response) => {
     const { call_endpoint: callEndpoint } = parseQuery(tokenCountQuery, request.query);
     const asked = parseTokenCountRequest(await readJson(deps, request));
-    const deployments = usableDeployments(deps, { caller: callerOf(response), model: asked.model });
+    const caller = callerOf(response);
+    const deployments = usableDeployments(deps, { caller, model: asked.model });
     const able = callEndpoint ? deployments.find(({ providerKind }) => deps.providers.get(providerKind)?.remoteCount) : undefined;
     const deployment = able ?? deployments[0];
     const remote = able && (await deps.countRemotely({ deployment: able, asked, signal: clientLeft(response, deps.openCalls) }));
-    const { tokens, tokenizer } = remote?.type === "counted" ? remote : await count(asked, { deployment, providers: deps.providers });
+    const { tokens, tokenizer } = remote?.type === "counted" ? remote : await count(deps, { asked, deployment, keyId: caller.keyId });
     const failure = remote?.type === "failed" ? remote : undefined;
     response.json({
       total_tokens: tokens,
@@ -134,8 +135,8 @@ function usableDeployments({ routing }: UtilityDeps, { caller, model }: { caller
 
 /** Counts as the provider does if that is known, because that is billed; otherwise by OpenAI's vocabularies. */
 async function count(
-  asked: TokenCountRequest,
-  { deployment, providers }: { deployment: Deployment | undefined; providers: ReadonlyMap<string, Provider> },
+  { providers, countFreely }: UtilityDeps,
+  { asked, deployment, keyId }: { asked: TokenCountRequest; deployment: Deployment | undefined; keyId: string },
 ): Promise<{ tokens: number; tokenizer: string }> {
   const provider = deployment && providers.get(deployment.providerKind);
   const messages = asked.messages as readonly ChatMessage[] | undefined;
@@ -143,7 +144,7 @@ async function count(
     const tokens = provider.counter.countText(asked.prompt ?? "") + (messages ? provider.counter.countMessages(messages) : 0);
     return { tokens, tokenizer: provider.kind };
   }
-  return { tokens: await countTokens(deployment?.inferenceModelId ?? asked.model, asked), tokenizer: "openai_tokenizer" };
+  return { tokens: await countFreely(keyId, deployment?.inferenceModelId ?? asked.model, asked), tokenizer: "openai_tokenizer" };
 }
 
 /** `provider/model`, or a bare name of the public model data. */
