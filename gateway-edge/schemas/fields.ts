@@ -90,10 +90,18 @@ const wholeNumber = ({ min, max, fallback }: { min: number; max: number; fallbac
     .meta({ openapi: { type: "integer", minimum: min, maximum: max, default: fallback } });
 
 const PAGE_SIZE_MAX = 100;
+/** Further pages are as empty as this one. */
+const PAGE_MAX = 999_999_999;
 
 /** The query fields of every list. */
 export const paging = {
-  page: wholeNumber({ min: 1, max: 999_999_999, fallback: 1 }),
+  page: z
+    .string()
+    .regex(/^[0-9]{1,15}$/, "must be a whole number")
+    .transform((digits) => Math.min(Number(digits), PAGE_MAX))
+    .pipe(z.int().min(1, "must be at least 1"))
+    .default(1)
+    .meta({ openapi: { type: "integer", minimum: 1, default: 1 } }),
   pageSize: wholeNumber({ min: 1, max: PAGE_SIZE_MAX, fallback: 20 }),
 };
 export const pageQuery = z.object(paging);

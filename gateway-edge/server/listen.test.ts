@@ -31,6 +31,27 @@ test("a client that still sends its refused head can read the refusal: the conne
   socket.destroy();
 });
 
+test.each([
+  ["GET / HTTP/1.1\r\n\r\n", /^HTTP\/1\.1 400 /],
+  ["GET / HTTP/1.1\r\nhost: a\r\nhost: a\r\n\r\n", /^HTTP\/1\.1 400 /],
+  ["GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n", /^HTTP\/1\.1 400 /],
+  ["POST / HTTP/1.1\r\nhost: a\r\nexpect: miracles\r\ncontent-length: 2\r\n\r\n{}", /^HTTP\/1\.1 417 /],
+  ["GET http://a/ HTTP/1.1\r\nhost: a\r\n\r\n", /^HTTP\/1\.1 400 /],
+])("%j is refused with the usual error and ids", async (request, status) => {
+  const socket = connect({ port: listener.port, host: "127.0.0.1" });
+  socket.write(request);
+  const answer = Buffer.concat(await socket.toArray()).toString();
+  expect(answer).toMatch(status);
+  expect([answer.includes("\r\nx-request-id: req_"), answer.includes("\r\nx-gw-call-id: call_")]).toEqual([true, true]);
+  expect(answer).toContain('{"error":{"message":');
+});
+
+test("a request of HTTP/1.0 needs no Host", async () => {
+  const socket = connect({ port: listener.port, host: "127.0.0.1" });
+  socket.write("GET / HTTP/1.0\r\n\r\n");
+  expect(Buffer.concat(await socket.toArray()).toString()).toMatch(/^HTTP\/1\.1 404 /);
+});
+
 test("connections that come together are accepted in a few turns of the event loop, not one in a turn", async () => {
   const count = 160;
   const app = express();

@@ -51,6 +51,8 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       noDelay: true,
+      // Refused below, with ids, as everything else is.
+      requireHostHeader: false,
       shouldUpgradeCallback: (request) => options.upgrades?.accepts(request) ?? false,
       ...ownObjects(app),
     },
@@ -62,6 +64,7 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
       boundSlowBody(request, response, slowBodies);
       // An absolute URL is a request to a proxy, which this server is not.
       if (!request.url?.startsWith("/")) return refuse(response, "The request target must be a path that starts with /.");
+      if (request.headers.host === undefined && request.httpVersion === "1.1") return refuse(response, "The request has no Host header.");
       if (hasSeveralHosts(request)) return refuse(response, "The request has more than one Host header.");
       if (!options.exact?.answer(request, response)) app(request, response);
     },
@@ -79,9 +82,14 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   const stopping = stoppable(server);
   server.maxHeadersCount = HEADERS_MAX;
   server.on("clientError", refuseUnreadable);
+  server.on("checkExpectation", (request, response) => {
+    options.observe(request as Request, response as Response);
+    refuse(response, "No expectation but 100-continue can be met.", 417);
+  });
   let isStopping = false;
   server.on("upgrade", (request, socket, head) => {
     if (isStopping) socket.destroy();
+    else if (request.headers.host === undefined) refuseUnreadable({}, socket as Socket);
     else options.upgrades?.handle(request, socket, head);
   });
   const listeners = await listenWithMany(server, options);
@@ -98,8 +106,8 @@ export async function listen(app: Express, options: ListenOptions): Promise<List
   return { port: listeners.port, announceStop, stop };
 }
 
-function refuse(response: ServerResponse, message: string): void {
-  response.writeHead(400, { ...PLAIN_HEADERS, ...newIds(), connection: "close" });
+function refuse(response: ServerResponse, message: string, status = 400): void {
+  response.writeHead(status, { ...PLAIN_HEADERS, ...newIds(), connection: "close" });
   response.end(errorText(message));
 }
 
