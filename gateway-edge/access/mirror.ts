@@ -54,6 +54,8 @@ export interface Mirror {
    * newer can be read.
    */
   receive(changes: readonly Change[], sign?: { noPrimary: boolean }): void;
+  /** For work that holds a caller beside the cache: it is called with what tells whether that caller may have changed. */
+  onChange(listener: (isChanged: (caller: Caller) => boolean) => void): void;
   /** Empties the cache, because changes may have been missed. */
   dropAll(): void;
   /** Whether the last heartbeat is recent enough to use cached callers. */
@@ -74,6 +76,7 @@ class KeyMirror implements Mirror {
   readonly #callers: CallerCache;
   readonly #recent: RecentChanges;
   readonly #unknownUntilMs = new Map<string, number>();
+  readonly #listeners: ((isChanged: (caller: Caller) => boolean) => void)[] = [];
   readonly #underWay = new Map<string, Promise<Caller | undefined>>();
   #receivedAtMs = Number.NEGATIVE_INFINITY;
   /** The last message of a control plane whose store had a primary. */
@@ -107,12 +110,22 @@ class KeyMirror implements Mirror {
       // The changed key may be one that was unknown before.
       if (change.kind === "key") this.#unknownUntilMs.clear();
     }
+    if (changes.length > 0) this.#announce(new Set(changes.map(({ kind, subject }) => subjectOf(kind, subject))));
+  }
+
+  onChange(listener: (isChanged: (caller: Caller) => boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #announce(subjects: ReadonlySet<string>): void {
+    for (const listener of this.#listeners) listener((caller) => subjectsOf(caller).some((subject) => subjects.has(subject)));
   }
 
   dropAll(): void {
     this.#generation++;
     this.#callers.clear();
     this.#unknownUntilMs.clear();
+    for (const listener of this.#listeners) listener(() => true);
   }
 
   isAlive(): boolean {

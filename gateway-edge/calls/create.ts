@@ -48,6 +48,8 @@ export interface Inference {
   /** How many tokens a request has, by the vocabulary of its model, for a caller who does not pay for the count. */
   countFreely(keyId: string, model: string, countable: Countable): Promise<number>;
   findCaller(sha256: Buffer): Caller | undefined | Promise<Caller | undefined>;
+  /** For work that holds a caller: it is called with what tells whether that caller may have changed. */
+  onCallerChange: Mirror["onChange"];
   isMasterKey(sha256: Buffer): boolean;
   /** Providers' own APIs, called with the gateway's keys. */
   readonly passThrough: PassThrough;
@@ -157,7 +159,7 @@ export async function createInference(deps: EdgeDeps, parts: InferenceParts = {}
     realtime,
     refused: (refusal) => refusals.note(refusal),
     ...countsWith(runDeps),
-    findCaller: (sha256) => mirror.findCaller(sha256),
+    ...fromMirror(mirror),
     ...fromCatalog(catalog),
     routing,
     providers,
@@ -183,6 +185,10 @@ function countsWith(deps: RemoteCountDeps): Pick<Inference, "countRemotely" | "c
     countRemotely: (count) => countRemotely(deps, count),
     countFreely: (keyId, model, countable) => countTokens(model, countable, new CountingPace(lane.pacingOf(keyId))),
   };
+}
+
+function fromMirror(mirror: Mirror): Pick<Inference, "findCaller" | "onCallerChange"> {
+  return { findCaller: (sha256) => mirror.findCaller(sha256), onCallerChange: (listener) => mirror.onChange(listener) };
 }
 
 function fromCatalog({ isMasterKey, refresh }: Catalog): Pick<Inference, "isMasterKey" | "refreshSettings"> {

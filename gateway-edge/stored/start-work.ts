@@ -35,7 +35,7 @@ export function startWork(deps: EdgeDeps, inference: Inference, parts: WorkParts
   const { records, clock, random, logger } = deps;
   const { workLeaseMs: leaseMs } = deps.config;
   const times = { leaseMs, renewMs: Math.min(2000, leaseMs / 5) };
-  return createWorker({
+  const worker = createWorker({
     records,
     clock,
     random,
@@ -46,4 +46,6 @@ export function startWork(deps: EdgeDeps, inference: Inference, parts: WorkParts
     renewals: { response: Math.min(4000, leaseMs / 4) },
     ...times,
   });
+  inference.onCallerChange((isChanged) => worker.refreshCallers(isChanged));
+  return worker;
 }

@@ -103,6 +103,12 @@ export class LeasedWork implements WorkLease {
     return this.#renewing;
   }
 
+  /** The same, and what it reads is newer than this call: a renewal that is under way may have been answered before. */
+  async renewAnew(): Promise<void> {
+    await this.#renewing;
+    await this.renew();
+  }
+
   async #renew(): Promise<void> {
     const { records, clock, leaseMs, logger } = this.#deps;
     const { kind, id } = this.#latest;

@@ -4,6 +4,7 @@ import { newId } from "../../../common/ids.ts";
 import type { Logger } from "../../../common/logger.ts";
 import type { Random } from "../../../common/random.ts";
 import type { WorkKind } from "../../../common/record-kinds.ts";
+import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { LeasedWork } from "./leased-work.ts";
 import type { Claimed, RecordStore } from "./records.ts";
 import type { WorkHandlers } from "./work.ts";
@@ -39,6 +40,8 @@ export interface Worker {
   wake(): void;
   /** Renews the claim on a record now, if this edge has it, so that its handler sees new writes at once. */
   refresh(id: string): void;
+  /** Renews the claims of these callers' work now: a removed key or a blocked team ends it within a second, as it ends other calls. */
+  refreshCallers(isChanged: (caller: Caller) => boolean): void;
   /** Aborts and releases all work, so that another edge continues it at once. */
   stop(): Promise<void>;
 }
@@ -99,6 +102,13 @@ class PollingWorker implements Worker {
 
   refresh(id: string): void {
     void this.#held.get(id)?.renew();
+  }
+
+  refreshCallers(isChanged: (caller: Caller) => boolean): void {
+    for (const held of this.#held.values()) {
+      const caller = held.caller();
+      if (caller && isChanged(caller)) void held.renewAnew();
+    }
   }
 
   async stop(): Promise<void> {
