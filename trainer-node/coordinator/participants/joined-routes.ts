@@ -3,7 +3,6 @@ import { CAPABILITIES_HEADER, capabilitiesInHeader } from "../../../common/train
 import { PROPERTIES_HEADER, readProperties } from "../../../common/training/selection-settings.ts";
 import { StorageFull } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
-import { announcedBytes } from "../../http/blobs.ts";
 import { onlyMethods } from "../../http/methods.ts";
 import { tenantOf } from "../../http/tenant.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
@@ -63,7 +62,8 @@ const notProgress = () =>
 async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {
   const origin = work.originOf(placeOf(request), String(request.params["task"]));
   try {
-    return await blobs.of(tenantOf(request), origin).keep(request, { bytes: announcedBytes(request) });
+    // Room is taken as bytes arrive: a size that is only announced would take it from all federations of the organization.
+    return await blobs.of(tenantOf(request), origin).keep(request);
   } catch (thrown) {
     if (thrown instanceof StorageFull)
       work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: thrown.message } });

@@ -13,6 +13,7 @@ import { type Dialect, findDialect } from "./dialect.ts";
 import { createParametersReader, jsonWithFiles } from "./json-parameters.ts";
 import { type CallBody, type CallNode, type NodeAddress, type NodeAnswer, readAnswer, refusal, wholeBody } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
+import { boundedUpdate, mostBytesOf } from "./update-size.ts";
 
 /** A task for a participant. Parameters are named by their hash, "" for a new model. */
 export interface ParticipantTask {
@@ -119,7 +120,8 @@ export function createParticipants(options: { call: CallNode; blobs: BlobFolder;
           const answer = await ask(node, { operation: "train", task, dialect, accept }, signal);
           const isOctets = String(answer.headers["content-type"] ?? "").startsWith("application/octet-stream");
           const own = blobs.of(node.tenantId, task.origin);
-          return isOctets ? keepOctets(own, answer, digestOf) : keepJson(own, answer);
+          const most = await mostBytesOf(blobs, task.parameters);
+          return isOctets ? keepOctets(own, answer, { digestOf, most }) : keepJson(own, answer, most);
         },
         signal,
       ),
@@ -223,20 +225,26 @@ export function asJson(value: object): CallBody {
   return { type: "application/json", bytes: content.byteLength, sha256: hash("sha256", content, "hex"), content };
 }
 
-async function keepOctets(blobs: BlobFolder, answer: NodeAnswer, digestOf: DigestUpdate): Promise<TrainedUpdate> {
+async function keepOctets(
+  blobs: BlobFolder,
+  answer: NodeAnswer,
+  { digestOf, most }: { digestOf: DigestUpdate; most: number | undefined },
+): Promise<TrainedUpdate> {
   const { num_samples: samples, metrics, sha256: announced } = parseObject(String(answer.headers["x-result"] ?? "{}"));
   const length = answer.headers["content-length"];
   const size = length === undefined ? undefined : Number(length);
   const digest = digestOf(size);
-  const { sha256, bytes } = await blobs.keep(gathered(wholeBody(answer), PIECE_BYTES), { digest, bytes: size });
+  // Room is taken as bytes arrive: a size that is only announced would take it from all federations of the organization.
+  const update = boundedUpdate(wholeBody(answer), { most, announced: size });
+  const { sha256, bytes } = await blobs.keep(gathered(update, PIECE_BYTES), { digest });
   if (typeof announced === "string" && announced !== sha256)
     throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
   return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics), layout: digest.layout() };
 }
 
-async function keepJson(blobs: BlobFolder, answer: NodeAnswer): Promise<TrainedUpdate> {
+async function keepJson(blobs: BlobFolder, answer: NodeAnswer, most?: number): Promise<TrainedUpdate> {
   const reader = createParametersReader();
-  const { sha256, bytes } = await blobs.keep(reader.bytes(wholeBody(answer)));
+  const { sha256, bytes } = await blobs.keep(boundedUpdate(reader.bytes(wholeBody(answer)), { most }));
   const { num_samples: samples, metrics } = reader.fields();
   return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics) };
 }
