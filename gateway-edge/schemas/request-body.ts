@@ -1,38 +1,9 @@
 import type { z } from "zod";
 import { AppError, type ErrorDetail } from "../../common/errors.ts";
+import { isFields, refuseFields } from "./refused-fields.ts";
 
 /** The message for a missing field. */
 export const FIELD_REQUIRED = "Field required";
-
-/** The gateway chooses address and provider key. A client must not send our stored keys to its own address. */
-const REFUSED_FIELDS = [
-  "api_base",
-  "base_url",
-  "api_key",
-  "api_version",
-  "api_type",
-  "custom_llm_provider",
-  "user_config",
-  "aws_sts_endpoint",
-  "aws_web_identity_token",
-  "aws_role_name",
-  "aws_access_key_id",
-  "aws_secret_access_key",
-  "aws_bedrock_runtime_endpoint",
-  "vertex_credentials",
-  "azure_ad_token",
-  "s3_endpoint_url",
-  "sagemaker_base_url",
-  "deployment_url",
-  "input_cost_per_token",
-  "output_cost_per_token",
-  // OpenRouter would answer with these models, which the key may not use, at their own prices.
-  "models",
-  "route",
-];
-
-/** Tiers of providers that cost more than the model's price, which is the only one that a call is billed at. */
-const DEARER_TIERS: readonly unknown[] = ["priority", "performance", "reserved", "fast"];
 
 /** A schema's output without nulls: a field is present or absent. */
 export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
@@ -46,12 +17,7 @@ export function parseRequest<Schema extends z.ZodType>(
 ): WithoutNulls<z.output<Schema>> {
   const given = isFields(body) && !keepNulls ? withoutNulls(body) : body;
   if (isFields(given)) {
-    const refused = REFUSED_FIELDS.find((field) => given[field] !== undefined);
-    if (refused) throw new AppError("UNSUPPORTED_PARAMETER", `The parameter ${refused} is not accepted from clients.`, { param: refused });
-    if (DEARER_TIERS.includes(given["service_tier"])) {
-      const message = `service_tier ${given["service_tier"]} costs more than the model's price, which this gateway cannot bill yet. Leave it out.`;
-      throw new AppError("UNSUPPORTED_PARAMETER", message, { param: "service_tier" });
-    }
+    refuseFields(given);
     if (pathModel !== undefined) given["model"] = pathModel;
   }
   const result = schema.safeParse(given);
@@ -63,10 +29,6 @@ function withoutNulls(body: object): Record<string, unknown> {
   // Most bodies have no nulls. Copied and not assigned to, because a field may be named __proto__.
   if (!Object.values(body).includes(null)) return { ...body };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function unprocessable(issues: readonly z.core.$ZodIssue[]): AppError {

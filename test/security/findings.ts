@@ -228,4 +228,23 @@ export const LATER: readonly SecurityItem[] = [
       ],
     ],
   },
+  {
+    id: "N5",
+    guarantee: "a client names nothing that a provider reads with the operator's credentials",
+    tests: [
+      [
+        "gateway-edge/upstream/providers/open-references.test.ts",
+        "*: a reference that the provider would read as the operator never reaches it, in any part of a message",
+        "*: nor in a message to count",
+        "*: nor in a message that passes unchanged",
+        "*: nor in a response that passes unchanged",
+        "Google's own contents to count, and what servers of OpenAI's API take beside a chat, name no such objects either",
+      ],
+      [
+        "gateway-edge/server/http/calls/operator-objects.test.ts",
+        "*: an address that the provider reads as the operator is refused at every model, passed or translated",
+        "indexes that Azure reads as the operator are the operator's to name: a client's are refused in every API, a deployment's are sent",
+      ],
+    ],
+  },
 ];

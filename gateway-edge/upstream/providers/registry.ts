@@ -10,6 +10,7 @@ import { ollama } from "./ollama/provider.ts";
 import { openai } from "./openai/provider.ts";
 import { createCompatibleProvider } from "./openai-compatible/provider.ts";
 import type { Provider } from "./provider.ts";
+import { withOpenReferences } from "./shared/open-references.ts";
 import { tributary } from "./tributary/provider.ts";
 import { vertex } from "./vertex/provider.ts";
 
@@ -23,7 +24,7 @@ const own = new Map(
 /** Every provider adapter, by kind and by aliases of kinds. The only list; nothing else in the edge knows a provider's name. */
 export const providers: ReadonlyMap<string, Provider> = new Map(
   PROVIDER_KINDS.flatMap((declaration) => {
-    const provider = own.get(declaration.kind) ?? createCompatibleProvider(declaration);
+    const provider = withOpenReferences(own.get(declaration.kind) ?? createCompatibleProvider(declaration));
     return declaration.prefixes.map((name) => [name, provider] as const);
   }),
 );

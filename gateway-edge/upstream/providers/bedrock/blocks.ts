@@ -22,9 +22,9 @@ function blockOf(part: TurnPart, names: DocumentNames): Fields {
     case "text":
       return { text: part.text };
     case "image":
-      return { image: { format: formatOf(part, IMAGE_FORMATS), source: sourceOf(part) } };
+      return { image: mediaOf(part, IMAGE_FORMATS) };
     case "document":
-      return { document: { format: formatOf(part, DOCUMENT_FORMATS), name: names.nameFor(part.name), source: sourceOf(part) } };
+      return { document: { name: names.nameFor(part.name), ...mediaOf(part, DOCUMENT_FORMATS) } };
     case "thinking":
       return { reasoningContent: { reasoningText: { text: part.text, signature: part.signature } } };
     case "redacted-thinking":
@@ -63,20 +63,16 @@ const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
   "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 };
 
-function formatOf({ type, source }: MediaPart, formats: Readonly<Record<string, string>>): string {
-  // A URL shows its format only by its extension.
-  const ending = source.type === "url" ? (source.url.split(".").at(-1) ?? "").toLowerCase() : "";
-  const format = source.type === "base64" ? formats[source.mediaType] : Object.values(formats).find((each) => each === ending);
-  if (format !== undefined) return format;
-  if (source.type === "url" && ending === "jpg") return "jpeg";
-  throw new AppError("INVALID_REQUEST", `This model does not support this format of ${type}.`, { param: "messages" });
+/** Converse fetches only from S3, with the operator's identity; other URLs would have to be fetched here, which an adapter does not do. */
+function mediaOf({ type, source }: MediaPart, formats: Readonly<Record<string, string>>): { format: string; source: Fields } {
+  if (source.type === "url") throw refused(`This model takes ${type}s as data URLs, not as links.`);
+  const format = formats[source.mediaType];
+  if (format === undefined) throw refused(`This model does not support this format of ${type}.`);
+  return { format, source: { bytes: source.data } };
 }
 
-/** Converse fetches only from S3; other URLs would have to be fetched here, which an adapter does not do. */
-function sourceOf({ type, source }: MediaPart): Fields {
-  if (source.type === "base64") return { bytes: source.data };
-  if (source.url.startsWith("s3://")) return { s3Location: { uri: source.url } };
-  throw new AppError("INVALID_REQUEST", `This model takes ${type}s as data URLs, not as links.`, { param: "messages" });
+function refused(message: string): AppError {
+  return new AppError("INVALID_REQUEST", message, { param: "messages" });
 }
 
 /** Names in the characters that Converse takes, each unique in a request. */

@@ -188,12 +188,13 @@ describe("media", () => {
     ]);
   });
 
-  test("an image in S3 is named, one elsewhere is refused, and so is a kind that Converse does not know", () => {
+  test("an image that is not in the request is refused, in S3 and elsewhere, and so is a kind that Converse does not know", () => {
     const image = (url: string) => ({ type: "image_url", image_url: { url } });
-    const s3 = { image: { format: "jpeg", source: { s3Location: { uri: "s3://bucket/a.jpg" } } } };
-    expect(message(image("s3://bucket/a.jpg"))[0]?.content).toEqual([s3]);
     const refused = expect.objectContaining({ code: "INVALID_REQUEST" });
-    expect(() => message(image("https://upstream.test/a.png"))).toThrow(refused);
+    for (const url of ["s3://bucket/a.jpg", "https://upstream.test/a.png"]) {
+      expect(() => message(image(url))).toThrow(refused);
+      expect(() => message({ type: "file", file: { file_id: url } })).toThrow(refused);
+    }
     expect(() => message(image("data:image/tiff;base64,AAAA"))).toThrow(refused);
   });
 

@@ -1,5 +1,6 @@
 import type { Fields } from "../provider.ts";
 import { asFields, asText } from "../shared/json-fields.ts";
+import { closedReference, isOpenUrl } from "../shared/open-references.ts";
 import { invalid } from "./fields.ts";
 
 const DATA_URL = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s;
@@ -43,7 +44,7 @@ export function mediaPart(part: Fields): Fields {
 function atAddress(value: unknown, otherwise: string): Fields {
   const { url, format } = typeof value === "string" ? { url: value, format: undefined } : asFields(value);
   if (typeof url !== "string") throw invalid("A content part has no URL.", "messages");
-  return inline(url) ?? { fileData: { mimeType: asText(format) ?? typeByName(url) ?? otherwise, fileUri: url } };
+  return inline(url) ?? fileData(url, asText(format) ?? typeByName(url) ?? otherwise);
 }
 
 function audio({ data, format }: Fields): Fields {
@@ -52,12 +53,18 @@ function audio({ data, format }: Fields): Fields {
   return inline(data) ?? { inlineData: { mimeType: TYPE_OF_ENDING[type] ?? `audio/${type}`, data } };
 }
 
-/** `file_id` is a URL of Google's: of its Files API, or gs://. */
+/** `file_id` is a URL, such as that of a file in Google's Files API. */
 function file({ file_data: data, file_id: id, filename, format }: Fields): Fields {
   const type = asText(format) ?? typeByName(asText(filename) ?? asText(id) ?? "") ?? "application/pdf";
   if (typeof data === "string") return inline(data) ?? { inlineData: { mimeType: type, data } };
-  if (typeof id === "string") return { fileData: { mimeType: type, fileUri: id } };
+  if (typeof id === "string") return fileData(id, type);
   throw invalid("A file has neither file_data nor file_id.", "messages");
+}
+
+/** Google reads other addresses, gs:// above all, with the operator's identity. */
+function fileData(uri: string, mimeType: string): Fields {
+  if (!isOpenUrl(uri)) throw closedReference("messages");
+  return { fileData: { mimeType, fileUri: uri } };
 }
 
 function inline(text: string): Fields | undefined {

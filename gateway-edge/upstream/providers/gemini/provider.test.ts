@@ -154,9 +154,15 @@ describe("conversation", () => {
     expect(part({ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } })).toEqual({
       inlineData: { mimeType: "application/pdf", data: "AAAA" },
     });
-    expect(part({ type: "file", file: { file_id: "gs://bucket/a.txt" } })).toEqual({
-      fileData: { mimeType: "text/plain", fileUri: "gs://bucket/a.txt" },
+    const fileUri = "https://generativelanguage.googleapis.com/v1beta/files/a1b2";
+    expect(part({ type: "file", file: { file_id: fileUri, filename: "a.txt" } })).toEqual({
+      fileData: { mimeType: "text/plain", fileUri },
     });
+    for (const closed of ["gs://bucket/a.txt", "files/a1b2"]) {
+      const refused = expect.objectContaining({ code: "UNSUPPORTED_PARAMETER" });
+      expect(() => part({ type: "file", file: { file_id: closed } })).toThrow(refused);
+      expect(() => part({ type: "image_url", image_url: { url: closed } })).toThrow(refused);
+    }
     expect(() => part({ type: "hologram" })).toThrow(expect.objectContaining({ code: "INVALID_REQUEST" }));
   });
 });

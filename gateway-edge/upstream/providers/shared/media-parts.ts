@@ -31,7 +31,7 @@ export function readFile(file: Fields, where: string): MediaPart {
 }
 
 function readSource(url: string): MediaSource | undefined {
-  if (/^(https?|s3):\/\//i.test(url)) return { type: "url", url };
+  if (/^https?:\/\//i.test(url)) return { type: "url", url };
   // Not one regular expression over the whole text: data may have many megabytes.
   const comma = url.indexOf(",");
   if (!/^data:/i.test(url) || comma < 0) return undefined;

@@ -1,0 +1,73 @@
+import { AppError } from "../../common/errors.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The gateway chooses address and provider key. A client must not send our stored keys to its own address. */
+const REFUSED_FIELDS = [
+  "api_base",
+  "base_url",
+  "api_key",
+  "api_version",
+  "api_type",
+  "custom_llm_provider",
+  "user_config",
+  "aws_sts_endpoint",
+  "aws_web_identity_token",
+  "aws_role_name",
+  "aws_access_key_id",
+  "aws_secret_access_key",
+  "aws_bedrock_runtime_endpoint",
+  "vertex_credentials",
+  "azure_ad_token",
+  "s3_endpoint_url",
+  "sagemaker_base_url",
+  "deployment_url",
+  "input_cost_per_token",
+  "output_cost_per_token",
+  // OpenRouter would answer with these models, which the key may not use, at their own prices.
+  "models",
+  "route",
+];
+
+/** Azure reads these indexes and databases with the operator's identity; the names are those of its newer and older API. */
+const DATA_SOURCES = ["data_sources", "dataSources"];
+
+/** Tiers of providers that cost more than the model's price, which is the only one that a call is billed at. */
+const DEARER_TIERS: readonly unknown[] = ["priority", "performance", "reserved", "fast"];
+
+/**
+ * Refuses what is the operator's to choose, and what providers bill at other prices than the model's. `where`: the field that the fields are
+ * in, with a dot.
+ */
+export function refuseFields(given: Fields, where = ""): void {
+  const refused = REFUSED_FIELDS.find((field) => isSet(given[field]));
+  if (refused) throw unsupported(where + refused, `The parameter ${where}${refused} is not accepted from clients.`);
+  const source = DATA_SOURCES.find((field) => isSet(given[field]));
+  if (source) {
+    const advice = "The operator can set data_sources in extra_body of the deployment.";
+    throw unsupported(where + source, `The parameter ${where}${source} is not accepted from clients. ${advice}`);
+  }
+  refuseDearer(given, where);
+  // Some servers read it as if its fields were beside it.
+  if (isFields(given["extra_body"])) refuseFields(given["extra_body"], `${where}extra_body.`);
+}
+
+export function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function refuseDearer({ service_tier: tier }: Fields, where: string): void {
+  if (DEARER_TIERS.includes(tier)) throw dearer(`${where}service_tier`, `service_tier ${tier}`);
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function dearer(param: string, what: string): AppError {
+  return unsupported(param, `${what} costs more than the model's price, which this gateway cannot bill yet. Leave it out.`);
+}
+
+function unsupported(param: string, message: string): AppError {
+  return new AppError("UNSUPPORTED_PARAMETER", message, { param });
+}
