@@ -52,6 +52,15 @@ export function refuseFields(given: Fields, where = ""): void {
   if (isFields(given["extra_body"])) refuseFields(given["extra_body"], `${where}extra_body.`);
 }
 
+/**
+ * Containers belong to the provider account, which all tenants share. `/v1/messages` checks whose they are; other APIs do not name them in
+ * their answers, but for tools of `/v1/responses`, which have another field for them.
+ */
+export function refuseContainer(container: unknown): void {
+  if (!isSet(container) || (isFields(container) && !isSet(container["id"]))) return;
+  throw unsupported("container", "The id of a container is not accepted here. Continue in it with /v1/messages, or leave it out.");
+}
+
 export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,9 +1,15 @@
 import type { z } from "zod";
 import { AppError, type ErrorDetail } from "../../common/errors.ts";
-import { isFields, refuseFields } from "./refused-fields.ts";
+import { isFields, refuseContainer, refuseFields } from "./refused-fields.ts";
 
 /** The message for a missing field. */
 export const FIELD_REQUIRED = "Field required";
+
+interface ParseOptions {
+  readonly keepNulls?: boolean;
+  /** The caller of the parser checks whose the container is. */
+  readonly takesContainers?: boolean;
+}
 
 /** A schema's output without nulls: a field is present or absent. */
 export type WithoutNulls<Output> = { [Field in keyof Output]: Exclude<Output[Field], null> };
@@ -13,11 +19,12 @@ export function parseRequest<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
   pathModel?: string,
-  { keepNulls = false }: { keepNulls?: boolean } = {},
+  { keepNulls = false, takesContainers = false }: ParseOptions = {},
 ): WithoutNulls<z.output<Schema>> {
   const given = isFields(body) && !keepNulls ? withoutNulls(body) : body;
   if (isFields(given)) {
     refuseFields(given);
+    if (!takesContainers) refuseContainer(given["container"]);
     if (pathModel !== undefined) given["model"] = pathModel;
   }
   const result = schema.safeParse(given);

@@ -247,4 +247,17 @@ export const LATER: readonly SecurityItem[] = [
       ],
     ],
   },
+  {
+    id: "N6",
+    guarantee: "a container in which a provider runs code is named only by the team that its answers went to",
+    tests: [
+      [
+        "gateway-edge/server/http/calls/containers.test.ts",
+        "a container that an answer to the team had can be named again, by tools and input items; an unknown one is a 404 and costs nothing",
+        "items of a conversation name only containers of the team, in either field",
+        "the container of a message belongs to the team that got it, whole and streamed",
+        "an API whose answers name no container takes no id of one, for any model; skills without an id pass",
+      ],
+    ],
+  },
 ];

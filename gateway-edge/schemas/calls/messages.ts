@@ -51,9 +51,9 @@ export type CountMessagesRequest = WithoutNulls<z.output<typeof countMessagesReq
 export type MessagesRequest = WithoutNulls<z.output<typeof messagesRequest>>;
 
 export function parseMessagesRequest(body: unknown): MessagesRequest {
-  return parseRequest(messagesRequest, body);
+  return parseRequest(messagesRequest, body, undefined, { takesContainers: true });
 }
 
 export function parseCountMessagesRequest(body: unknown): CountMessagesRequest {
-  return parseRequest(countMessagesRequest, body);
+  return parseRequest(countMessagesRequest, body, undefined, { takesContainers: true });
 }

@@ -132,3 +132,33 @@ test("the container of a message belongs to the team that got it, whole and stre
   }
   expect(requests).toHaveLength(4);
 });
+
+test("an API whose answers name no container takes no id of one, for any model; skills without an id pass", async () => {
+  const { own, stranger, requests } = await open(JSON.stringify({ ...message, usage, container: { id: "container_w" } }));
+  expect((await own("POST", "/v1/messages", claude({}))).status).toBe(200);
+  const bodies = (container: unknown): [string, object][] => [
+    ["/v1/chat/completions", claude({ container })],
+    ["/v1/chat/completions", claude({ container, stream: true })],
+    ["/v1/chat/completions", { ...claude({ container }), model: "gpt" }],
+    ["/v1/responses", { model: "claude", input: "x", container }],
+    ["/v1/responses", { model: "gpt", input: "x", container }],
+    ["/v1/completions", { model: "claude", prompt: "x", container }],
+  ];
+  for (const container of ["container_w", { id: "container_w" }, { id: "container_w", skills: [] }, ["container_w"]]) {
+    for (const [path, body] of bodies(container)) {
+      for (const call of [own, stranger]) {
+        const { status, json } = await call("POST", path, body);
+        expect([path, status, json["error"]]).toEqual([
+          path,
+          400,
+          expect.objectContaining({ code: "unsupported_parameter", param: "container", message: expect.stringContaining("/v1/messages") }),
+        ]);
+      }
+    }
+  }
+  expect((await stranger("POST", "/v1/messages/count_tokens", claude({ container: "container_w" }))).status).toBe(404);
+  expect(requests).toHaveLength(1);
+  const skills = [{ type: "anthropic", skill_id: "xlsx", version: "latest" }];
+  await own("POST", "/v1/chat/completions", claude({ container: { skills } }));
+  expect(JSON.parse(String(requests[1]?.body))).toMatchObject({ container: { skills } });
+});

@@ -40,7 +40,7 @@ import {
 } from "../../../stored/containers/own-containers.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import { takeClientParams } from "../../../upstream/client-params.ts";
-import type { ChatAnswer, ChatMessage } from "../../../upstream/providers/provider.ts";
+import type { ChatAnswer, ChatMessage, Fields } from "../../../upstream/providers/provider.ts";
 import { targetOf } from "../../../upstream/target.ts";
 import { anthropicErrorBody, anthropicErrorStatus, setAnthropicRequestId } from "../../middleware/anthropic-error.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
@@ -75,8 +75,7 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
     const asked = parseMessagesRequest(taken ? taken.rest : body);
     const caller = callerOf(response);
     const requestId = requestIdOf(response);
-    const container = containerOfMessage(asked);
-    if (container !== undefined) await claimContainer(deps, ownerOf(caller), { id: container, param: "container" });
+    await requireOwnContainer(deps, caller, asked);
     const note = (id: string) => noteContainers(deps, ownerOf(caller), [id]);
     await answerCall(deps, {
       request,
@@ -92,6 +91,11 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
       format: messagesFormat({ showsThinking: asksForThinking(asked), requestId, note }),
     });
   };
+}
+
+async function requireOwnContainer(deps: MessagesDeps, caller: Caller, asked: Fields): Promise<void> {
+  const id = containerOfMessage(asked);
+  if (id !== undefined) await claimContainer(deps, ownerOf(caller), { id, param: "container" });
 }
 
 interface JobInput {
@@ -200,6 +204,7 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
     const asked = parseCountMessagesRequest(body);
     const caller = callerOf(response);
     const deployment = deploymentOf(deps, { caller, model: asked.model });
+    await requireOwnContainer(deps, caller, asked);
     const asking = { asked, betas: callerBetas(betaHeader(request)), deployment, keyId: caller.keyId };
     response.json({ input_tokens: await count(deps, { ...asking, signal: clientLeft(response, deps.openCalls) }) });
   };
