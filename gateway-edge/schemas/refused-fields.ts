@@ -24,9 +24,10 @@ const REFUSED_FIELDS = [
   "deployment_url",
   "input_cost_per_token",
   "output_cost_per_token",
-  // OpenRouter would answer with these models, which the key may not use, at their own prices.
+  // OpenRouter would answer with these models, which the key may not use, at their own prices. A preset of the operator's account names some, too.
   "models",
   "route",
+  "preset",
 ];
 
 /** Azure reads these indexes and databases with the operator's identity; the names are those of its newer and older API. */
@@ -65,8 +66,29 @@ export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function refuseDearer({ service_tier: tier }: Fields, where: string): void {
+function refuseDearer({ service_tier: tier, plugins, web_search_options: search, tools }: Fields, where: string): void {
   if (DEARER_TIERS.includes(tier)) throw dearer(`${where}service_tier`, `service_tier ${tier}`);
+  // Perplexity's, which searches several times, or may.
+  const searchType = isFields(search) ? search["search_type"] : undefined;
+  if (searchType === "pro" || searchType === "auto") {
+    throw dearer(`${where}web_search_options.search_type`, `search_type ${searchType}`);
+  }
+  // OpenRouter bills pages.
+  const scan = listOf(plugins).findIndex((plugin) => isFields(plugin["pdf"]) && plugin["pdf"]["engine"] === "mistral-ocr");
+  if (scan >= 0) throw dearer(`${where}plugins[${scan}].pdf.engine`, "The engine mistral-ocr");
+  for (const [index, tool] of listOf(tools).entries()) {
+    const place = ["container", "environment"].find((name) => isLarge(tool[name]));
+    if (place) throw dearer(`${where}tools[${index}].${place}.memory_limit`, "A container of more than 1 GB");
+  }
+}
+
+/** A session is billed as the smallest container of OpenAI's. */
+function isLarge(container: unknown): boolean {
+  return isFields(container) && isSet(container["memory_limit"]) && container["memory_limit"] !== "1g";
+}
+
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map((each) => (isFields(each) ? each : {})) : [];
 }
 
 function isSet(value: unknown): boolean {

@@ -384,6 +384,12 @@ test.each([
   [{ service_tier: "performance" }, "service_tier"],
   [{ models: ["openai/gpt-5-pro"], route: "fallback" }, "models"],
   [{ route: "fallback" }, "route"],
+  [{ preset: "large" }, "preset"],
+  [{ web_search_options: { search_type: "pro" } }, "web_search_options.search_type"],
+  [{ tools: [{ type: "code_interpreter", container: { type: "auto", memory_limit: "64g" } }] }, "tools[0].container.memory_limit"],
+  [{ tools: [{ type: "shell", environment: { type: "container_auto", memory_limit: "4g" } }] }, "tools[0].environment.memory_limit"],
+  [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
+  [{ plugins: [{ id: "web" }, { id: "file-parser", pdf: { engine: "mistral-ocr" } }] }, "plugins[1].pdf.engine"],
 ])("%j, at prices that the call is not billed at, is refused, and nothing is sent", async (fields, param) => {
   const { edge, control, auth } = await open();
   for (const drop of [false, true]) {

@@ -169,6 +169,18 @@ describe("the model's own fields", () => {
     });
   });
 
+  test("a latency that costs more is the operator's choice, and refused from a caller", () => {
+    const config = (latency?: unknown) => ({ performanceConfig: { latency } });
+    for (const latency of ["optimized", "OPTIMIZED", "fastest", 1]) {
+      const message = `performanceConfig.latency ${latency} costs more than the model's price, which this gateway cannot bill yet. Leave it out.`;
+      const refused = expect.objectContaining({ code: "UNSUPPORTED_PARAMETER", param: "performanceConfig", message });
+      expect(() => body(config(latency))).toThrow(refused);
+    }
+    expect(body(config("standard"))).toMatchObject(config("standard"));
+    const params = { ...target.params, ...config("optimized") };
+    for (const asked of [{}, config("standard"), config("optimized")]) expect(body(asked, { params })).toMatchObject(config("optimized"));
+  });
+
   test("the operator can say what model stands behind a profile", () => {
     const to = { inferenceModelId: "abc123", params: { ...target.params, base_model: "anthropic.claude-opus-4-6-v1" } };
     expect(body({ reasoning_effort: "low" }, to)["additionalModelRequestFields"]).toMatchObject({ thinking: { type: "adaptive" } });

@@ -67,6 +67,7 @@ function bedrockRequest(target: ProviderTarget, operation: string, body: Fields)
 
 function converseBody(call: ChatCall, { inferenceModelId, params }: ProviderTarget): Fields {
   const { body } = call;
+  if (params["performanceConfig"] === undefined) refuseDearer(body);
   // The id of a profile or of an imported model does not name the model; the operator can.
   const rules = bedrockRules(asText(params["base_model"]) ?? inferenceModelId);
   const format = readJsonFormat(body);
@@ -131,6 +132,15 @@ function measuredGuardrail(config: unknown): Fields {
   if (config === undefined) return {};
   const { trace } = asFields(config);
   return { guardrailConfig: { ...asFields(config), trace: trace === "enabled_full" ? trace : "enabled" } };
+}
+
+/** An optimized latency has a price of its own. The operator can choose it for a deployment, and price that. */
+function refuseDearer({ performanceConfig: config }: Fields): void {
+  const latency = asFields(config)["latency"] ?? "standard";
+  if (latency === "standard") return;
+  const what = `performanceConfig.latency ${String(latency).slice(0, 32)}`;
+  const message = `${what} costs more than the model's price, which this gateway cannot bill yet. Leave it out.`;
+  throw new AppError("UNSUPPORTED_PARAMETER", message, { param: "performanceConfig" });
 }
 
 function picked(fields: Fields): Fields {
