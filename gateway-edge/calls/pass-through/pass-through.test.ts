@@ -344,6 +344,28 @@ describe("who may", () => {
     expect(seen).toHaveLength(calls.length + 1);
   });
 
+  test("nothing that is the operator's or is billed at other prices than the model's, but for admins", async () => {
+    const { post, call, seen } = await open(json({}));
+    const file = (fileUri: string) => ({ contents: [{ parts: [{ fileData: { fileUri } }] }] });
+    const at = (kind: string) => `/${kind}/v1/${kind === "anthropic" ? "messages" : "chat/completions"}`;
+    const calls = [
+      ["/gemini/models/gemini-x:generateContent", file("gs://victim/a.png"), "contents[0].parts[0].fileData.fileUri"],
+      [at("azure"), { model: "azure-x", data_sources: [{ type: "azure_search" }] }, "data_sources"],
+      [at("openai"), { model: "openai-x", service_tier: "priority" }, "service_tier"],
+      [at("anthropic"), { model: "anthropic-x", speed: "fast" }, "speed"],
+      [at("anthropic"), { model: "anthropic-x", container: "container_1" }, "container"],
+    ] as const;
+    for (const [path, body, param] of calls) {
+      const refused = await post(path, body);
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }]);
+      expect((await post(path, body, { key: MASTER_KEY })).status).toBe(200);
+    }
+    const path = "/gemini/models/gemini-x:generateContent";
+    expect((await post(path, file("https://generativelanguage.googleapis.com/v1beta/files/a"))).status).toBe(200);
+    expect((await call(path, { method: "POST", body: "{contents:[]}" })).status).toBe(400);
+    expect(seen).toHaveLength(calls.length + 1);
+  });
+
   test("not with guardrails: they could not read the call", async () => {
     const guardrails = [{ guardrail_name: "g", litellm_params: { guardrail: "regex", patterns: ["x"], default_on: true } }];
     const { post, seen } = await open(json({}), { general_settings: { pass_through: true }, guardrails });

@@ -4,7 +4,10 @@ import { AppError } from "../../../common/errors.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../../credit/credit.ts";
+import { refuseContainer, refuseFields } from "../../schemas/refused-fields.ts";
+import { refuseUnpriced as refusePricedApart } from "../../upstream/providers/anthropic/unpriced.ts";
 import type { Send } from "../../upstream/providers/provider.ts";
+import { refuseClosedReferences } from "../../upstream/providers/shared/open-references.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import { toTarget } from "../../upstream/target.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -57,7 +60,10 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
-      if (!isFree && !caller.isAdmin) refuseUnpriced(call);
+      if (!isFree && !caller.isAdmin) {
+        refuseUnpriced(call);
+        refuseOperators(call, request.headers["content-type"]);
+      }
       const endpoint = `/${kind}${url.pathname}`.slice(0, 200);
       const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint, tags: traceTagsOf(request) });
       await deps.credit.reserve({
@@ -144,6 +150,19 @@ function refuseUnpriced({ prices, beside }: PricedCall): void {
   const advice = isBilledElsewhere ? "Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key." : "Use the master key.";
   const message = `The provider bills ${what} beside the tokens, and calls that pass through are billed by tokens only. ${advice}`;
   throw new AppError("INVALID_REQUEST", message, { param });
+}
+
+/** What is refused from clients in the gateway's own APIs: the provider cannot tell the tenants from the operator here either. */
+function refuseOperators({ fields }: PricedCall, contentType = ""): void {
+  if (fields) {
+    refuseFields(fields);
+    refuseContainer(fields["container"]);
+    refuseClosedReferences(fields);
+    refusePricedApart(fields);
+  } else if (!/^multipart\//i.test(contentType)) {
+    // Providers read texts as JSON that are none here, and nothing would have checked them.
+    throw new AppError("INVALID_JSON", "The body is not a JSON object.");
+  }
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, { isOpen }: Access): void {

@@ -19,6 +19,8 @@ export interface PricedCall {
   readonly inputTokens: number;
   readonly worstCase: bigint;
   readonly stream: boolean;
+  /** The body; undefined: it is no JSON object. */
+  readonly fields: Json | undefined;
   /** What the provider bills beside the tokens; undefined: nothing. */
   readonly beside: BilledBeside | undefined;
 }
@@ -37,7 +39,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** The model in the body or the path, its price, and the worst case by the size of the request. */
 export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PricedCall {
-  const fields = jsonOf(body);
+  const given = jsonOf(body);
+  const fields = given ?? {};
   const model = typeof fields["model"] === "string" ? fields["model"] : modelInPath(path);
   const own = upstream.deployments.find(({ inferenceModelId, modelName }) => inferenceModelId === model || modelName === model);
   // A model without a deployment may still be on the public price list.
@@ -56,6 +59,7 @@ export function priceCall(upstream: Upstream, { path, body, isFree }: { path: st
     inputTokens,
     worstCase,
     stream: fields["stream"] === true,
+    fields: given,
     beside: googleToolIn(fields) ?? feeIn(fields) ?? (named && feeOfModel(named, model)),
   };
 }
@@ -113,11 +117,11 @@ function outputOf(fields: Json): number | undefined {
   return given.find((value): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
 }
 
-function jsonOf(body: Buffer): Json {
+function jsonOf(body: Buffer): Json | undefined {
   try {
     const value = JSON.parse(body.toString("utf8")) as unknown;
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
