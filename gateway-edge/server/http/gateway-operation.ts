@@ -1,12 +1,12 @@
 import type { Request, RequestHandler, Response } from "express";
 import { z } from "zod";
-import { toJson } from "../../../common/json.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { parseJson, readBody, requireJsonType } from "../../calls/read-body.ts";
 import type { OperationDescription, ResponseDescription } from "../../schemas/operation-description.ts";
 import { parseRequest } from "../../schemas/request-body.ts";
 import { parseQuery } from "../../schemas/request-query.ts";
 import { callerOf } from "../middleware/authenticate-key.ts";
+import { type AnswerOnce, sendAnswer } from "./calls/answer-once.ts";
 
 type Method = "get" | "post" | "delete";
 
@@ -23,9 +23,11 @@ export interface GatewayOperation {
 /** A path under `/` and under `/v1/`. */
 export const twice = (path: string) => [`/${path}`, `/v1/${path}`] as const;
 
-/** The declaration of an operation with JSON in and out. */
-export interface JsonOperation<Body extends z.ZodType, Query extends z.ZodType> {
-  readonly method: Method;
+/** The declaration of an operation with JSON in and out. Every POST is done once under an Idempotency-Key. */
+export type JsonOperation<Body extends z.ZodType, Query extends z.ZodType> = JsonOperationFields<Body, Query> &
+  ({ readonly method: "post"; readonly once: AnswerOnce } | { readonly method: "get" | "delete" });
+
+interface JsonOperationFields<Body extends z.ZodType, Query extends z.ZodType> {
   readonly paths: readonly string[];
   readonly summary: string;
   readonly tag: string;
@@ -39,7 +41,10 @@ export interface JsonOperation<Body extends z.ZodType, Query extends z.ZodType> 
   readonly answer: z.ZodType;
   /** The size limit of the body. */
   readonly bodyBytesMax: number;
+  /** Resolves to the answer, to a StreamedAnswer, or to undefined if it has sent the response itself. */
   readonly handle: (call: JsonCall<z.output<Body>, z.output<Query>>) => Promise<unknown>;
+  /** Of an operation that streams if its body says so: streams again what an earlier request with the same Idempotency-Key created. */
+  readonly streamAgain?: (call: JsonCall<z.output<Body>, z.output<Query>>, stored: unknown) => Promise<void>;
 }
 
 /** The validated input of one request. */
@@ -53,7 +58,7 @@ export interface JsonCall<Body, Query> {
   readonly response: Response;
 }
 
-/** Makes an operation that validates its input and sends JSON. If `handle` resolves to undefined, it has sent the response itself. */
+/** Makes an operation that validates its input and sends JSON. */
 export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query extends z.ZodType = z.ZodUndefined>(
   operation: JsonOperation<Body, Query>,
 ): GatewayOperation {
@@ -69,31 +74,37 @@ export function jsonOperation<Body extends z.ZodType = z.ZodUndefined, Query ext
       body,
       query,
       ...(names.length > 0 ? { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) } : {}),
-      responses: { 200: { description: "The response.", schema: answer }, ...refusals(names.length > 0) },
+      responses: { 200: { description: "The response.", schema: answer }, ...refusals(method, names.length > 0) },
     },
     handler: async (request, response) => {
-      const given = body ? await readJsonBody(request, { ...operation, schema: body }) : undefined;
+      const bytes = body ? await readBody(request, operation.bodyBytesMax) : NO_BYTES;
+      const given = body ? parseBody(request, bytes, { ...operation, schema: body }) : undefined;
       const asked = query ? parseQuery(query, request.query) : undefined;
-      const result = await operation.handle({
+      const call: JsonCall<z.output<Body>, z.output<Query>> = {
         body: given as z.output<Body>,
         query: asked as z.output<Query>,
         param: (name) => String(request.params[name]),
         caller: callerOf(response),
         request,
         response,
+      };
+      if (operation.method !== "post") return await sendAnswer(response, await operation.handle(call));
+      const { once, streamAgain } = operation;
+      const endpoint = (paths.at(-1) ?? "").replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(call.param(name)));
+      await once({
+        ...{ request, response, endpoint, body: () => bytes, work: () => operation.handle(call) },
+        streamAgain: streamAgain && isStreamed(given) ? (stored) => streamAgain(call, stored) : undefined,
       });
-      if (result === undefined) return;
-      response.type("application/json").end(toJson(result));
     },
   };
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
+const isStreamed = (body: unknown) => (body as { stream?: unknown } | undefined)?.stream === true;
+
 /** An empty body counts as an empty object: the official clients send none if all fields are optional. */
-async function readJsonBody(
-  request: Request,
-  { schema, bodyBytesMax, keepNulls = false }: { schema: z.ZodType; bodyBytesMax: number; keepNulls?: boolean },
-): Promise<unknown> {
-  const bytes = await readBody(request, bodyBytesMax);
+function parseBody(request: Request, bytes: Buffer, { schema, keepNulls = false }: { schema: z.ZodType; keepNulls?: boolean }): unknown {
   if (bytes.length === 0) return parseRequest(schema, {});
   requireJsonType(request);
   return parseRequest(schema, parseJson(bytes), undefined, { keepNulls });
@@ -106,11 +117,15 @@ const gatewayError = z.object({
 /** An error response of the gateway API in /openapi.json. */
 export const failure = (description: string): ResponseDescription => ({ description, schema: gatewayError });
 
-function refusals(hasParams: boolean): Readonly<Record<number, ResponseDescription>> {
+/** Of operations under an Idempotency-Key. */
+export const CONFLICT = failure("The Idempotency-Key was used with another body, or its request is still running.");
+
+function refusals(method: Method, hasParams: boolean): Readonly<Record<number, ResponseDescription>> {
   return {
     400: failure("The request is malformed, or the state of the object does not allow it."),
     401: failure("No valid API key."),
     ...(hasParams ? { 404: failure("The object does not exist or belongs to another team.") } : {}),
+    ...(method === "post" ? { 409: CONFLICT } : {}),
     422: failure("The request is not valid; `detail` lists all errors."),
     503: failure("The control plane cannot be reached."),
   };

@@ -12,6 +12,7 @@ import { type AuthProfile, authenticateKey } from "../middleware/authenticate-ke
 import { assistantsOperations, describeAssistants } from "./assistants/assistants.ts";
 import type { AssistantsDeps } from "./assistants/assistants-deps.ts";
 import type { CallDeps } from "./calls/answer-call.ts";
+import { createAnswerOnce } from "./calls/answer-once.ts";
 import { audioFormHandler, speechHandler } from "./calls/audio.ts";
 import { chatCompletionsHandler } from "./calls/chat-completions.ts";
 import { completionsHandler } from "./calls/completions.ts";
@@ -100,7 +101,7 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
-  router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts) }), gate));
+  router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts), once: createAnswerOnce(calls) }), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;
@@ -128,7 +129,8 @@ function hotRoutes(calls: CallDeps): CallRoute[] {
   ];
 }
 
-function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inference, worker, runs }: RouteParts): AssistantsDeps {
+function assistantsDeps(deps: EdgeDeps, { inference, worker, runs }: RouteParts): AssistantsDeps {
+  const { config, records, clock, random } = deps;
   return {
     records,
     clock,
@@ -139,25 +141,22 @@ function assistantsDeps({ config, records, clock, random }: EdgeDeps, { inferenc
     feed: runs.feed,
     breakOff: (runId) => runs.breakOff(runId),
     bodyBytesMax: config.jsonBodyBytesMax,
+    once: createAnswerOnce(callDeps(deps, inference)),
+    openCalls: deps.openCalls,
     stallMs: config.streamStallMs,
   };
 }
 
-function fileRoutes({ config, records, clock, random }: EdgeDeps, { worker, inference }: RouteParts): GatedRoute[] {
+function fileRoutes(deps: EdgeDeps, { worker, inference }: RouteParts): GatedRoute[] {
+  const { config, records, clock, random } = deps;
+  const once = createAnswerOnce(callDeps(deps, inference));
+  const stored = { records, clock, random, once, bodyBytesMax: config.jsonBodyBytesMax };
   return [
-    ...filesOperations({ records, clock, random, fileBytesMax: config.fileBytesMax }),
-    ...batchesOperations({ records, worker, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
-    ...promptsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
-    ...conversationsOperations({ records, clock, random, bodyBytesMax: config.jsonBodyBytesMax }),
-    ...vectorStoresOperations({
-      records,
-      worker,
-      clock,
-      random,
-      inference,
-      routing: inference.routing,
-      bodyBytesMax: config.jsonBodyBytesMax,
-    }),
+    ...filesOperations({ ...stored, fileBytesMax: config.fileBytesMax }),
+    ...batchesOperations({ ...stored, worker }),
+    ...promptsOperations(stored),
+    ...conversationsOperations(stored),
+    ...vectorStoresOperations({ ...stored, worker, inference, routing: inference.routing }),
   ];
 }
 

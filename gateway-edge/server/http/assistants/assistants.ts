@@ -33,8 +33,8 @@ export function describeAssistants(): OperationDescription[] {
 }
 
 function assistantOperations(deps: AssistantsDeps): GatewayOperation[] {
-  const { bodyBytesMax, records, routing } = deps;
-  const shared = { tag: "Assistants", bodyBytesMax };
+  const { bodyBytesMax, once, records, routing } = deps;
+  const shared = { tag: "Assistants", bodyBytesMax, once };
   const one = { ...shared, paths: twice("assistants/:assistant_id") };
   return [
     jsonOperation({

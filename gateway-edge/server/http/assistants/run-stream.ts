@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { Clock } from "../../../../common/clock.ts";
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, asAppError } from "../../../../common/errors.ts";
 import { toJson } from "../../../../common/json.ts";
 import { gatewayErrorBody } from "../../../calls/gateway-error.ts";
 import type { RunEvent } from "../../../stored/assistants/run-feed.ts";
@@ -19,9 +19,14 @@ export async function streamRun(
   writer.open();
   await writer.write(first.map(frame).join(""));
   let isComplete = false;
-  for await (const event of events) {
-    isComplete ||= LAST.test(event.event);
-    if (!(await writer.write(frame(event)))) return;
+  try {
+    for await (const event of events) {
+      isComplete ||= LAST.test(event.event);
+      if (!(await writer.write(frame(event)))) return;
+    }
+  } catch (thrown) {
+    // The store could not be read: the status is sent already.
+    response.locals["error"] = asAppError(thrown);
   }
   writer.end((isComplete ? "" : frame(interrupted())) + DONE);
 }

@@ -1,10 +1,12 @@
 import type { Response } from "express";
+import { abortSignalOf } from "../../../../common/cancel.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { listAnswer, listQuery, readPage } from "../../../schemas/object-list.ts";
-import { listOf, runObject } from "../../../schemas/stored/assistant-answers.ts";
+import { listOf, type RunObject, runObject } from "../../../schemas/stored/assistant-answers.ts";
 import { metadataChange } from "../../../schemas/stored/assistants.ts";
 import { newRun, newThreadAndRun, toolOutputs } from "../../../schemas/stored/runs.ts";
 import type { RunBody } from "../../../stored/assistants/bodies.ts";
+import { followStoredRun } from "../../../stored/assistants/follow-run.ts";
 import { cancelRun, createRun, createThreadAndRun, requireRun, submitToolOutputs } from "../../../stored/assistants/run-actions.ts";
 import type { RunEvent } from "../../../stored/assistants/run-feed.ts";
 import { isEnded } from "../../../stored/assistants/run-states.ts";
@@ -12,6 +14,8 @@ import { requireThread } from "../../../stored/assistants/thread-store.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { RecordOf } from "../../../stored/records/records.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
+import { StreamedAnswer } from "../calls/answer-once.ts";
+import { clientLeft } from "../calls/client-left.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 import type { AssistantsDeps } from "./assistants-deps.ts";
 import { streamRun } from "./run-stream.ts";
@@ -29,7 +33,7 @@ interface Starting {
 }
 
 export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
-  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, answer: runObject };
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, once: deps.once, answer: runObject };
   const one = { ...shared, paths: twice("threads/:thread_id/runs/:run_id") };
   return [
     jsonOperation({
@@ -42,8 +46,13 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ body, caller, response }) => {
         const { thread: givenThread, tool_resources: resources, stream, ...given } = body;
         const created = await createThreadAndRun(deps, caller, { thread: givenThread ?? {}, resources, given });
-        const first = [{ event: "thread.created", data: created.thread }, ...asNew(created.record)];
+        const first = [{ event: "thread.created", data: created.thread }, ...asNew(created.record.body.run)];
         return start(deps, { record: created.record, caller, response, stream: stream === true, first });
+      },
+      streamAgain: async ({ caller, response }, stored) => {
+        const run = stored as RunObject;
+        const { body } = await requireThread(deps, caller, run.thread_id);
+        await streamStored(deps, { caller, response, run, first: [{ event: "thread.created", data: body.thread }, ...asNew(run)] });
       },
     }),
     ...threadRuns(deps),
@@ -79,7 +88,7 @@ export function runOperations(deps: AssistantsDeps): GatewayOperation[] {
 }
 
 function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
-  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, paths: twice("threads/:thread_id/runs") };
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, once: deps.once, paths: twice("threads/:thread_id/runs") };
   return [
     jsonOperation({
       ...shared,
@@ -91,7 +100,11 @@ function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
       handle: async ({ body, param, caller, response }) => {
         const { stream, ...given } = body;
         const record = await createRun(deps, caller, { threadId: param("thread_id"), given });
-        return start(deps, { record, caller, response, stream: stream === true, first: asNew(record) });
+        return start(deps, { record, caller, response, stream: stream === true, first: asNew(record.body.run) });
+      },
+      streamAgain: ({ caller, response }, stored) => {
+        const run = stored as RunObject;
+        return streamStored(deps, { caller, response, run, first: asNew(run) });
       },
     }),
     jsonOperation({
@@ -114,7 +127,7 @@ function threadRuns(deps: AssistantsDeps): GatewayOperation[] {
 }
 
 function runActions(deps: AssistantsDeps): GatewayOperation[] {
-  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, method: "post", answer: runObject } as const;
+  const shared = { tag: "Runs", bodyBytesMax: deps.bodyBytesMax, once: deps.once, method: "post", answer: runObject } as const;
   return [
     jsonOperation({
       ...shared,
@@ -139,21 +152,33 @@ function runActions(deps: AssistantsDeps): GatewayOperation[] {
         ];
         return start(deps, { record, caller, response, stream: body.stream === true, first });
       },
+      streamAgain: ({ caller, response }, stored) => {
+        const run = stored as RunObject;
+        return streamStored(deps, { caller, response, run, first: [{ event: "thread.run.queued", data: run }] });
+      },
     }),
   ];
 }
 
 /** Follows the run before it starts, so that no event is missed. */
-async function start(deps: AssistantsDeps, { record, caller, response, stream, first }: Starting): Promise<unknown> {
+function start(deps: AssistantsDeps, { record, caller, response, stream, first }: Starting): RunObject | StreamedAnswer {
   const events = stream ? deps.feed.follow(record.id) : undefined;
   if (!deps.starter.start(record, caller)) deps.feed.end(record.id);
-  if (!events) return record.body.run;
-  await streamRun(response, { clock: deps.clock, stallMs: deps.stallMs, first, events });
-  return undefined;
+  const { run } = record.body;
+  return events ? new StreamedAnswer(run, () => streamRun(response, { ...deps, first, events })) : run;
 }
 
-function asNew({ body }: RecordOf<RunBody>): RunEvent[] {
-  return ["created", "queued"].map((name) => ({ event: `thread.run.${name}`, data: body.run }));
+/** Streams a run that an earlier request with the same Idempotency-Key has started, perhaps at another edge. */
+function streamStored(
+  deps: AssistantsDeps,
+  { response, first, ...following }: Pick<Starting, "caller" | "response" | "first"> & { run: RunObject },
+): Promise<void> {
+  const signal = abortSignalOf(clientLeft(response, deps.openCalls));
+  return streamRun(response, { ...deps, first, events: followStoredRun(deps, { ...following, signal }) });
+}
+
+function asNew(run: RunObject): RunEvent[] {
+  return ["created", "queued"].map((name) => ({ event: `thread.run.${name}`, data: run }));
 }
 
 const placeOf = (param: (name: string) => string) => ({ threadId: param("thread_id"), runId: param("run_id") });

@@ -15,8 +15,8 @@ import { type GatewayOperation, jsonOperation, twice } from "../gateway-operatio
 import type { AssistantsDeps } from "./assistants-deps.ts";
 
 export function messageOperations(deps: AssistantsDeps): GatewayOperation[] {
-  const { bodyBytesMax, records } = deps;
-  const all = { tag: "Messages", bodyBytesMax, paths: twice("threads/:thread_id/messages"), answer: messageObject };
+  const { bodyBytesMax, once, records } = deps;
+  const all = { tag: "Messages", bodyBytesMax, once, paths: twice("threads/:thread_id/messages"), answer: messageObject };
   const one = { ...all, paths: twice("threads/:thread_id/messages/:message_id") };
   return [
     jsonOperation({

@@ -14,8 +14,8 @@ import { type GatewayOperation, jsonOperation, twice } from "../gateway-operatio
 import type { AssistantsDeps } from "./assistants-deps.ts";
 
 export function threadOperations(deps: AssistantsDeps): GatewayOperation[] {
-  const { bodyBytesMax, records } = deps;
-  const shared = { tag: "Threads", bodyBytesMax, answer: threadObject };
+  const { bodyBytesMax, once, records } = deps;
+  const shared = { tag: "Threads", bodyBytesMax, once, answer: threadObject };
   const one = { ...shared, paths: twice("threads/:thread_id") };
   return [
     jsonOperation({

@@ -1,7 +1,6 @@
 import type { Request, Response } from "express";
 import { abortSignalOf } from "../../../../common/cancel.ts";
 import { AppError, asAppError } from "../../../../common/errors.ts";
-import { toJson } from "../../../../common/json.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { frameOf } from "../../../calls/dialects/responses/frames.ts";
 import { responseFields, suffixOf } from "../../../calls/dialects/responses/response.ts";
@@ -13,11 +12,8 @@ import { type Follower, followResponse } from "../../../stored/responses/follow-
 import type { ResponseTurn } from "../../../stored/responses/response-turn.ts";
 import { RETENTION_MS, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
-import { idempotencyKey } from "../../middleware/idempotency.ts";
-import { JSON_TYPE } from "./answer-call.ts";
+import { StreamedAnswer } from "./answer-once.ts";
 import { clientLeft } from "./client-left.ts";
-import { beginIdempotentCall } from "./idempotent-call.ts";
-import { replay, send } from "./replay-answer.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { SseWriter } from "./sse-writer.ts";
 
@@ -42,36 +38,19 @@ export const RESPONSES_ENDPOINT = "/v1/responses";
 
 /** Stores a response as queued, starts its call on this edge, and answers with it or, if it is streamed, with its events. */
 export async function queueResponse(deps: ResponsesDeps, queued: QueuedResponse): Promise<void> {
-  const { request, response, callId, caller, asked, rawBody } = queued;
+  const { request, response, caller, asked, rawBody } = queued;
   requireModel(caller, asked.model, deps.inference.routing);
-  const input = {
-    key: idempotencyKey(request),
-    owner: ownerOf(caller),
-    callId,
-    endpoint: RESPONSES_ENDPOINT,
-    body: rawBody,
-    pathModel: undefined,
-  };
-  const idempotent = await beginIdempotentCall(deps, input);
-  const following = { response, caller, after: -1, include: asked.include ?? [] };
-  if (idempotent.answer) {
-    if (asked.stream !== true) return await replay(deps, { response, answer: idempotent.answer, teamId: caller.teamId });
-    const { id } = JSON.parse(Buffer.from(idempotent.answer.body).toString()) as { id: string };
-    response.setHeader("idempotent-replayed", "true");
-    return await sendEvents(deps, { ...following, id });
-  }
-  try {
-    const shown = await stored(deps, queued);
-    const body = toJson(shown);
-    idempotent.record(body);
-    const headers = ["x-gw-call-id", callId];
-    await idempotent.store(headers, JSON_TYPE);
-    if (asked.stream !== true) return send(response, { headers, contentType: JSON_TYPE, body });
-    response.setHeader("x-gw-call-id", callId);
-    await sendEvents(deps, { ...following, id: String(shown["id"]) });
-  } finally {
-    await idempotent.close();
-  }
+  const isStreamed = asked.stream === true;
+  const streamed = (shown: unknown) =>
+    sendEvents(deps, { response, caller, id: (shown as { id: string }).id, after: -1, include: asked.include ?? [] });
+  await deps.once({
+    ...{ request, response, endpoint: RESPONSES_ENDPOINT, body: () => rawBody },
+    work: async () => {
+      const shown = await stored(deps, queued);
+      return isStreamed ? new StreamedAnswer(shown, () => streamed(shown)) : shown;
+    },
+    streamAgain: isStreamed ? streamed : undefined,
+  });
 }
 
 type Following = Omit<Follower, "signal"> & { readonly response: Response };

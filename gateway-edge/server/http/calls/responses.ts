@@ -71,6 +71,7 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
     }),
     jsonOperation({
       method: "post",
+      once: deps.once,
       paths: ONE.map((path) => `${path}/cancel`),
       summary: "Cancel a background response",
       tag: TAG,
@@ -140,6 +141,8 @@ function page(items: readonly (Fields & { id: string })[], query: z.output<typeo
 function createOperation(deps: ResponsesDeps): GatewayOperation {
   const described = jsonOperation({
     method: "post",
+    // The call that it makes has its own.
+    once: deps.once,
     paths: twice("responses"),
     summary: "Create a response with any chat model; streamed if `stream` is true",
     tag: TAG,

@@ -29,6 +29,7 @@ import {
 } from "../../../stored/responses/conversations.ts";
 import { idPrefix } from "../../../stored/responses/input-items.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
+import type { AnswerOnce } from "../calls/answer-once.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
 export interface ConversationsDeps {
@@ -36,6 +37,7 @@ export interface ConversationsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly bodyBytesMax: number;
+  readonly once: AnswerOnce;
 }
 
 /** Conversations of a team: items that responses continue, and add their turns to. */
@@ -49,8 +51,8 @@ export function describeConversations(): OperationDescription[] {
 }
 
 function conversationOperations(deps: ConversationsDeps): GatewayOperation[] {
-  const { records, clock, bodyBytesMax } = deps;
-  const shared = { tag: "Conversations", bodyBytesMax };
+  const { records, clock, bodyBytesMax, once } = deps;
+  const shared = { tag: "Conversations", bodyBytesMax, once };
   const one = { ...shared, paths: twice("conversations/:conversation_id") };
   return [
     jsonOperation({
@@ -116,8 +118,8 @@ const included = (query: z.output<typeof includeQuery>) => [query.include ?? [],
 const shown = (item: Fields, include: readonly string[]) => ({ ...shownItem(item, include), id: String(item["id"]) });
 
 function itemOperations(deps: ConversationsDeps): GatewayOperation[] {
-  const { records, bodyBytesMax } = deps;
-  const shared = { tag: "Conversations", bodyBytesMax };
+  const { records, bodyBytesMax, once } = deps;
+  const shared = { tag: "Conversations", bodyBytesMax, once };
   const items = { ...shared, paths: twice("conversations/:conversation_id/items") };
   const one = { ...shared, paths: twice("conversations/:conversation_id/items/:item_id") };
   return [

@@ -11,6 +11,7 @@ import { newFileId } from "../../../stored/files/team-file.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
 import type { Worker } from "../../../stored/records/worker.ts";
+import type { AnswerOnce } from "../calls/answer-once.ts";
 import { type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
 /** The dependencies of the Batch API's operations. */
@@ -20,14 +21,15 @@ export interface BatchesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly bodyBytesMax: number;
+  readonly once: AnswerOnce;
 }
 
 const ATTEMPTS_MAX = 20;
 
 /** The Batch API: many requests in one file, made in the background. Each is a call like any other, at the same price. */
 export function batchesOperations(deps: BatchesDeps): GatewayOperation[] {
-  const { records, bodyBytesMax } = deps;
-  const shared = { tag: "Batches", bodyBytesMax };
+  const { records, bodyBytesMax, once } = deps;
+  const shared = { tag: "Batches", bodyBytesMax, once };
   return [
     jsonOperation({
       ...shared,

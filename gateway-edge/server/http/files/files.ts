@@ -6,6 +6,7 @@ import type { Clock } from "../../../../common/clock.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { ignore } from "../../../../common/ignore.ts";
 import type { Random } from "../../../../common/random.ts";
+import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { formObject } from "../../../schemas/calls/form-fields.ts";
 import { listAnswer } from "../../../schemas/object-list.ts";
 import { parseRequest } from "../../../schemas/request-body.ts";
@@ -14,9 +15,12 @@ import { listFiles } from "../../../stored/files/list-files.ts";
 import { fileWrite, newFileId } from "../../../stored/files/team-file.ts";
 import { ownerOf, requireRecord } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
+import type { FormFile } from "../../../upstream/providers/provider.ts";
 import { callerOf } from "../../middleware/authenticate-key.ts";
 import { readForm } from "../../uploads/read-form.ts";
-import { failure, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
+import type { AnswerOnce } from "../calls/answer-once.ts";
+import { formDigest } from "../calls/form-call.ts";
+import { CONFLICT, failure, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
 /** The dependencies of the Files API's operations. */
 export interface FilesDeps {
@@ -24,6 +28,7 @@ export interface FilesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly fileBytesMax: number;
+  readonly once: AnswerOnce;
 }
 
 const TAG = "Files";
@@ -72,7 +77,6 @@ export function filesOperations(deps: FilesDeps): GatewayOperation[] {
   ];
 }
 
-/** The file's record is created when all bytes are stored and all fields are valid. */
 function uploadHandler(deps: FilesDeps): RequestHandler {
   return async (request, response) => {
     const form = readForm(request, { fileFields: ["file"], filesMax: 1, fileBytesMax: deps.fileBytesMax });
@@ -81,19 +85,29 @@ function uploadHandler(deps: FilesDeps): RequestHandler {
       const fields = parseRequest(fileForm, formObject(form.fields));
       const [file] = form.files;
       if (!file) throw new AppError("INVALID_REQUEST", "file: a file is required", { param: "file" });
-      const caller = callerOf(response);
-      const id = newFileId(deps);
-      const { bytes } = await deps.records.putContent(caller.teamId, id, file.content, { bytes: file.size });
-      const write = fileWrite({
-        ...{ id, filename: file.name, purpose: fields.purpose, bytes, createdAtMs: deps.clock.now() },
-        expiresAfterSeconds: fields["expires_after[seconds]"],
-      });
-      await deps.records.commit(ownerOf(caller), [write]);
-      response.json(write.body);
+      const work = () => storeFile(deps, callerOf(response), { file, fields });
+      await deps.once({ request, response, endpoint: "/v1/files", body: () => formDigest(form), work });
     } finally {
       await form.close();
     }
   };
+}
+
+interface Upload {
+  readonly file: FormFile;
+  readonly fields: z.output<typeof fileForm>;
+}
+
+/** The file's record is created when all bytes are stored and all fields are valid. */
+async function storeFile(deps: FilesDeps, caller: Caller, { file, fields }: Upload): Promise<FileObject> {
+  const id = newFileId(deps);
+  const { bytes } = await deps.records.putContent(caller.teamId, id, file.content, { bytes: file.size });
+  const write = fileWrite({
+    ...{ id, filename: file.name, purpose: fields.purpose, bytes, createdAtMs: deps.clock.now() },
+    expiresAfterSeconds: fields["expires_after[seconds]"],
+  });
+  await deps.records.commit(ownerOf(caller), [write]);
+  return write.body;
 }
 
 function contentHandler({ records }: FilesDeps): RequestHandler {
@@ -127,6 +141,7 @@ const UPLOAD: GatewayOperation["description"] = {
     200: { description: "The file.", schema: fileObject },
     400: failure("No file was sent, or the form is not valid."),
     401: failure("No valid API key."),
+    409: CONFLICT,
     413: failure("The file is too large, or the files of the organization would exceed their limit."),
     415: failure("The body is not multipart/form-data."),
     422: failure("A field is not valid; `detail` lists all errors."),

@@ -17,6 +17,7 @@ import { requirePrompt, requirePromptVersion, versionWrite } from "../../../stor
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import type { RecordStore } from "../../../stored/records/records.ts";
 import { writeAgainstChange } from "../../../stored/records/write-against-change.ts";
+import type { AnswerOnce } from "../calls/answer-once.ts";
 import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice } from "../gateway-operation.ts";
 
 export interface PromptsDeps {
@@ -24,6 +25,7 @@ export interface PromptsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly bodyBytesMax: number;
+  readonly once: AnswerOnce;
 }
 
 /** Prompt templates of a team with versions, for `prompt` in /v1/responses and /v1/chat/completions. */
@@ -37,8 +39,8 @@ export function describePrompts(): OperationDescription[] {
 }
 
 function promptOperations(deps: PromptsDeps): GatewayOperation[] {
-  const { records, clock, bodyBytesMax } = deps;
-  const shared = { tag: "Prompts", bodyBytesMax };
+  const { records, clock, bodyBytesMax, once } = deps;
+  const shared = { tag: "Prompts", bodyBytesMax, once };
   const all = { ...shared, paths: twice("prompts") };
   const one = { ...shared, paths: twice("prompts/:prompt_id") };
   return [
@@ -118,8 +120,8 @@ function promptOperations(deps: PromptsDeps): GatewayOperation[] {
 }
 
 function versionOperations(deps: PromptsDeps): GatewayOperation[] {
-  const { records, clock, bodyBytesMax } = deps;
-  const shared = { tag: "Prompts", bodyBytesMax };
+  const { records, clock, bodyBytesMax, once } = deps;
+  const shared = { tag: "Prompts", bodyBytesMax, once };
   const versions = { ...shared, paths: twice("prompts/:prompt_id/versions") };
   return [
     jsonOperation({

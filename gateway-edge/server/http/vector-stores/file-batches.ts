@@ -21,7 +21,7 @@ const PATH = "vector_stores/:vector_store_id/file_batches";
 
 /** Files that are added to a vector store together. */
 export function fileBatchOperations(deps: VectorStoresDeps): GatewayOperation[] {
-  const shared = { tag: "Vector stores", bodyBytesMax: deps.bodyBytesMax };
+  const shared = { tag: "Vector stores", bodyBytesMax: deps.bodyBytesMax, once: deps.once };
   const batchOf = (caller: Caller, param: (name: string) => string) =>
     requireRecord<FileBatchBody>(deps, caller, { kind: "vector_store_batch", id: param("batch_id"), parentId: param("vector_store_id") });
   return [

@@ -13,7 +13,7 @@ import type { VectorStoresDeps } from "./vector-stores-deps.ts";
 
 /** The files of a vector store. */
 export function storeFileOperations(deps: VectorStoresDeps): GatewayOperation[] {
-  const shared = { tag: "Vector stores", bodyBytesMax: deps.bodyBytesMax };
+  const shared = { tag: "Vector stores", bodyBytesMax: deps.bodyBytesMax, once: deps.once };
   const one = { ...shared, paths: twice("vector_stores/:vector_store_id/files/:file_id") };
   return [
     jsonOperation({

@@ -34,8 +34,8 @@ export function describeVectorStores(): OperationDescription[] {
 }
 
 function storeOperations(deps: VectorStoresDeps): GatewayOperation[] {
-  const { bodyBytesMax, records } = deps;
-  const shared = { tag: "Vector stores", bodyBytesMax };
+  const { bodyBytesMax, once, records } = deps;
+  const shared = { tag: "Vector stores", bodyBytesMax, once };
   const one = { ...shared, paths: twice("vector_stores/:vector_store_id") };
   return [
     jsonOperation({
@@ -103,6 +103,7 @@ function searchOperation(deps: VectorStoresDeps): GatewayOperation {
   return jsonOperation({
     tag: "Vector stores",
     bodyBytesMax: deps.bodyBytesMax,
+    once: deps.once,
     method: "post",
     paths: twice("vector_stores/:vector_store_id/search"),
     summary: "Search a vector store",
