@@ -22,12 +22,18 @@ export interface WorkParts {
 
 /** The background work of an edge, by kind of record. */
 function workHandlers(deps: EdgeDeps, inference: Inference, { runs, feed, overload }: WorkParts): Required<WorkHandlers> {
-  const { batchConcurrency: concurrency, jsonBodyBytesMax: lineBytesMax } = deps.config;
+  const { batchConcurrency: concurrency, jsonBodyBytesMax: bodyBytesMax } = deps.config;
   return {
     run: runs.handler,
-    batch: batchHandler({ ...deps, inference, concurrency, lineBytesMax, mustWait: () => overload?.figures().isOverloaded === true }),
+    batch: batchHandler({
+      ...deps,
+      inference,
+      concurrency,
+      lineBytesMax: bodyBytesMax,
+      mustWait: () => overload?.figures().isOverloaded === true,
+    }),
     vector_store_file: indexHandler({ ...deps, inference }),
-    response: backgroundHandler({ ...deps, inference, feed }),
+    response: backgroundHandler({ ...deps, inference, feed, bodyBytesMax }),
   };
 }
 

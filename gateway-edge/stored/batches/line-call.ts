@@ -15,6 +15,7 @@ import { parseChatRequest } from "../../schemas/calls/chat.ts";
 import { parseCompletionsRequest } from "../../schemas/calls/completions.ts";
 import { parseEmbeddingsRequest } from "../../schemas/calls/embeddings.ts";
 import type { BatchEndpoint } from "../../schemas/stored/batches.ts";
+import { chatWithFiles, type InlineDeps } from "../files/inline-files.ts";
 import { hasPrompt, type PromptDeps, promptedChat } from "../prompts/apply-prompt.ts";
 import type { LineResult } from "./batch-body.ts";
 import type { BatchLine } from "./check-line.ts";
@@ -22,6 +23,9 @@ import { retryAfterMs } from "./line-retry.ts";
 
 /** What the call of a line needs. */
 export interface LineDeps extends PromptDeps {
+  readonly records: InlineDeps["records"];
+  /** Of a line, with the files that it names. */
+  readonly lineBytesMax: number;
   readonly inference: Pick<Inference, "run">;
   readonly clock: Clock;
   readonly random: Random;
@@ -75,10 +79,11 @@ type PreparedCall = Omit<LineCall, "caller" | "request"> & { readonly callId: st
 type MakeCall = (deps: LineDeps, call: PreparedCall) => Promise<string>;
 
 /** How each endpoint parses a body and serializes its answer, as on its own path. */
-const CALLS: Readonly<Record<BatchEndpoint, (body: unknown, deps: PromptDeps, caller: Caller) => MakeCall | Promise<MakeCall>>> = {
+const CALLS: Readonly<Record<BatchEndpoint, (body: unknown, deps: LineDeps, caller: Caller) => MakeCall | Promise<MakeCall>>> = {
   "/v1/chat/completions": async (body, deps, caller) => {
     const asked = hasPrompt(body) ? await promptedChat(deps, caller, body) : body;
-    return callOf(chatExchange(parseChatRequest(asked, undefined)));
+    const { records, lineBytesMax: bodyBytesMax } = deps;
+    return callOf(chatExchange(await chatWithFiles({ records, bodyBytesMax }, caller, parseChatRequest(asked, undefined))));
   },
   "/v1/completions": (body) => callOf(completionsExchange(parseCompletionsRequest(body, undefined))),
   "/v1/embeddings": (body) => callOf(embeddingsExchange(parseEmbeddingsRequest(body, undefined))),

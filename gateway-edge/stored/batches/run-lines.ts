@@ -14,7 +14,6 @@ export interface BatchRunDeps extends LineDeps {
   readonly records: RecordStore;
   readonly logger: Logger;
   readonly concurrency: number;
-  readonly lineBytesMax: number;
   /** The edge has more calls of clients than it can serve: no request is started meanwhile. */
   mustWait(): boolean;
 }

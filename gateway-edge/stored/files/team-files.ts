@@ -1,5 +1,5 @@
-import { isUtf8 } from "node:buffer";
 import type { RecordStore } from "../records/records.ts";
+import { imageType, isText } from "./media-type.ts";
 
 /** Reads a team's files for runs. */
 export interface TeamFiles {
@@ -34,7 +34,7 @@ export function teamFiles(records: RecordStore, teamId: string): TeamFiles {
     exists: async (fileId) => (await find(fileId)) !== undefined,
     readText: async (fileId) => {
       const file = await read(fileId, TEXT_BYTES_MAX);
-      if (!file || !isUtf8(file.bytes) || file.bytes.includes(0)) return undefined;
+      if (!file || !isText(file.bytes)) return undefined;
       return { name: file.name, text: file.bytes.toString("utf8") };
     },
     readImage: async (fileId) => {
@@ -43,14 +43,4 @@ export function teamFiles(records: RecordStore, teamId: string): TeamFiles {
       return type && `data:${type};base64,${file.bytes.toString("base64")}`;
     },
   };
-}
-
-/** The type by the first bytes, because a file name may be wrong. */
-function imageType(bytes: Buffer): string | undefined {
-  const head = bytes.subarray(0, 12).toString("latin1");
-  if (head.startsWith("\x89PNG")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF8")) return "image/gif";
-  if (head.startsWith("RIFF") && head.slice(8) === "WEBP") return "image/webp";
-  return undefined;
 }

@@ -51,7 +51,7 @@ async function open(run: (call: Call) => Promise<unknown> | unknown, asked: Part
   } as unknown as BackgroundDeps["inference"];
   const start = (store: RecordStore = records) => {
     const deps = { clock, random: systemRandom, logger: silentLogger, records: store, feed: new ResponseFeed() };
-    const worker = createWorker({ ...deps, handlers: { response: backgroundHandler({ ...deps, inference }) } });
+    const worker = createWorker({ ...deps, handlers: { response: backgroundHandler({ ...deps, inference, bodyBytesMax: 10_000 }) } });
     workers.push(worker);
     return worker;
   };

@@ -19,7 +19,7 @@ import { conversationIdOf } from "./conversations.ts";
 import { isLooped, responseCall } from "./response-call.ts";
 import { type EndedEvents, type EventLog, openEventLog, PASSING } from "./response-events.ts";
 import type { ResponseFeed } from "./response-feed.ts";
-import { itemsBefore } from "./response-turn.ts";
+import { itemsBefore, itemsWithFiles } from "./response-turn.ts";
 import { RETENTION_MS, type ResponseWork, type StoredResponse, type StoredResponsesDeps, turnWrites } from "./stored-responses.ts";
 import { streamedAnswer } from "./streamed-answer.ts";
 import { responseOf } from "./whole-response.ts";
@@ -28,6 +28,8 @@ export interface BackgroundDeps extends StoredResponsesDeps {
   readonly inference: Pick<Inference, "run" | "routing" | "providers" | "mcp">;
   readonly random: Random;
   readonly feed: ResponseFeed;
+  /** Of a request, with the files that it names. */
+  readonly bodyBytesMax: number;
 }
 
 const PAUSE_MS = 500;
@@ -151,7 +153,7 @@ async function calledOnce(
   const { stream_options: _options, ...whole } = given;
   const asked = log && !log.isResumed ? { ...given, stream: true } : { ...whole, stream: false };
   const before = await itemsBefore(deps, { asked, caller, added: input });
-  const items = [...messages, ...before, ...input];
+  const items = await itemsWithFiles(deps, caller, { items: [...messages, ...before, ...input], input });
   const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items });
   const callId = newId("call", deps);
   const call = { callId, onceFor: `${record.id}/0`, endpoint: "/v1/responses", caller, job, routing: routingOf(asked), signal: stop };

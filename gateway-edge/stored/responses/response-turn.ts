@@ -1,5 +1,6 @@
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../calls/create.ts";
+import { urlInItems } from "../../calls/dialects/document-urls.ts";
 import { proxiedBody } from "../../calls/dialects/responses/proxied.ts";
 import { inputItems, toChatRequest, toPlainChat } from "../../calls/dialects/responses/request.ts";
 import type { Job } from "../../calls/inference/job.ts";
@@ -11,6 +12,7 @@ import type { ResponsesRequest } from "../../schemas/calls/responses.ts";
 import { namedContainers } from "../../upstream/providers/openai-compatible/response-usage.ts";
 import type { ChatAnswer, Fields } from "../../upstream/providers/provider.ts";
 import { claimStoredContainers, containersOfItems, type NamedContainer, requireContainers } from "../containers/own-containers.ts";
+import { type InlineDeps, withFiles } from "../files/inline-files.ts";
 import { ownerOf } from "../records/own-record.ts";
 import { conversationIdOf, itemsOf, requireConversation, requireRoom } from "./conversations.ts";
 import { namedInput } from "./input-items.ts";
@@ -41,6 +43,12 @@ export async function readTurn(deps: StoredResponsesDeps, { asked, caller, suffi
   await claimStoredContainers(deps, ownerOf(caller), { items: referenced, param: "input" });
   const input = namedInput(own, suffix);
   return { items: [...messages, ...before, ...input], input };
+}
+
+/** The conversation as a model gets it. Stored items name files by their ids, also in later turns. */
+export function itemsWithFiles(deps: InlineDeps, caller: Caller, { items, input }: ResponseTurn): Promise<readonly Fields[]> {
+  const before = items.length - input.length;
+  return withFiles(deps, caller, items, (index) => (index < before ? `conversation[${index}]` : `input[${index - before}]`));
 }
 
 /** Code also runs in the container of an earlier call, if the conversation has it. */
@@ -111,6 +119,7 @@ export function chatJobOf(asked: ResponsesRequest, items: readonly Fields[]): Jo
   return translatedChatJob({
     withBlocks: toChatRequest(asked, items),
     plain: toPlainChat,
+    documentUrl: () => urlInItems(items),
     // Many clients send these default values.
     optional: asked.service_tier === "auto" || asked.service_tier === "default" ? ["service_tier"] : [],
     tags: tagsOf(asked),

@@ -70,6 +70,8 @@ export interface ChatAdapter {
   readonly framing: Framing;
   /** Whether a model takes what Chat Completions does not have: cache_control, thinking_blocks, is_error, the provider's own fields and tools. */
   takesBlocks?(inferenceModelId: string): boolean;
+  /** Whether its requests have documents by URL, in place of `file_id`: the adapter sends or refuses them itself. */
+  readonly readsDocumentUrls?: true;
   buildRequest(call: ChatCall, target: ProviderTarget): UpstreamRequest;
   /** A whole JSON answer. Throws UPSTREAM_UNAVAILABLE when it is not in the provider's format. */
   readAnswer(body: unknown, call: ChatCall): ChatAnswer;

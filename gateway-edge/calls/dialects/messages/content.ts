@@ -64,9 +64,19 @@ function unmarkedParts(block: Fields, where: string): readonly Fields[] {
 }
 
 function imageUrl(source: Fields, where: string): string {
+  refuseUnknownFile(source, where);
   const url = source["type"] === "base64" ? dataUrl(source) : asText(source["url"]);
   if (url === undefined) throw invalid(`${where}.source`, "an image must be base64 or a URL");
   return url;
+}
+
+/** Files of the team are data already; ids of a provider's files mean nothing to other providers. */
+function refuseUnknownFile({ type, file_id: id }: Fields, where: string): void {
+  if (type !== "file") return;
+  throw invalid(
+    `${where}.source.file_id`,
+    `there is no file with the id ${String(id).slice(0, 64)}; upload it to /v1/files, or send its data`,
+  );
 }
 
 function dataUrl({ media_type: mediaType, data }: Fields): string | undefined {
@@ -77,6 +87,7 @@ function documentParts(block: Fields, where: string): readonly Fields[] {
   const source = asFields(block["source"]);
   const filename = asText(block["title"]);
   const data = asText(source["data"]);
+  refuseUnknownFile(source, where);
   if (source["type"] === "content") return partsOf(source["content"], `${where}.source.content`);
   if (source["type"] === "url" && asText(source["url"])) return [{ type: "file", file: defined({ file_id: source["url"], filename }) }];
   if (data === undefined || !(source["type"] === "text" || source["type"] === "base64")) {

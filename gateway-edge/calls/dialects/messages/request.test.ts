@@ -122,7 +122,7 @@ test.each([
 
 test.each([
   [{ messages: [user([{ type: "hologram" }])] }, "messages[0].content[0].type"],
-  [{ messages: [user([{ type: "image", source: { type: "file", file_id: "f" } }])] }, "messages[0].content[0].source"],
+  [{ messages: [user([{ type: "image", source: { type: "file", file_id: "f" } }])] }, "messages[0].content[0].source.file_id"],
   [{ messages: hi, tools: [{ type: "bash_20250124", name: "bash" }] }, "tools[0].type"],
   [{ messages: hi, mcp_servers: [{}] }, "mcp_servers"],
   [{ messages: hi, tools: [{ name: "f" }], tool_choice: { type: "some" } }, "tool_choice.type"],

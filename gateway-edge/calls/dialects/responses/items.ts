@@ -101,6 +101,9 @@ function contentPart(part: Fields, where: string): Fields {
   const { type, image_url: imageUrl, detail, file_data: data, file_url: url, file_id: id, filename } = part;
   if (type === "input_text" || type === "output_text" || type === "text") return { type: "text", text: String(part["text"] ?? "") };
   if (type === "input_image") {
+    if (typeof id === "string" && typeof imageUrl !== "string") {
+      throw invalid(`${where}.file_id`, "There is no file with this id. Upload the image to /v1/files, or send image_url.");
+    }
     if (typeof imageUrl !== "string") throw invalid(`${where}.image_url`, "An image must be a URL or a data URL.");
     return { type: "image_url", image_url: defined({ url: imageUrl, detail: asText(detail) }) };
   }

@@ -1,5 +1,7 @@
+import { AppError } from "../../../../common/errors.ts";
 import type { ChatRequest } from "../../../schemas/calls/chat.ts";
 import type { ChatAnswer, Provider, ProviderTarget } from "../../../upstream/providers/provider.ts";
+import type { DocumentUrl } from "../../dialects/document-urls.ts";
 import type { Job, JobTraits } from "../job.ts";
 import { chatTraits } from "../traits/chat.ts";
 import { chatJob } from "./chat.ts";
@@ -16,6 +18,8 @@ export interface TranslatedChat {
   readonly betas?: readonly string[];
   readonly tags?: readonly string[];
   readonly logTags?: readonly string[] | undefined;
+  /** The first document that it names by URL: refused by name for providers that fetch none, which would take the URL for an id. */
+  readonly documentUrl?: () => DocumentUrl | undefined;
   /** The caller's name of the output limit; absent: as in chat. */
   readonly maxOutputParam?: string;
 }
@@ -31,6 +35,7 @@ export function translatedChatJob(chat: TranslatedChat): Job<ChatAnswer> {
     traits: () => traitsOf(chat),
     request: (attempt) => {
       const { provider, target } = attempt;
+      if (!provider.chat?.readsDocumentUrls) refuseDocumentUrl(chat.documentUrl?.());
       const translated = provider.chat?.takesBlocks?.(target.inferenceModelId) ? chat.withBlocks : chat.plain(chat.withBlocks);
       const request = without(translated, lacking(chat.optional, provider, target));
       return chatJob(request).request({ ...attempt, target: withBetas(target, chat.betas ?? []) });
@@ -44,6 +49,13 @@ function traitsOf(chat: TranslatedChat): JobTraits<ChatAnswer> {
   );
   // Betas change answers and are not part of the request, so answers with betas are not cached.
   return cacheable === undefined || (chat.betas ?? []).length > 0 ? traits : { ...traits, cacheable };
+}
+
+function refuseDocumentUrl(document: DocumentUrl | undefined): void {
+  if (!document) return;
+  const { param, instead } = document;
+  const message = `${param}: the provider of this model does not fetch documents by URL. Send the document itself, as ${instead}.`;
+  throw new AppError("INVALID_REQUEST", message, { param });
 }
 
 function lacking(optional: readonly string[], { chat }: Provider, { inferenceModelId }: ProviderTarget): readonly string[] {

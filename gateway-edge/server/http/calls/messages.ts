@@ -3,6 +3,7 @@ import type { CancelSignal } from "../../../../common/cancel.ts";
 import { toJson } from "../../../../common/json.ts";
 import type { Caller, Deployment } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import type { Inference } from "../../../calls/create.ts";
+import { urlInMessages } from "../../../calls/dialects/document-urls.ts";
 import {
   MessageFrames,
   type MessageIdentity,
@@ -38,6 +39,7 @@ import {
   containerOfMessage,
   noteContainers,
 } from "../../../stored/containers/own-containers.ts";
+import { withFiles } from "../../../stored/files/inline-files.ts";
 import { ownerOf } from "../../../stored/records/own-record.ts";
 import { takeClientParams } from "../../../upstream/client-params.ts";
 import type { ChatAnswer, ChatMessage, Fields } from "../../../upstream/providers/provider.ts";
@@ -72,8 +74,8 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
     setAnthropicRequestId(response);
     const { rawBody, body } = await readCall(deps, request);
     const taken = deps.takesClientParams() ? takeClientParams(body) : undefined;
-    const asked = parseMessagesRequest(taken ? taken.rest : body);
     const caller = callerOf(response);
+    const asked = await withFilesOf(deps, caller, parseMessagesRequest(taken ? taken.rest : body));
     const requestId = requestIdOf(response);
     await requireOwnContainer(deps, caller, asked);
     const note = (id: string) => noteContainers(deps, ownerOf(caller), [id]);
@@ -96,6 +98,10 @@ function createMessageHandler(deps: MessagesDeps): RequestHandler {
 async function requireOwnContainer(deps: MessagesDeps, caller: Caller, asked: Fields): Promise<void> {
   const id = containerOfMessage(asked);
   if (id !== undefined) await claimContainer(deps, ownerOf(caller), { id, param: "container" });
+}
+
+async function withFilesOf<Asked extends CountMessagesRequest>(deps: MessagesDeps, caller: Caller, asked: Asked): Promise<Asked> {
+  return { ...asked, messages: await withFiles(deps, caller, asked.messages, (index) => `messages[${index}]`) };
 }
 
 interface JobInput {
@@ -138,6 +144,7 @@ function chatJobOf(withBlocks: ChatRequest, { asked, betas }: Pick<JobInput, "as
   return translatedChatJob({
     withBlocks,
     plain: toPlainChat,
+    documentUrl: () => urlInMessages(asked.messages),
     optional: OPTIONAL,
     betas: translatedBetas(betas),
     tags: tagsOf(asked),
@@ -201,8 +208,8 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
   return async (request, response) => {
     setAnthropicRequestId(response);
     const { body } = await readCall(deps, request);
-    const asked = parseCountMessagesRequest(body);
     const caller = callerOf(response);
+    const asked = await withFilesOf(deps, caller, parseCountMessagesRequest(body));
     const deployment = deploymentOf(deps, { caller, model: asked.model });
     await requireOwnContainer(deps, caller, asked);
     const asking = { asked, betas: callerBetas(betaHeader(request)), deployment, keyId: caller.keyId };

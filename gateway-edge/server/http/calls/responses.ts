@@ -13,7 +13,7 @@ import { cancelResponse } from "../../../stored/responses/background.ts";
 import { hasEvents, requireEvents } from "../../../stored/responses/follow-response.ts";
 import { responseCall } from "../../../stored/responses/response-call.ts";
 import { removeEvents } from "../../../stored/responses/response-events.ts";
-import { readTurn } from "../../../stored/responses/response-turn.ts";
+import { itemsWithFiles, readTurn } from "../../../stored/responses/response-turn.ts";
 import { requireResponse, type StoredResponse } from "../../../stored/responses/stored-responses.ts";
 import { hasGatewayTools } from "../../../stored/responses/tools/open-tools.ts";
 import { takeClientParams } from "../../../upstream/client-params.ts";
@@ -167,8 +167,9 @@ function createOperation(deps: ResponsesDeps): GatewayOperation {
       if (taken && asked.background === true) throw taken.params.refusal();
       if (asked.store !== false) deps.full.requireRoom(caller.organizationId);
       const turn = await readTurn(deps, { asked, caller, suffix: suffixOf(callId), messages });
+      const items = await itemsWithFiles(deps, caller, turn);
       const signal = hasGatewayTools(asked) ? abortSignalOf(clientLeft(response, deps.openCalls)) : undefined;
-      const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items: turn.items, signal });
+      const { job, run } = await responseCall({ ...deps, mcp: deps.inference.mcp }, { asked, caller, items, signal });
       if (asked.background === true)
         return await queueResponse(deps, { request, response, callId, caller, asked, messages, rawBody, turn });
       // Safe: the job of this call is the one that `run` is for.

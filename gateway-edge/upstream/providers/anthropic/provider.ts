@@ -13,6 +13,7 @@ export const anthropic: Provider = {
     supportedParams: paramsOf(declaration, "chat"),
     framing: "sse",
     takesBlocks: () => true,
+    readsDocumentUrls: true,
     buildRequest: buildAnthropicRequest,
     readAnswer: readAnthropicAnswer,
     readStream: readAnthropicStream,

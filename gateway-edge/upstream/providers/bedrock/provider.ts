@@ -13,6 +13,7 @@ export const bedrock: Provider = {
     supportedParams: paramsOf(declaration, "chat"),
     framing: "aws-event-stream",
     takesBlocks: (model) => bedrockRules(model).reasoning === "claude",
+    readsDocumentUrls: true,
     buildRequest: buildBedrockRequest,
     readAnswer: readBedrockAnswer,
     readStream: readBedrockStream,

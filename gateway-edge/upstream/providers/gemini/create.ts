@@ -28,6 +28,7 @@ export function createGeminiProvider({ declaration, requestTo, embeddings, count
     chat: {
       supportedParams: paramsOf(declaration, "chat"),
       framing: "sse",
+      readsDocumentUrls: true,
       buildRequest: (call, target) =>
         requestTo(target, call.stream ? "streamGenerateContent?alt=sse" : "generateContent", geminiBody(call, target)),
       readAnswer: readGeminiAnswer,
