@@ -16,6 +16,7 @@ import { createAnswerOnce } from "./calls/answer-once.ts";
 import { audioFormHandler, speechHandler } from "./calls/audio.ts";
 import { chatCompletionsHandler } from "./calls/chat-completions.ts";
 import { completionsHandler } from "./calls/completions.ts";
+import { countResponseOperations } from "./calls/count-response.ts";
 import { embeddingsHandler } from "./calls/embeddings.ts";
 import { imageEditsHandler, imagesHandler } from "./calls/images.ts";
 import {
@@ -101,7 +102,9 @@ export function inferenceRouter(deps: EdgeDeps, parts: RouteParts): Router {
   router.use(gatedRouter(deps, [...hotRoutes(calls), ...mediaRoutes(calls)], gate));
   router.use(gatedRouter(deps, [...modelRoutes(deps, inference), ...assistantsOperations(assistantsDeps(deps, parts))], unlogged));
   router.use(gatedRouter(deps, [...fileRoutes(deps, parts), ...realtimeRoutes(), ...mcpRoutes(deps, inference)], unlogged));
-  router.use(gatedRouter(deps, responsesOperations({ ...calls, ...pickResponses(deps, parts), once: createAnswerOnce(calls) }), gate));
+  const responses = { ...calls, ...pickResponses(deps, parts), once: createAnswerOnce(calls) };
+  router.use(gatedRouter(deps, countResponseOperations(responses), unlogged));
+  router.use(gatedRouter(deps, responsesOperations(responses), gate));
   router.use(gatedRouter(deps, messagesRoutes({ ...calls, inference }), anthropicGate(gate, inference)));
   router.use(gatedRouter(deps, passThroughRoutes(inference.passThrough), gate));
   return router;

@@ -16,9 +16,7 @@ import { needsBlocks, toPlainChat } from "../../../calls/dialects/messages/plain
 import { messageCacheable } from "../../../calls/dialects/messages/proxied-cache.ts";
 import { ProxiedMessageFrames, proxiedEvents, proxiedMessage } from "../../../calls/dialects/messages/proxied-frames.ts";
 import { asksForThinking, callerBetas, toChatRequest, toCountedChat, translatedBetas } from "../../../calls/dialects/messages/request.ts";
-import { plainMessages } from "../../../calls/dialects/plain-messages.ts";
 import type { ResponseFormat, StreamFormat } from "../../../calls/formats/response-format.ts";
-import { modelNotAllowed, modelNotFound } from "../../../calls/inference/admit.ts";
 import type { Job } from "../../../calls/inference/job.ts";
 import { logTagsOf, providerFields, tagsOf } from "../../../calls/inference/jobs/gateway-fields.ts";
 import { messagesJob, messagesSpeaker } from "../../../calls/inference/jobs/messages.ts";
@@ -50,6 +48,7 @@ import { requestIdOf } from "../../middleware/request-id.ts";
 import type { GatedRoute } from "../gate.ts";
 import { answerCall, type CallDeps } from "./answer-call.ts";
 import { clientLeft } from "./client-left.ts";
+import { countChat, countedDeployment } from "./count-chat.ts";
 import { COUNT_MESSAGES_PATHS, MESSAGES_PATHS } from "./messages-operations.ts";
 import { readCall } from "./read-call.ts";
 
@@ -210,18 +209,11 @@ function countMessageTokensHandler(deps: MessagesDeps): RequestHandler {
     const { body } = await readCall(deps, request);
     const caller = callerOf(response);
     const asked = await withFilesOf(deps, caller, parseCountMessagesRequest(body));
-    const deployment = deploymentOf(deps, { caller, model: asked.model });
+    const deployment = countedDeployment(deps.inference, caller, asked.model);
     await requireOwnContainer(deps, caller, asked);
     const asking = { asked, betas: callerBetas(betaHeader(request)), deployment, keyId: caller.keyId };
     response.json({ input_tokens: await count(deps, { ...asking, signal: clientLeft(response, deps.openCalls) }) });
   };
-}
-
-function deploymentOf({ inference }: MessagesDeps, { caller, model }: { caller: Caller; model: string }): Deployment {
-  const [deployment] = inference.routing.candidates(model, caller);
-  if (deployment) return deployment;
-  // The candidates are those that the key may use; the group is there for every key of the organization.
-  throw inference.routing.groupOf(model, caller) ? modelNotAllowed(model, "model") : modelNotFound(model, "model");
 }
 
 interface Counting {
@@ -241,11 +233,7 @@ async function count({ inference }: MessagesDeps, { asked, betas, deployment, si
     if (remote?.upstreamStatus === 400) throw remote.error;
   }
   const chat = toCountedChat(asked);
+  const messages = chat.messages as readonly ChatMessage[];
   const tools = chat["tools"] as readonly unknown[] | undefined;
-  const original = chat.messages as readonly ChatMessage[];
-  const messages = provider?.chat?.takesBlocks?.(deployment.inferenceModelId) ? original : plainMessages(original);
-  const remote = proxied ? undefined : await inference.countRemotely({ deployment, asked: { messages, tools }, signal });
-  if (remote?.type === "counted") return remote.tokens;
-  if (provider?.counter) return provider.counter.countMessages(messages) + (tools ? provider.counter.countText(toJson(tools)) : 0);
-  return await inference.countFreely(keyId, deployment.inferenceModelId, { messages, tools });
+  return await countChat(inference, { deployment, messages, tools, signal, keyId, isLocal: proxied !== undefined });
 }

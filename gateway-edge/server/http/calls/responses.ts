@@ -23,6 +23,7 @@ import { describeGatewayOperations, type GatewayOperation, jsonOperation, twice 
 import { answerCall, GATEWAY_ERRORS } from "./answer-call.ts";
 import { queueResponse, RESPONSES_ENDPOINT, sendEvents } from "./background-response.ts";
 import { clientLeft } from "./client-left.ts";
+import { type CountResponseDeps, countResponseOperations } from "./count-response.ts";
 import { readCall } from "./read-call.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 import { responsesFormat } from "./responses-format.ts";
@@ -110,7 +111,10 @@ export function responsesOperations(deps: ResponsesDeps): GatewayOperation[] {
 
 /** The operations for /openapi.json and /docs; their handlers are not called. */
 export function describeResponses(): OperationDescription[] {
-  return describeGatewayOperations(responsesOperations({ bodyBytesMax: 0 } as ResponsesDeps));
+  return describeGatewayOperations([
+    ...responsesOperations({ bodyBytesMax: 0 } as ResponsesDeps),
+    ...countResponseOperations({ bodyBytesMax: 0 } as CountResponseDeps),
+  ]);
 }
 
 const eventNumber = z
