@@ -26,8 +26,27 @@ test("thinking has degrees only where the model has them", () => {
 test("what Ollama cannot take is the caller's mistake, by name", () => {
   const image = [{ role: "user", content: [{ type: "image_url", image_url: { url: "https://x.test/a.png" } }] }];
   expect(() => build({ messages: image })).toThrow(expect.objectContaining({ code: "INVALID_REQUEST", param: "messages" }));
-  const broken = [{ role: "assistant", tool_calls: [{ id: "a", function: { name: "f", arguments: "{" } }] }];
-  expect(() => build({ messages: broken })).toThrow(expect.objectContaining({ code: "INVALID_REQUEST", param: "messages" }));
+});
+
+test.each(["file", "input_audio", "video_url", "document_url"])("a part of the type %s is refused, not dropped", (type) => {
+  const parts = [
+    { type: "text", text: "Read." },
+    { type, [type]: { file_data: "data:application/pdf;base64,AA==", data: "AA==", format: "wav" } },
+  ];
+  const refusal = { code: "INVALID_REQUEST", param: "messages", message: `This model does not support content parts of the type ${type}.` };
+  expect(() => build({ messages: [{ role: "user", content: parts }] })).toThrow(expect.objectContaining(refusal));
+});
+
+test.each([
+  ["{", { arguments: "{" }],
+  ["[1]", { arguments: "[1]" }],
+  ['"oslo"', { arguments: '"oslo"' }],
+  ["", {}],
+  ['{"city":"Oslo"}', { city: "Oslo" }],
+])("arguments of an earlier tool call are an object: %s", (given, expected) => {
+  const calls = [{ id: "a", type: "function", function: { name: "f", arguments: given } }];
+  const { messages } = build({ messages: [{ role: "assistant", content: null, tool_calls: calls }] });
+  expect(messages).toEqual([{ role: "assistant", content: "", tool_calls: [{ function: { name: "f", arguments: expected } }] }]);
 });
 
 test("an error line in a stream is an error, and a model that was only loaded gave no answer", async () => {

@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { withoutEmptyTools } from "../openai-compatible/answer.ts";
 import type { ChatCall, Fields, ProviderTarget } from "../provider.ts";
+import { readArguments } from "../shared/chat-turns.ts";
 import { asFields, asList, asText, present } from "../shared/json-fields.ts";
 
 /** OpenAI's names of Ollama's options. */
@@ -96,7 +97,7 @@ function assistantFor(message: Fields, { text, toolNames }: { text: string; tool
   const calls = [...asList(message["tool_calls"]), ...called].map(asFields).map((call) => {
     const { name, arguments: given } = asFields(call["function"]);
     if (call["id"] !== undefined) toolNames.set(call["id"], name);
-    return { function: { name, arguments: parseArguments(given) } };
+    return { function: { name, arguments: argumentsOf(given) } };
   });
   return present({
     role: "assistant",
@@ -106,27 +107,27 @@ function assistantFor(message: Fields, { text, toolNames }: { text: string; tool
   });
 }
 
-function parseArguments(text: unknown): Fields {
-  if (typeof text !== "string" || text.trim() === "") return asFields(text);
-  try {
-    return asFields(JSON.parse(text));
-  } catch (cause) {
-    throw new AppError("INVALID_REQUEST", "The arguments of a tool call are not valid JSON.", { param: "messages", cause });
-  }
+function argumentsOf(given: unknown): Fields {
+  return typeof given === "string" ? readArguments(given) : asFields(given);
 }
 
 function splitParts(content: unknown): { text: string; images: string[] } {
   if (!Array.isArray(content)) return { text: asText(content) ?? "", images: [] };
-  const parts = content.map(asFields);
-  const refused = parts.find(({ type }) => type === "video_url" || type === "document_url");
-  if (refused) {
-    const message = `This model does not support content parts of the type ${String(refused["type"])}.`;
-    throw new AppError("INVALID_REQUEST", message, { param: "messages" });
+  const texts: string[] = [];
+  const images: string[] = [];
+  for (const part of content.map(asFields)) {
+    const text = asText(part["text"]) ?? asText(part["refusal"]);
+    if (part["type"] === "image_url") images.push(imageOf(part["image_url"]));
+    else if (text !== undefined) texts.push(text);
+    // The thinking of an earlier answer is in reasoning_content, or of another provider.
+    else if (part["type"] !== "thinking") throw unsupportedPart(part);
   }
-  return {
-    text: parts.map((part) => asText(part["text"]) ?? "").join(""),
-    images: parts.flatMap((part) => (part["type"] === "image_url" ? [imageOf(part["image_url"])] : [])),
-  };
+  return { text: texts.join(""), images };
+}
+
+function unsupportedPart({ type }: Fields): AppError {
+  const message = `This model does not support content parts of the type ${String(type).slice(0, 64)}.`;
+  return new AppError("INVALID_REQUEST", message, { param: "messages" });
 }
 
 /** Base64 without its `data:` prefix; Ollama fetches nothing. */

@@ -158,7 +158,8 @@ function readThinking(blocks: unknown): TurnPart[] {
     });
 }
 
-function readArguments(text: unknown): Fields {
+/** The arguments of a tool call as an object. */
+export function readArguments(text: unknown): Fields {
   if (typeof text !== "string" || text.trim() === "") return {};
   try {
     const value = JSON.parse(text) as unknown;
