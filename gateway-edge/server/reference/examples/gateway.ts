@@ -24,6 +24,7 @@ export const GATEWAY_EXAMPLES: Readonly<Record<string, RequestExample>> = {
   "post /v1/messages": { body: { model: "echo", max_tokens: 100, messages } },
   "post /v1/messages/count_tokens": { body: { model: "echo", messages } },
   "post /v1/responses": { body: { model: "echo", input: "hello" } },
+  "post /v1/responses/input_tokens": { body: { model: "echo", input: "hello" } },
   "post /v1/assistants": { body: { model: "echo", name: "Guide", instructions: "Answer in one sentence." } },
   "post /v1/assistants/:assistant_id": { body: { instructions: "Answer in two sentences." } },
   "post /v1/threads": { body: { messages } },
