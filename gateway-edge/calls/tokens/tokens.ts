@@ -33,8 +33,21 @@ export function isBinary(name: string, value: unknown): value is string {
   return typeof value === "string" && value.startsWith("data:") && BINARY_FIELDS.has(name);
 }
 
+/** Files that a model reads as the text that they are, whatever carries them. */
+const TEXT_TYPES = ["text/", "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/javascript"];
+const DATA_HEAD_MAX = 256;
+
+/** The text of a file that is text; undefined for others. */
+export function textOfData(url: string): string | undefined {
+  const comma = url.slice(0, DATA_HEAD_MAX).indexOf(",");
+  const type = url.slice("data:".length, Math.max(comma, 0)).toLowerCase();
+  if (!TEXT_TYPES.some((name) => type.startsWith(name))) return undefined;
+  const content = url.slice(comma + 1);
+  return type.endsWith(";base64") ? Buffer.from(content, "base64").toString() : content;
+}
+
 function withoutBinaries(name: string, value: unknown): unknown {
-  return isBinary(name, value) ? BINARY_TEXT : value;
+  return isBinary(name, value) ? (textOfData(value) ?? BINARY_TEXT) : value;
 }
 
 function messageJson(message: ChatMessage): string {

@@ -12,7 +12,7 @@ import type {
 import { targetOf } from "../../../upstream/target.ts";
 import { readEvents } from "../../../upstream/transports/framing.ts";
 import { countOtherFields } from "../../tokens/other-fields.ts";
-import { isBinary } from "../../tokens/tokens.ts";
+import { isBinary, textOfData } from "../../tokens/tokens.ts";
 import type { CacheableTraits, Job } from "../job.ts";
 import { providerFields } from "./gateway-fields.ts";
 import { billedParts, billedUsage, toolFeesOf } from "./tool-fees.ts";
@@ -157,7 +157,8 @@ function countBody<Adapter extends ProxiedAdapter>({ bodyFor, counted }: Proxied
   return counter.countText(text) + countOtherFields(providerFields(body), counter, counted);
 }
 
-/** Images and files are not counted by their characters. */
+/** Images and files are not counted by their characters, but for those that are text. */
 function withoutData(this: unknown, name: string, value: unknown): unknown {
-  return isBinary(name, value) || (name === "data" && (this as Fields)["type"] === "base64") ? "" : value;
+  if (isBinary(name, value)) return textOfData(value) ?? "";
+  return name === "data" && (this as Fields)["type"] === "base64" ? "" : value;
 }

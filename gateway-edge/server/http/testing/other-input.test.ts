@@ -10,6 +10,7 @@ afterEach(async () => {
 /** What the provider reads of LONG, at four characters a token. */
 const READ_TOKENS = 120_100;
 const LONG = "word ".repeat((READ_TOKENS * 4) / 5);
+const TEXT_FILE = `data:text/plain;base64,${Buffer.from(LONG).toString("base64")}`;
 const schema = { type: "object", description: LONG };
 const messages = [{ role: "user", content: "hi" }];
 
@@ -36,6 +37,12 @@ test.each<[string, string, object]>([
   [CHAT, "openai", { messages: [{ role: "assistant", content: "hi", reasoning_content: LONG }, ...messages] }],
   [CHAT, "openai", { messages: [{ role: "user", content: "hi", name: LONG }] }],
   [CHAT, "openai", { messages: [{ role: "user", content: [{ type: "text", text: `data:image/png;base64,${LONG}` }] }] }],
+  [CHAT, "openai", { messages: [{ role: "user", content: [{ type: "file", file: { filename: "a.txt", file_data: TEXT_FILE } }] }] }],
+  [
+    "/v1/responses",
+    "openai",
+    { store: false, input: [{ role: "user", content: [{ type: "input_file", filename: "a.md", file_data: TEXT_FILE }] }] },
+  ],
   ["/v1/responses", "openai", { input: "hi", store: false, text: { format: { type: "json_schema", name: "s", schema } } }],
   ["/v1/messages", "anthropic", { messages, max_tokens: 9, output_config: { format: { type: "json_schema", schema } } }],
   ["/v1/completions", "openai", { prompt: "hi", suffix: LONG }],
