@@ -290,11 +290,12 @@ describe("what can be enforced is, and is counted", () => {
       .replaceAll('"../../', `"${resolve(FIXTURES, "../..")}/`)
       .replace("const step = numberOf(clientId);", `const step = Number(readFileSync(${JSON.stringify(file)}, "utf8"));`);
     writeFileSync(path, `import { readFileSync } from "node:fs";\n${source}`);
-    writeFileSync(file, "100");
+    // Four times this is beyond the range of the sum, and ten times this as many samples, which the others' 20 and 30 hide.
+    writeFileSync(file, "4");
     const functions = await startTrainer({ TRAINER_FUNCTIONS: path });
     stops.push(() => functions.process.stop());
     const participants = [functions, python, python].map(({ url }) => ({ url }));
-    const body = { task: { name: "adding", config: { by_client: true } }, rounds: 1, participants, secureAggregation: true };
+    const body = { task: { name: "adding", config: { by_client: true } }, rounds: 1, participants, secureAggregation: { range: 13 } };
     const failed = await ended(body);
     expect(failed).toMatchObject({ state: "failed", failure: { message: expect.stringContaining("p1: it answered 422") } });
     writeFileSync(file, "1");
