@@ -105,7 +105,8 @@ export async function finishRound(run: FederationRun, { round, state }: Round, a
     { federation: federation.id, round, was: state, updates: accepted.length, accuracy: evaluation.accuracy },
     "round done",
   );
-  const countControls = await controls?.add(accepted);
+  // A change that is not in the sum of all must not be in that of its participant.
+  const countControls = await controls?.add(participants.filter(({ kept }) => kept !== false));
   const committed = await control.commitRound({
     round,
     record: canonicalJson(await withSizes(run, combined.record, accepted)),

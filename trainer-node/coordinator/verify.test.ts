@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { silentLogger } from "../../common/logger.ts";
 import { NO_RECORD, type RoundRecord, roundRecordHash } from "../../common/training/round-record.ts";
 import type { UntrainedStart } from "../../common/training/untrained-start.ts";
+import { encodeParameters } from "../codec/parameters.ts";
 import { createAggregation } from "./aggregation.ts";
 import { type BlobFolder, openBlobFolder } from "./blobs/blob-folder.ts";
 import { verifyFederation } from "./verify.ts";
@@ -119,5 +120,33 @@ describe("untrained parameters that round 1 begins with", () => {
     const start = { by: "participant", participantId: "p1" } as const;
     expect(await verdict(start, blobOf("initial"))).toMatchObject({ ok: true });
     expect(await verdict(start, blobOf("none"))).toMatchObject({ ok: false });
+  });
+});
+
+describe("rounds of versions that gave updates of 0 samples a say", () => {
+  test.each([
+    ["median", [10, 0, 0], { ok: true, remade: 1 }],
+    ["median", [10, 20, 30], { ok: true, remade: 1 }],
+    // The mean never did.
+    ["mean", [10, 0, 0], { ok: false, firstBad: { round: 1, reason: expect.stringContaining("aggregating its updates") } }],
+  ])("%s of %j samples", async (name, weights, verdict) => {
+    blobs = openBlobFolder({ folder, bytesMax: 100_000, durable: false });
+    const aggregation = createAggregation({ blobs, recordBytes: 100_000, logger: silentLogger });
+    const stored = async (value: number) => {
+      const tensor = { name: "w", dtype: "f32", shape: [1], data: Float32Array.of(value) } as const;
+      return (await blobs.keepBytes(encodeParameters([tensor], "safetensors"))).sha256;
+    };
+    const [one, two, three] = [await stored(1), await stored(2), await stored(3)];
+    const updates = [one, two, three].map((update, index) => ({ hash: update, weight: weights[index] ?? 0 }));
+    const start = { federationId: "fed_1", round: 1, previous: NO_RECORD, base: null, state: null, made: "aggregated" } as const;
+    const record: RoundRecord = { ...start, updates, strategy: { name }, result: two };
+    const round = { round: 1, record: JSON.stringify(record), recordHash: roundRecordHash(record), resultBlob: two };
+    const client = { getHistory: async ({ after }: { after: number }) => ({ rounds: after === 0 ? [round] : [] }) } as never;
+    try {
+      const found = await verifyFederation({ blobs, aggregation, secure: {} } as never, { client, federationId: "fed_1", signal });
+      expect(found).toMatchObject(verdict);
+    } finally {
+      await aggregation.close();
+    }
   });
 });

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type OwnStrategy, ownOf } from "../../common/strategies/shared/own-strategy.ts";
+import { findStrategy } from "../../common/strategies/shared/registry.ts";
 import { federationSettings } from "../../common/training/federation-settings.ts";
 import { type ChainLink, firstBrokenLink, type RoundRecord } from "../../common/training/round-record.ts";
 import type { Round } from "../../proto/gen/tributary/training/v1/training.ts";
@@ -48,7 +49,7 @@ export async function verifyFederation(
     if (missing !== undefined) return verdict(false, again, { round: record.round, reason: missing });
     const result = await remade(deps, { record, own }, signal);
     if (result === undefined) continue;
-    if (result !== record.result)
+    if (result !== record.result && !(await isOfEarlierVersion(deps, record, signal)))
       return verdict(false, again, { round: record.round, reason: "aggregating its updates does not give its recorded result" });
     again++;
   }
@@ -69,6 +70,19 @@ async function remade(
   const updates = record.updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
   const input = { updates, strategy: record.strategy, base: record.base ?? "", state: record.state ?? "" };
   return (await deps.aggregation.store({ ...input, own, keep: false }, signal)).parameters;
+}
+
+/**
+ * Whether a result is what versions made that gave updates of 0 samples a say where the strategy does not weigh by samples. Histories from
+ * then are not forged.
+ */
+async function isOfEarlierVersion({ aggregation }: Pick<CoordinatorDeps, "aggregation">, record: RoundRecord, signal: AbortSignal) {
+  const { strategy, made, updates } = record;
+  const declared = findStrategy(String(strategy["name"]));
+  if (made !== "aggregated" || !declared || declared.usesWeights || updates.every(({ weight }) => weight > 0)) return false;
+  const equal = updates.map(({ hash }, index) => ({ hash, weight: 1, id: String(index) }));
+  const input = { updates: equal, strategy, base: record.base ?? "", state: record.state ?? "", keep: false };
+  return (await aggregation.store(input, signal)).parameters === record.result;
 }
 
 /** The source of an own strategy, which records name by its hash and the federation has. */

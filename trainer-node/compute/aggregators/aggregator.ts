@@ -10,6 +10,8 @@ export interface Aggregator extends Strategy {
    * piece by piece, and the verdicts are the same for every piece.
    */
   readonly columnwise?: true;
+  /** 1 for each client that the others are measured against, and that takes part whatever it weighs. Of other clients, none has weight 0. */
+  readonly references?: (settings: Settings) => readonly number[];
   /** Names of the models in the strategy's state. */
   readonly slots?: readonly string[];
   run(input: AggregatorInput): AggregatorOutput;
@@ -18,7 +20,7 @@ export interface Aggregator extends Strategy {
 /** The input of an aggregator. */
 export interface AggregatorInput {
   readonly vectors: Vectors;
-  /** One weight per client, at least one of them above 0. */
+  /** One weight per client, above 0 except for `references`. */
   readonly weights: readonly number[];
   readonly base: Model | undefined;
   /** Names of the float tensors, in the order of every model's arrays. */
@@ -32,7 +34,7 @@ export interface AggregatorInput {
 export interface AggregatorOutput {
   readonly model: Model;
   readonly state?: Readonly<Record<string, Model>>;
-  /** One verdict per client; without them, every client with a weight above 0 is accepted. */
+  /** One verdict per client; without them, every client is accepted. */
   readonly verdicts?: readonly Verdict[];
 }
 

@@ -299,6 +299,55 @@ describe("every strategy", () => {
     );
   });
 
+  /** Settings with one value per client, of clients that are there and of those of weight 0 among them. */
+  const LISTS: Record<string, (client: number) => number> = {
+    steps: (client) => client + 1,
+    losses: (client) => client / 7 + 0.1,
+    root: (client) => (client === 3 ? 1 : 0),
+    staleness: (client) => client % 4,
+  };
+
+  test.each(AGGREGATORS.map(({ name }) => name))("%s: clients of weight 0 change nothing but their own reports", (strategy) => {
+    const settings = { ...(strategy === "norm_clip" ? { clip_norm: 2 } : {}) };
+    const listed = Object.keys(settingsOf[strategy] ?? {}).filter((name) => LISTS[name]);
+    const lists = (ids: readonly number[]) => Object.fromEntries(listed.map((name) => [name, ids.map((id) => LISTS[name]?.(id))]));
+    const aggregated = (ids: readonly number[]) =>
+      aggregateTensors({
+        strategy,
+        clients: ids.map(make),
+        weights: ids.map((id) => (id < CLIENTS ? (id + 1) / 3 : 0)),
+        settings: { ...settings, ...lists(ids) },
+        base: make(99),
+      });
+    const here = [...Array(CLIENTS).keys()];
+    // More of them than of the others, so that they would decide a median.
+    const nobodys = Array.from({ length: CLIENTS + 2 }, (_, index) => CLIENTS + index);
+    const mixed = [...nobodys.slice(0, 4), ...here.slice(0, 5), ...nobodys.slice(4), ...here.slice(5)];
+    const [alone, among] = [aggregated(here), aggregated(mixed)];
+    expect([among.tensors, among.state]).toEqual([alone.tensors, alone.state]);
+    expect(mixed.flatMap((id, place) => (id < CLIENTS ? [among.reports[place]] : []))).toEqual(alone.reports);
+    for (const [place, id] of mixed.entries())
+      if (id >= CLIENTS) expect(among.reports[place]).toMatchObject({ accepted: false, reason: "WEIGHT_ZERO", norm: expect.any(Number) });
+  });
+
+  test("clients of weight 0 are not among those that a strategy needs", () => {
+    expect(() => run("krum", { weights: [1, 1, 1, 1, 0], settings: { f: 1 } })).toThrow(
+      expect.objectContaining({
+        kind: "TOO_FEW_CLIENTS",
+        message: expect.stringContaining("there are 4, and 1 of weight 0"),
+        details: { setting: "f", clients: 4, needed: 5 },
+      }),
+    );
+  });
+
+  test("the root of fltrust is trusted also with weight 0, because it is no part of the mean", () => {
+    const clients = [[f64([2, 0])], [f64([0, 7])], [f64([5, 0])], [f64([3, 3])]];
+    const input = { clients, base: [f64([0, 0])], settings: { root: [1, 0, 0, 0] } };
+    const { tensors, reports } = run("fltrust", { ...input, weights: [0, 1, 1, 0] });
+    expectClose(values(tensors), [2, 0], 12);
+    expect(reports.map(({ reason }) => reason)).toEqual(["ROOT", "AGAINST_ROOT", undefined, "WEIGHT_ZERO"]);
+  });
+
   test("norms and cosines are of the updates: toward the result 1, against it -1", () => {
     const { reports } = run("mean", { clients: [[f64([4, 0])], [f64([-1, 0])], [f64([0, 0])]], base: [f64([0, 0])] });
     expect(reports).toMatchObject([

@@ -10,6 +10,7 @@ import { stepFrom, sum } from "./weighted-mean.ts";
  */
 export const fltrust: Aggregator = {
   ...strategy,
+  references: (settings) => settings.list("root"),
   run: (input) => {
     const { vectors, settings } = input;
     const base = requiredBase(input);

@@ -2,7 +2,7 @@ import { median as strategy } from "../../../common/strategies/median.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { meanOfRows } from "./sorted-rows.ts";
 
-/** Yin et al. 2018: the median of every coordinate; for an even number of clients, the mean of the middle two. Weights are ignored. */
+/** Yin et al. 2018: the median of every coordinate; for an even number of clients, the mean of the middle two. Weights above 0 are all the same. */
 export const median: Aggregator = {
   ...strategy,
   columnwise: true,

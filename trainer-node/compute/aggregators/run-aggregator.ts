@@ -57,13 +57,19 @@ export interface Piece {
 export function runPiece(input: RecordAggregation): Piece {
   const { aggregator, records, order } = input;
   const floats = records.segments.filter((segment) => segment.float);
-  const settings = readSettings(settingsOf(aggregator.settings, "aggregate"), input.settings, order);
-  refuseTooFew(aggregator, settings, order.length);
-  const weights = order.map((record) => input.weights[record] ?? 1);
+  const table = settingsOf(aggregator.settings, "aggregate");
+  const everyWeight = order.map((record) => input.weights[record] ?? 1);
+  const counted = countedClients(aggregator, readSettings(table, input.settings, order), everyWeight);
+  const weights = counted.map((client) => everyWeight[client] as number);
+  // Lists with a value per client are read for these clients.
+  const countedOrder = counted.map((client) => order[client] as number);
+  const settings = readSettings(table, input.settings, countedOrder);
+  refuseTooFew(aggregator, settings, { clients: counted.length, uncounted: order.length - counted.length });
   const base = readBase(input, floats);
   const vectors = createVectors(records, order);
   const names = floats.map((segment) => segment.name);
-  const result = aggregator.run({ vectors, weights, base, names, state: readState(input, floats), settings });
+  const seen = counted.length === order.length ? vectors : vectors.select(counted);
+  const result = aggregator.run({ vectors: seen, weights, base, names, state: readState(input, floats), settings });
   const profile = vectors.profile(base, base ? difference(result.model, base, records.results.take) : result.model);
   // A sum of squares is finite only if all terms are, so a result that is written as it is need not be read again to check it.
   const isSmall = Number.isFinite(profile.stepSquared);
@@ -73,8 +79,8 @@ export function runPiece(input: RecordAggregation): Piece {
   }
   const state = result.state && writeState(result.state, floats);
   for (const tensor of state ?? []) refuseOverflow("strategy's state", tensor);
-  const verdicts =
-    result.verdicts ?? weights.map((weight): Verdict => (weight > 0 ? { accepted: true } : { accepted: false, reason: "WEIGHT_ZERO" }));
+  const verdicts = order.map((): Verdict => ({ accepted: false, reason: "WEIGHT_ZERO" }));
+  for (const [place, client] of counted.entries()) verdicts[client] = result.verdicts?.[place] ?? { accepted: true };
   const accepted = order.filter((_, client) => verdicts[client]?.accepted);
   return {
     tensors: records.segments.map((segment) => {
@@ -86,6 +92,18 @@ export function runPiece(input: RecordAggregation): Piece {
     verdicts,
     profile,
   };
+}
+
+const NOTHING = "the weights of the accepted clients must have a sum above 0";
+
+/**
+ * The clients that the strategy sees: those of weight 0 weigh nothing, in no strategy. One that the others are measured against is seen
+ * whatever it weighs.
+ */
+function countedClients({ references }: Aggregator, settings: Settings, weights: readonly number[]): number[] {
+  if (!weights.some((weight) => weight > 0)) throw new InputProblem("VALIDATION_ERROR", NOTHING, { field: "weights" });
+  const needed = references?.(settings) ?? [];
+  return [...weights.keys()].filter((client) => (weights[client] as number) > 0 || needed[client] === 1);
 }
 
 /** Norm, cosine and verdict of every client's update, by record. */
@@ -105,9 +123,11 @@ export function reportsOf(
 }
 
 /** Refuses fewer clients than the strategy requires. */
-function refuseTooFew(aggregator: Aggregator, settings: Settings, clients: number): void {
+function refuseTooFew(aggregator: Aggregator, settings: Settings, { clients, uncounted }: { clients: number; uncounted: number }): void {
   const few = tooFewClients(aggregator, settings.optional, clients);
-  if (few) throw new InputProblem("TOO_FEW_CLIENTS", few.message, { setting: few.setting, clients, needed: few.least });
+  if (!few) return;
+  const message = uncounted === 0 ? few.message : `${few.message}, and ${uncounted} of weight 0, which count for nothing`;
+  throw new InputProblem("TOO_FEW_CLIENTS", message, { setting: few.setting, clients, needed: few.least });
 }
 
 function readBase({ aggregator, base, records }: RecordAggregation, floats: readonly Segment[]): Model | undefined {

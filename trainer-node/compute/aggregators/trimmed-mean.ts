@@ -4,7 +4,7 @@ import { InputProblem } from "../problem.ts";
 import type { Aggregator } from "./aggregator.ts";
 import { meanOfRows } from "./sorted-rows.ts";
 
-/** Yin et al. 2018: the mean of every coordinate without the floor(beta · n) least and as many greatest values. Weights are ignored. */
+/** Yin et al. 2018: the mean of every coordinate without the floor(beta · n) least and as many greatest values. Weights above 0 are all the same. */
 export const trimmedMean: Aggregator = {
   ...strategy,
   columnwise: true,

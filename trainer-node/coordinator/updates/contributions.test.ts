@@ -73,6 +73,37 @@ test("a participant that is busy evaluates when it said that it can", async () =
   expect(await paid(refuse, { eval: { mode: "sites" } })).toEqual(WORTHS);
 });
 
+/** A round of three participants, of which p1 alone has samples. */
+const withOneCounted = (strategy: object) =>
+  fixture.run(
+    { strategy, rewards: { by: "equal" } },
+    {
+      train: (id) => ({ model: model(Number(id.slice(1))), samples: id === "p1" ? 10 : 0 }),
+      evaluate: () => ({ accuracy: 0.5, loss: undefined, samples: 1, metrics: {} }),
+    },
+    { participants: 3, initial: model(0) },
+  );
+
+test.each([{ name: "median" }, { name: "trimmed_mean", beta: 0.3 }, { name: "geometric_median" }, { name: "fedavg" }])(
+  "an update of 0 samples has no say in the model of %j, and no reward",
+  async (strategy) => {
+    const { problem, rounds } = await withOneCounted(strategy);
+    expect(problem).toBeUndefined();
+    const [round] = rounds;
+    expect(round?.participants.map(({ kept, contribution }) => [kept, contribution])).toEqual([
+      [true, 1],
+      [false, 0],
+      [false, 0],
+    ]);
+    expect(round?.resultBlob).toBe(round?.participants.find(({ participantId }) => participantId === "p1")?.updateBlob);
+  },
+);
+
+test("updates of 0 samples are not among those that a strategy needs", async () => {
+  const { problem } = await withOneCounted({ name: "krum", f: 0 });
+  expect(problem).toMatchObject({ code: "AGGREGATION_FAILED", message: expect.stringContaining("there are 1, and 2 of weight 0") });
+});
+
 test.each([
   // Those without samples have no share of the round: the mean leaves them out.
   ["has samples", "fedavg", (id: string) => ({ model: model(Number(id.slice(1))), samples: id === "p1" ? 10 : 0 }), [1, 0, 0]],

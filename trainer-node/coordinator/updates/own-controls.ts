@@ -79,7 +79,7 @@ export function openOwnControls({ deps, control, settings, federation }: Control
   };
 }
 
-/** The updates of a participant that committed rounds accepted, oldest first. */
+/** The updates of a participant that committed rounds accepted and aggregated, oldest first. */
 async function committedUpdates(control: ControlledRun["control"], id: string): Promise<string[]> {
   const hashes: string[] = [];
   for (let after = 0; ; ) {
@@ -88,7 +88,7 @@ async function committedUpdates(control: ControlledRun["control"], id: string): 
     if (!last) return hashes;
     after = last.round;
     const own = page.flatMap(({ participants }) => participants.filter(({ participantId }) => participantId === id));
-    hashes.push(...own.filter(({ state }) => state === "accepted").map(({ updateBlob }) => updateBlob));
+    hashes.push(...own.filter(({ state, kept }) => state === "accepted" && kept !== false).map(({ updateBlob }) => updateBlob));
   }
 }
 
