@@ -123,24 +123,30 @@ describe("untrained parameters that round 1 begins with", () => {
   });
 });
 
-describe("rounds of versions that gave updates of 0 samples a say", () => {
+describe("rounds of earlier versions are verified as they were made", () => {
   test.each([
+    ["geometric_median", [10, 11, 12], { ok: true, remade: 1 }],
     ["median", [10, 0, 0], { ok: true, remade: 1 }],
     ["median", [10, 20, 30], { ok: true, remade: 1 }],
     // The mean never did.
     ["mean", [10, 0, 0], { ok: false, firstBad: { round: 1, reason: expect.stringContaining("aggregating its updates") } }],
-  ])("%s of %j samples", async (name, weights, verdict) => {
+  ])("%s of %j samples, where those of 0 had a say, and with the start at the mean", async (name, weights, verdict) => {
     blobs = openBlobFolder({ folder, bytesMax: 100_000, durable: false });
     const aggregation = createAggregation({ blobs, recordBytes: 100_000, logger: silentLogger });
     const stored = async (value: number) => {
       const tensor = { name: "w", dtype: "f32", shape: [1], data: Float32Array.of(value) } as const;
       return (await blobs.keepBytes(encodeParameters([tensor], "safetensors"))).sha256;
     };
-    const [one, two, three] = [await stored(1), await stored(2), await stored(3)];
+    const [one, two, three] = [await stored(1), await stored(2), await stored(name === "geometric_median" ? 1e20 : 3)];
     const updates = [one, two, three].map((update, index) => ({ hash: update, weight: weights[index] ?? 0 }));
+    const isGeometric = name === "geometric_median";
+    const input = { updates: updates.map((update, index) => ({ ...update, id: String(index) })), base: "", state: "" };
+    const legacy = { name: "geometric_median", start: "mean" };
+    const result = isGeometric ? (await aggregation.store({ ...input, strategy: legacy }, signal)).parameters : two;
+    if (isGeometric) expect((await aggregation.store({ ...input, strategy: { name } }, signal)).parameters).not.toBe(result);
     const start = { federationId: "fed_1", round: 1, previous: NO_RECORD, base: null, state: null, made: "aggregated" } as const;
-    const record: RoundRecord = { ...start, updates, strategy: { name }, result: two };
-    const round = { round: 1, record: JSON.stringify(record), recordHash: roundRecordHash(record), resultBlob: two };
+    const record: RoundRecord = { ...start, updates, strategy: { name }, result };
+    const round = { round: 1, record: JSON.stringify(record), recordHash: roundRecordHash(record), resultBlob: result };
     const client = { getHistory: async ({ after }: { after: number }) => ({ rounds: after === 0 ? [round] : [] }) } as never;
     try {
       const found = await verifyFederation({ blobs, aggregation, secure: {} } as never, { client, federationId: "fed_1", signal });

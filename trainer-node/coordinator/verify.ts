@@ -72,17 +72,25 @@ async function remade(
   return (await deps.aggregation.store({ ...input, own, keep: false }, signal)).parameters;
 }
 
-/**
- * Whether a result is what versions made that gave updates of 0 samples a say where the strategy does not weigh by samples. Histories from
- * then are not forged.
- */
+/** Whether a result is what an earlier version made. Histories from then are not forged. */
 async function isOfEarlierVersion({ aggregation }: Pick<CoordinatorDeps, "aggregation">, record: RoundRecord, signal: AbortSignal) {
-  const { strategy, made, updates } = record;
+  if (record.made !== "aggregated") return false;
+  for (const { updates, strategy } of earlierForms(record)) {
+    const given = updates.map(({ hash, weight }, index) => ({ hash, weight, id: String(index) }));
+    const input = { updates: given, strategy, base: record.base ?? "", state: record.state ?? "", keep: false };
+    if ((await aggregation.store(input, signal)).parameters === record.result) return true;
+  }
+  return false;
+}
+
+/** What stands for a round today, if earlier versions computed it otherwise. */
+function earlierForms({ strategy, updates }: RoundRecord): Pick<RoundRecord, "strategy" | "updates">[] {
   const declared = findStrategy(String(strategy["name"]));
-  if (made !== "aggregated" || !declared || declared.usesWeights || updates.every(({ weight }) => weight > 0)) return false;
-  const equal = updates.map(({ hash }, index) => ({ hash, weight: 1, id: String(index) }));
-  const input = { updates: equal, strategy, base: record.base ?? "", state: record.state ?? "", keep: false };
-  return (await aggregation.store(input, signal)).parameters === record.result;
+  // The geometric median started from the mean.
+  if (declared?.name === "geometric_median") return [{ updates, strategy: { ...strategy, start: "mean" } }];
+  // Strategies that do not weigh by samples counted updates of 0 samples, too.
+  if (!declared || declared.usesWeights || updates.every(({ weight }) => weight > 0)) return [];
+  return [{ strategy, updates: updates.map(({ hash }) => ({ hash, weight: 1 })) }];
 }
 
 /** The source of an own strategy, which records name by its hash and the federation has. */

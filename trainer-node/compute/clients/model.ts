@@ -43,3 +43,13 @@ export function dotModels(left: Model, right: Model): number {
   });
   return sum;
 }
+
+/** The distance of two models; infinite if its square is too large for a number. */
+export function distanceOf(left: Model, right: Model): number {
+  let squared = 0;
+  left.forEach((values, segment) => {
+    const others = right[segment] as Floats;
+    for (let index = 0; index < values.length; index++) squared += ((values[index] as number) - (others[index] as number)) ** 2;
+  });
+  return Math.sqrt(squared);
+}

@@ -6,7 +6,9 @@ import { networkOf } from "../kernels/sorting-network.ts";
 import type { Floats } from "../tensor.ts";
 import { type Block, type BlockContext, GAP_ELEMENTS, isDouble, placedBlocks, readBlocks } from "./blocks.ts";
 import type { Model } from "./model.ts";
+import { type Lengths, lengthsOf, scaledSquare } from "./scaled-distance.ts";
 import type { ClientRecords } from "./segments.ts";
+import { reduceByWeight } from "./weighted-columns.ts";
 
 /**
  * The float tensors of many clients as one long vector each, processed by blocks of columns: memory is a few blocks and the result,
@@ -24,9 +26,14 @@ export interface Vectors {
   ): Floats[];
   /** Sorts each column and reduces it to one number. */
   reduceSorted(reduce: SortedReduce): Floats[];
+  /** The weighted median of each column: the least value that half of the weight is not above. */
+  weightedMedian(weights: readonly number[]): Floats[];
   /** Squared distances of all pairs, row by row. */
   distances(): Float64Array;
+  /** Squared distances to a model. */
   distancesTo(model: Model): Float64Array;
+  /** Distances to a model, in a unit in which they are finite. */
+  lengthsTo(model: Model): Lengths;
   dots(model: Model): Float64Array;
   /** For every client, the squared distance to `origin` (to zero where it is absent) and the dot product with `step`, in one pass;
    * and the same two of the models themselves: the step's own square and its product with the origin. */
@@ -116,6 +123,18 @@ function vectorsOver(setting: BlockContext, order: readonly number[]): Vectors {
       }
       return result;
     },
+    weightedMedian: (weights) => {
+      const result = unwritten();
+      const comparators = comparatorsOf(setting, count);
+      for (const { segment, start, size, rows, whole, stride } of blocks()) {
+        const given = whole.slice();
+        kernels.sortRows(whole, comparators, stride);
+        const out = outOf(scratch.out, rows[0] as Floats, (rows[0] as Floats).length);
+        reduceByWeight({ given, sorted: whole, stride }, weights, out.subarray(0, size));
+        (result[segment] as Floats).set(out.subarray(0, size), start);
+      }
+      return result;
+    },
     distances: () => {
       const sums = new Float64Array(count * count);
       for (const { rows } of blocks()) {
@@ -130,6 +149,8 @@ function vectorsOver(setting: BlockContext, order: readonly number[]): Vectors {
       return sums;
     },
     distancesTo: (model) => againstModel(blocks(), model, count, kernels.squaredDistance),
+    lengthsTo: (model) =>
+      lengthsOf(againstModel(blocks(), model, count, kernels.squaredDistance), () => againstModel(blocks(), model, count, scaledSquare)),
     dots: (model) => againstModel(blocks(), model, count, kernels.dot),
     profile: (origin, step) => profileOf(setting, order, origin, step),
   };
