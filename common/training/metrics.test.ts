@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { meanMetrics, readMetrics, sampleWeights } from "./metrics.ts";
 
 test("every finite number is kept, also within objects; everything else is left out", () => {
@@ -29,4 +30,26 @@ test("0 samples weigh nothing; without all counts, or with no samples at all, al
   expect(sampleWeights([{ samples: 10 }, { samples: 0n }])).toEqual([10, 0]);
   expect(sampleWeights([{ samples: 10 }, {}])).toEqual([1, 1]);
   expect(sampleWeights([{ samples: 0 }, { samples: 0 }])).toEqual([1, 1]);
+});
+
+test("a mean is within the least and the greatest value, and equal values give exactly themselves", () => {
+  const ten = Array.from({ length: 10 }, () => ({ metrics: { accuracy: 1 } }));
+  expect(meanMetrics(ten)).toEqual({ accuracy: 1 });
+  const part = fc.record({
+    samples: fc.integer({ min: 0, max: 1_000_000_000 }),
+    value: fc.double({ noNaN: true, noDefaultInfinity: true }),
+  });
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 1, maxLength: 20 }), (parts) => {
+      const mean = meanMetrics(parts.map(({ samples, value }) => ({ samples, metrics: { value } })))["value"] as number;
+      const isCounted = parts.some(({ samples }) => samples > 0);
+      const values = parts.filter(({ samples }) => !isCounted || samples > 0).map(({ value }) => value);
+      expect([mean >= Math.min(...values), mean <= Math.max(...values)]).toEqual([true, true]);
+    }),
+  );
+});
+
+test("a metric may have the name of a property that every object inherits", () => {
+  const inherited = { samples: 1, metrics: readMetrics({ constructor: 3, toString: 5 }) };
+  expect(meanMetrics([inherited, { samples: 9, metrics: { loss: 1 } }])).toEqual({ constructor: 3, toString: 5, loss: 1 });
 });

@@ -47,13 +47,28 @@ export function meanMetrics(parts: readonly MeasuredPart[]): Metrics {
   const names = [...new Set(parts.flatMap(({ metrics }) => Object.keys(metrics)))];
   return Object.fromEntries(
     names.map((name) => {
-      const having = parts.filter(({ metrics }) => metrics[name] !== undefined);
-      const weights = sampleWeights(having);
-      const total = weights.reduce((sum, weight) => sum + weight, 0);
-      const sum = having.reduce((before, { metrics }, index) => before + (metrics[name] ?? 0) * ((weights[index] ?? 0) / total), 0);
-      return [name, sum];
+      // A name may be that of a property that every object inherits.
+      const having = parts.filter(({ metrics }) => Object.hasOwn(metrics, name));
+      return [
+        name,
+        weightedMean(
+          having.map(({ metrics }) => metrics[name] as number),
+          sampleWeights(having),
+        ),
+      ];
     }),
   );
+}
+
+/** Is never beyond the least or greatest value, however it is rounded: ten times 1 are 1, which a target of 1 asks for. */
+function weightedMean(values: readonly number[], weights: readonly number[]): number {
+  const counted = values.filter((_, index) => (weights[index] as number) > 0);
+  // Divided by a power of two, which is exact, so that the sum is finite.
+  const unit = 2 ** Math.ceil(Math.log2(weights.reduce((sum, weight) => sum + weight, 0)));
+  const shares = weights.map((weight) => weight / unit);
+  const sum = values.reduce((before, value, index) => before + value * (shares[index] as number), 0);
+  const mean = sum / shares.reduce((before, share) => before + share, 0);
+  return Math.min(Math.max(...counted), Math.max(Math.min(...counted), mean));
 }
 
 /** Weights by samples: 0 samples weigh nothing. If a count is missing, or all are 0, all weigh the same. */

@@ -108,7 +108,7 @@ const letter = (index: number): string => LETTERS[index] ?? String(index + 1);
 
 /** All curves have one scale, so that their heights compare. */
 function overview(federations: readonly Compared[], metric: string): object[] {
-  const curves = federations.map(({ rounds }) => rounds.flatMap(({ metrics }) => metrics[metric] ?? []).slice(-CURVE_COLUMNS));
+  const curves = federations.map(({ rounds }) => rounds.flatMap(({ metrics }) => metricOf(metrics, metric) ?? []).slice(-CURVE_COLUMNS));
   const range = rangeOf(curves.flat());
   return federations.map(({ id, name, state, rounds }, index) => ({
     ...{ letter: letter(index), id, name, state, rounds: rounds.length },
@@ -118,7 +118,7 @@ function overview(federations: readonly Compared[], metric: string): object[] {
 }
 
 function roundRows(federations: readonly Compared[], metric: string): object[] {
-  const byRound = federations.map(({ rounds }) => new Map(rounds.map(({ round, metrics }) => [round, metrics[metric]])));
+  const byRound = federations.map(({ rounds }) => new Map(rounds.map(({ round, metrics }) => [round, metricOf(metrics, metric)])));
   const numbers = [...new Set(byRound.flatMap((rounds) => [...rounds.keys()]))].sort((left, right) => left - right);
   return numbers.map((round) =>
     rowOf(
@@ -132,10 +132,14 @@ function lastRows(federations: readonly Compared[], names: readonly string[]): o
   return names.map((name) =>
     rowOf(
       name,
-      federations.map(({ rounds }) => formatMetric(name, rounds.at(-1)?.metrics[name])),
+      federations.map(({ rounds }) => formatMetric(name, metricOf(rounds.at(-1)?.metrics ?? {}, name))),
     ),
   );
 }
+
+/** A metric may have the name of a property that every object inherits. */
+const metricOf = (metrics: Readonly<Record<string, number>>, name: string): number | undefined =>
+  Object.hasOwn(metrics, name) ? metrics[name] : undefined;
 
 const rowOf = (title: string, cells: readonly string[]): object => ({
   title,

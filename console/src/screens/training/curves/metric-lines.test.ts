@@ -33,6 +33,13 @@ test("a round without the metric has no point, and a participant's accuracy is t
   expect(participantLine(ROUNDS, "accuracy", "p2")).toEqual([]);
 });
 
+test("a metric may have the name of a property that every object inherits", () => {
+  const [first] = ROUNDS as [MeasuredRound];
+  const named: MeasuredRound = { ...first, round: 3, metrics: { train: { constructor: 7 } as never, evaluate: {} } };
+  expect(aggregateLine([...ROUNDS, named], "train.constructor")).toEqual([{ round: 3, value: 7 }]);
+  expect(aggregateLine(ROUNDS, "train.toString")).toEqual([]);
+});
+
 test("failed evaluations are listed with their reason, the rounds of one reason together", () => {
   expect(evaluationFailures(ROUNDS)).toEqual([{ participantId: "p2", reason: "no data", rounds: [1, 2] }]);
 });

@@ -41,8 +41,10 @@ export const participantLine = (rounds: readonly MeasuredRound[], metric: string
 
 const metricOf = (metrics: Metrics, metric: string): number | undefined => {
   const at = metric.indexOf(".");
-  const kind = metric.slice(0, at);
-  return kind === "train" || kind === "evaluate" ? metrics[kind][metric.slice(at + 1)] : undefined;
+  const [kind, name] = [metric.slice(0, at), metric.slice(at + 1)];
+  if (kind !== "train" && kind !== "evaluate") return undefined;
+  // A metric may have the name of a property that every object inherits.
+  return Object.hasOwn(metrics[kind], name) ? metrics[kind][name] : undefined;
 };
 
 function pointsOf(rounds: readonly MeasuredRound[], numberOf: (round: MeasuredRound) => number | undefined): Point[] {
