@@ -249,6 +249,48 @@ def test_details_that_json_does_not_have_do_not_spoil_the_answer(serve: Serve, d
     assert (reply.status, reply.body["error"], "details" in reply.body) == (422, "client 2 sent a NaN", False)
 
 
+_LOOP: dict[str, Any] = {}
+_LOOP["self"] = _LOOP
+
+
+class Scalar:
+    """As numpy and torch have them."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def item(self) -> float:
+        return self.value
+
+
+_METRICS = {
+    "loss": 0.5,
+    "auc": float("nan"),
+    "f1": {"cat": float("-inf"), "dog": Scalar(0.25)},
+    "grad": Scalar(float("inf")),
+    "each": [1.0, float("nan")],
+}
+_WARNING = "metrics left out because they are NaN or infinite: auc, f1/cat, grad, each"
+
+
+@pytest.mark.parametrize("operation", ["train", "evaluate"])
+def test_a_metric_that_is_not_finite_is_left_out_with_a_warning_and_the_work_is_not_lost(serve: Serve, operation: str) -> None:
+    served = serve(
+        train=lambda p, d: TrainResult(b"a", num_samples=3, metrics=_METRICS),
+        evaluate=lambda p, d: EvaluateResult(0.5, num_samples=3, metrics=_METRICS),
+    )
+    reply = served.send(f"/{operation}", {})
+    assert (reply.status, reply.body["num_samples"], reply.body["warnings"]) == (200, 3, [_WARNING])
+    assert {**reply.body["metrics"], "duration_ms": 0} == {"loss": 0.5, "f1": {"dog": 0.25}, "duration_ms": 0}
+
+
+def test_a_warning_names_some_of_many_metrics(serve: Serve) -> None:
+    metrics = {f"metric {index} {'x' * 100}": float("nan") for index in range(1000)}
+    reply = serve(train=lambda p, d: TrainResult(b"a", metrics=metrics)).send("/train", {})
+    assert reply.status == 200 and reply.body["warnings"][0].endswith(" and 990 more")
+    assert len(reply.body["warnings"][0]) < 1000
+
+
 @pytest.mark.parametrize(
     "returned",
     [
@@ -259,7 +301,9 @@ def test_details_that_json_does_not_have_do_not_spoil_the_answer(serve: Serve, d
         TrainResult(None),
         TrainResult(b"a", num_samples=-1),
         TrainResult(b"a", metrics=[1]),
-        TrainResult(b"a", metrics={"loss": float("nan")}),
+        TrainResult(b"a", metrics={"loss": object()}),
+        TrainResult(b"a", metrics={"loss": {1, 2}}),
+        TrainResult(b"a", metrics=_LOOP),
     ],
 )  # type: ignore[arg-type]
 def test_what_train_may_not_return_is_the_functions_error(serve: Serve, returned: Any) -> None:

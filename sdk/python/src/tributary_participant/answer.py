@@ -19,6 +19,9 @@ _HEAD_BYTES_MAX = 8192
 # What is left out, in this order, if the fields do not fit. The rest is short, and num_samples weighs the update and its reward.
 _LEFT_OUT_FIRST = ("clients", "warnings", "metrics")
 _OUTPUT_CHARACTERS_MAX = 100_000
+# Of metrics that a warning names.
+_NAMES_MAX = 10
+_NAME_CHARACTERS_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,14 @@ class Answer:
 def answer_of(operation: str, returned: Any, *, duration_ms: float, warnings: list[str]) -> Answer:
     readers = {"train": _trained, "evaluate": _evaluated, "aggregate": _aggregated, "serve": _served, "initial": _untrained}
     answer = readers[operation](returned)
-    metrics = {**(answer.fields.pop("metrics", None) or {}), "duration_ms": round(duration_ms, 3)}
+    finite, warning = _finite_metrics(answer.fields.pop("metrics", None) or {})
+    metrics = {**finite, "duration_ms": round(duration_ms, 3)}
     fields = {name: value for name, value in answer.fields.items() if value is not None}
     if answer.parameters is not None:
         fields["sha256"] = hashlib.sha256(answer.parameters).hexdigest()
         if looks_like_safetensors(answer.parameters):
             fields["format"] = "safetensors"
-    return Answer(answer.parameters, answer.state, {**fields, "metrics": metrics, "warnings": warnings})
+    return Answer(answer.parameters, answer.state, {**fields, "metrics": metrics, "warnings": [*warnings, *warning]})
 
 
 def write_json(answer: Answer) -> list[bytes]:
@@ -100,6 +104,44 @@ def _fitting_metrics(metrics: dict[str, Any], others: dict[str, Any], left_out: 
             fitting[name] = value
             room -= size
     return fitting
+
+
+def _finite_metrics(metrics: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The metrics without those that are NaN or infinite, and a warning that names these: the training that they came with is not lost."""
+    left_out = list[str]()
+    try:
+        finite = _finite(metrics, "", left_out)
+    except RecursionError:
+        raise _wrong("The function returned metrics that contain themselves.") from None
+    if not left_out:
+        return finite, []
+    others = len(left_out) - _NAMES_MAX
+    names = ", ".join(left_out[:_NAMES_MAX]) + (f" and {others} more" if others > 0 else "")
+    return finite, [f"metrics left out because they are NaN or infinite: {names}"]
+
+
+def _finite(metrics: Mapping[str, Any], prefix: str, left_out: list[str]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in metrics.items():
+        path = f"{prefix}{name}"[:_NAME_CHARACTERS_MAX]
+        if isinstance(value, Mapping):
+            kept[name] = _finite(value, f"{path}/", left_out)
+        elif _is_finite(value):
+            kept[name] = value
+        else:
+            left_out.append(path)
+    return kept
+
+
+def _is_finite(value: Any) -> bool:
+    """False for NaN and infinity, of numpy and torch too, and for a list with one. What is no number is another's to judge."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_finite(one) for one in value)
+    try:
+        number = value if isinstance(value, (int, float, str)) else _plain(value)
+    except (TypeError, ValueError, RuntimeError):
+        return True
+    return not isinstance(number, float) or math.isfinite(number)
 
 
 def _trained(returned: Any) -> Answer:
