@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ownStrategyName } from "../strategies/shared/own-strategy.ts";
+import { ownSettingProblems, ownStrategyName } from "../strategies/shared/own-strategy.ts";
 import { findStrategy, strategyProblems } from "../strategies/shared/registry.ts";
 import { compressionSettings } from "./compression-settings.ts";
 import { enrollmentFields } from "./enrollment-settings.ts";
@@ -52,7 +52,8 @@ export const builtInStrategy = z.preprocess(byName, withoutCopy.superRefine(chec
 export const requestedStrategy = z.preprocess(
   byName,
   withoutCopy.superRefine((given, context) => {
-    if (findStrategy(given.name) || !ownStrategyName.safeParse(given.name).success) checkStrategy(given, context);
+    if (findStrategy(given.name) || !ownStrategyName.safeParse(given.name).success) return checkStrategy(given, context);
+    for (const { setting, message } of ownSettingProblems(given)) context.addIssue({ code: "custom", path: [setting], message });
   }),
 );
 

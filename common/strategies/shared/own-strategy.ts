@@ -27,6 +27,16 @@ export function ownOf(strategy: GivenStrategy): OwnStrategy | undefined {
   return strategy["own"] as OwnStrategy | undefined;
 }
 
+/** What round records have beside an own strategy's settings, so that none of these can have the name. */
+const RECORDED = ["round", "language", "source"] as const;
+
+/** What is wrong with the settings of an own strategy, by setting. */
+export const ownSettingProblems = (strategy: GivenStrategy): { setting: string; message: string }[] =>
+  RECORDED.filter((setting) => Object.hasOwn(strategy, setting)).map((setting) => ({
+    setting,
+    message: `cannot be a setting of an own strategy, because round records have its ${setting} under this name; call it otherwise`,
+  }));
+
 /** What round records name an own strategy's source by. */
 export const sourceHash = (source: string): string => hash("sha256", source, "hex");
 

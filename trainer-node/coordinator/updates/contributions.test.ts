@@ -1,6 +1,9 @@
+import { RoundParticipant } from "../../../proto/gen/tributary/training/v1/training.ts";
+import { TrainerError } from "../../errors.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import type { ParticipantTask } from "../participants/participants.ts";
 import { model, openRunFixture, type RunFixture, type Script } from "../run-fixture.ts";
+import { contributionsOf } from "./contributions.ts";
 
 let fixture: RunFixture;
 beforeAll(() => {
@@ -135,4 +138,30 @@ test("participants with equal updates keep their own weights in the models witho
     "without-p2": expect.closeTo((9 + 50) / 19, 5),
     "without-p3": expect.closeTo(1, 5),
   });
+});
+
+test.each([
+  ["an own strategy", { name: "mine", layers: [1, 2, 3], names: ["a"], round: 1 }, { layers: [1, 2, 3], names: ["a"] }],
+  ["fednova, whose steps are those of the clients", { name: "fednova", steps: [7, 8, 9] }, { steps: [8, 9] }],
+])("a model without one update has the settings of the round: %s", async (_what, strategy, expected) => {
+  const made: { strategy: object }[] = [];
+  const store = async (input: { strategy: object }) => {
+    made.push(input);
+    throw new TrainerError("VALIDATION_ERROR", "no model is needed here");
+  };
+  const hashes = ["a", "b", "c"].map((one) => one.repeat(64));
+  const accepted = hashes.map((updateBlob, index) =>
+    RoundParticipant.fromPartial({ participantId: `p${index + 1}`, state: "accepted", updateBlob, samples: 5n }),
+  );
+  const own = strategy.name === "mine" ? { own: { language: "python", source: "x" } } : {};
+  const run = {
+    deps: { aggregation: { store } },
+    settings: { strategy: { ...strategy, ...own }, rewards: { by: "leave_one_out" } },
+    federation: { id: "fed_1", headBlob: "", headStateBlob: "" },
+    signal: new AbortController().signal,
+  } as never;
+  const record = { round: 1, made: "aggregated", strategy, updates: hashes.map((hash) => ({ hash, weight: 5 })) };
+  const evaluation = { accuracy: 0.9, loss: undefined, evaluations: [] };
+  await contributionsOf(run, accepted, { combined: { record, figures: new Map() } as never, evaluation });
+  expect(made[0]?.strategy).toMatchObject(expected);
 });

@@ -1,4 +1,5 @@
 import { ownOf } from "../../../common/strategies/shared/own-strategy.ts";
+import { findStrategy } from "../../../common/strategies/shared/registry.ts";
 import { fallbackMeasure, hiddenBy, rewardMeasure } from "../../../common/training/reward-settings.ts";
 import { rootOf } from "../../../common/training/root-settings.ts";
 import { sortedUpdates } from "../../../common/training/round-record.ts";
@@ -102,16 +103,25 @@ async function evaluateWithout(
     list.map(({ updateBlob: hash, participantId: id }) => ({ hash, id, weight: weightOf.get(id) ?? 1 }));
   const updates = sortedUpdates(weighted(others));
   if (updates.every(({ weight }) => weight === 0)) return undefined;
-  // Settings that are lists have one value per client of the whole round, in the order of the record.
   const left = sortedUpdates(weighted(accepted)).findIndex(({ id }) => id === participantId);
-  const strategy = Object.fromEntries(
-    Object.entries(combined.record.strategy).map(([name, value]) => [name, Array.isArray(value) ? value.toSpliced(left, 1) : value]),
-  );
+  const strategy = withoutClient(combined.record.strategy, left);
   const { parameters } = await deps.aggregation.store(
     { updates, strategy, base: federation.headBlob, state: federation.headStateBlob, own: ownOf(run.settings.strategy) },
     run.signal,
   );
   return evaluateModel(run, parameters, `${federation.id}/${combined.record.round}/without-${participantId}`, others.length);
+}
+
+/**
+ * The settings without the values of one client. Settings that a built-in strategy declares as lists have one per client of the whole round, in
+ * the order of the record; a list of an own strategy is its author's.
+ */
+function withoutClient(strategy: Readonly<Record<string, unknown>>, client: number): Record<string, unknown> {
+  const table = findStrategy(String(strategy["name"]))?.settings ?? {};
+  const isPerClient = (name: string): boolean => Object.hasOwn(table, name) && table[name]?.type === "list";
+  return Object.fromEntries(
+    Object.entries(strategy).map(([name, value]) => [name, Array.isArray(value) && isPerClient(name) ? value.toSpliced(client, 1) : value]),
+  );
 }
 
 /** The weights in the record by participant. Equal updates are in the order of their weights there, which is that of their samples. */
