@@ -20,3 +20,14 @@ export function samplingOf(settings: Sampled, participants: number): ClientSampl
   const share = sampledShare(settings);
   return share === undefined ? undefined : { share, participants };
 }
+
+/**
+ * What does not work with rounds that sample each participant independently, by path. A round that waited for more participants than it drew, or
+ * drew again, would not be the sample that epsilon counts on.
+ */
+export function samplingProblems(settings: Sampled & { readonly minResults?: number | undefined }): { path: string[]; message: string }[] {
+  if ((settings.minResults ?? 1) <= 1 || sampledShare(settings) === undefined) return [];
+  const message =
+    "must be 1 or absent with a fraction below 1 and dp.mode central: each round draws its participants by chance, however few they are, and its epsilon would not hold if a round with fewer results than this were drawn again. Set fraction to 1 to have at least so many results";
+  return [{ path: ["minResults"], message }];
+}

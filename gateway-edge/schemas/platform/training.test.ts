@@ -14,3 +14,21 @@ test("a setting of an own strategy that its round records could not have is refu
     ),
   );
 });
+
+const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+const SAMPLED = { eval: { mode: "none" }, dp, fraction: 0.5 };
+
+test("a least number of results is refused where rounds draw their participants by chance, because it was not kept", () => {
+  expect(problemsOf({ ...SAMPLED, minResults: 3 })).toEqual([expect.stringMatching(/^minResults must be 1 or absent .*epsilon/)]);
+  for (const accepted of [
+    SAMPLED,
+    { ...SAMPLED, minResults: 1 },
+    // None of these is a sample that epsilon counts on.
+    { ...SAMPLED, minResults: 3, fraction: 1 },
+    { ...SAMPLED, minResults: 3, overSelect: 0.5 },
+    { ...SAMPLED, minResults: 3, dp: { ...dp, mode: "local" } },
+    { ...SAMPLED, minResults: 3, strategy: "median" },
+    { ...SAMPLED, minResults: 3, dp: undefined },
+  ])
+    expect(problemsOf(accepted)).toEqual([]);
+});

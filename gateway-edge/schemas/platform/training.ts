@@ -2,6 +2,7 @@ import { z } from "zod";
 import { compressionProblems } from "../../../common/training/compression-settings.ts";
 import { enrollmentProblems, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import { evaluationProblems } from "../../../common/training/evaluation-rules.ts";
+import { samplingProblems } from "../../../common/training/federation-sampling.ts";
 import {
   builtInStrategy,
   evaluationSettings,
@@ -52,6 +53,7 @@ export const createFederationBody = z
       ...strategyClientProblems(given),
       ...strategyTaskProblems(given),
       ...evaluationProblems(given),
+      ...samplingProblems(given),
     ];
     for (const { path, message } of problems) context.addIssue({ code: "custom", path, message });
     // A round cannot have more results than participants that it selects.
