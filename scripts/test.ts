@@ -36,7 +36,8 @@ async function runTwice(): Promise<JestRun> {
   if (files.length === 0 || files.length > FILES_RUN_AGAIN_MAX) return run;
   const first = failureLines(run.results, root);
   console.log([`${files.length} files run again, alone, for:`, ...first].join("\n"));
-  const again = await runJest(root, ["--runInBand", "--runTestsByPath", ...files]);
+  // A file that leaves something open must not hold the run: beside others, its worker is ended.
+  const again = await runJest(root, ["--runInBand", "--forceExit", "--runTestsByPath", ...files]);
   const failedAgain = new Set(failedFiles(again.results));
   const passedAlone = files.filter((file) => !failedAgain.has(file));
   for (const line of failureLines(run.results, root, passedAlone)) console.log(line.replace("FAILED", "UNSTEADY"));

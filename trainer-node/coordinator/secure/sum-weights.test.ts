@@ -57,23 +57,23 @@ test.each([
   [
     "one has nearly all samples",
     [1_000_000, 1, 1],
-    /p1 declares 1000000, more than 3\/4 of all samples but those of p2, .* up to 3 would .*maxSamples/,
+    /p1 declares 1000000, more than nine tenths of all samples but those of p2, .* up to 9 would .*maxSamples/,
   ],
   [
     "two have nearly all samples, and each can take its own out",
     [1, 1000, 999],
-    /p2 declares 1000, more than 3\/4 of all samples but those of p3/,
+    /p2 declares 1000, more than nine tenths of all samples but those of p3/,
   ],
-  ["one has a little more than three quarters beside each other one", [61, 10, 10, 10], /p1 declares 61, .* up to 60 would be hidden/],
+  ["one has a little more than nine tenths beside each other one", [181, 10, 10, 10], /p1 declares 181, .* up to 180 would be hidden/],
 ])("a mean that would show an update is refused before updates are masked, and before they are unmasked: %s", (_what, given, problem) => {
   expect(planProblem(planOf(given).weights)).toMatch(problem);
   expect(sumProblem(planOf(given), ids(given.length))).toMatch(problem);
 });
 
 test("those that are left after others went away are looked at anew", () => {
-  const plan = planOf([90, 30, 30, 30, 10, 10]);
+  const plan = planOf([190, 30, 30, 30, 10, 10]);
   expect([planProblem(plan.weights), sumProblem(plan, ["p1", "p2", "p3", "p4"])]).toEqual([undefined, undefined]);
-  expect(sumProblem(plan, ["p1", "p2", "p5", "p6"])).toMatch(/p1 declares 90, .* up to 60 would be hidden/);
+  expect(sumProblem(plan, ["p1", "p2", "p5", "p6"])).toMatch(/p1 declares 190, .* up to 180 would be hidden/);
   expect(sumProblem({ ...plan, weights: { ...plan.weights, p2: 0 } }, ["p1", "p2", "p3"])).toMatch(/2 of them with more than 0 samples/);
 });
 

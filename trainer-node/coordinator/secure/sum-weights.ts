@@ -18,10 +18,10 @@ const SUM_SKEW_MAX = 2 ** 10;
 const PLAN_SKEW_MAX = 2 ** 20;
 
 /**
- * The most that one participant may weigh in what another one is left with, once it has taken its own update out of the sum. Three equal
- * participants have a half. At three quarters a third of the heaviest update's weight still covers it; far above, the mean is that update.
+ * The most that one participant may weigh, in times of all others but the second heaviest, which can take its own update out of the sum. Of three equal
+ * participants it is once. At nine times, a ninth of the heaviest update's weight still covers it; far above, the mean is that update.
  */
-const SHARE_MAX = 3 / 4;
+const COVERED_TIMES_MAX = 9;
 
 /** Weights by samples, or equal ones. */
 export function weightsOf(introduced: ReadonlyMap<string, Pick<Introduced, "samples">>, weights: PrivacyRules["weights"]): Weights {
@@ -76,9 +76,9 @@ function shownProblem(weights: readonly (readonly [id: string, weight: number])[
     return `${weights.length} masked updates, and ${counted.length} of them with more than 0 samples: ${who}. ${min} must have some, because two could compute each other's update, and an update of 0 samples hides no other. In a new federation, leave out participants without samples, or ${EQUAL}.`;
   }
   const rest = others.reduce((sum, [, weight]) => sum + weight, 0);
-  if (heaviest * (1 - SHARE_MAX) <= rest * SHARE_MAX) return undefined;
-  const most = Math.floor((rest * SHARE_MAX) / (1 - SHARE_MAX));
-  return `participants whose samples do not hide each other's update: ${id} declares ${heaviest}, more than 3/4 of all samples but those of ${second?.[0]}, so the mean would be nearly its update. Beside these, up to ${most} would be hidden. In a new federation, set maxSamples to refuse participants with more, or ${EQUAL}.`;
+  const most = rest * COVERED_TIMES_MAX;
+  if (heaviest <= most) return undefined;
+  return `participants whose samples do not hide each other's update: ${id} declares ${heaviest}, more than nine tenths of all samples but those of ${second?.[0]}, so the mean would be nearly its update. Beside these, up to ${most} would be hidden. In a new federation, set maxSamples to refuse participants with more, or ${EQUAL}.`;
 }
 
 function heaviestOf(weights: Weights): { id: string; weight: number } {

@@ -55,7 +55,7 @@ function refuseDocumentUrl(document: DocumentUrl | undefined): void {
   if (!document) return;
   const { param, instead } = document;
   const message = `${param}: the provider of this model does not fetch documents by URL. Send the document itself, as ${instead}.`;
-  throw new AppError("INVALID_REQUEST", message, { param });
+  throw new AppError("UNSUPPORTED_PARAMETER", message, { param });
 }
 
 function lacking(optional: readonly string[], { chat }: Provider, { inferenceModelId }: ProviderTarget): readonly string[] {
