@@ -25,15 +25,35 @@ export async function requireBudgets(reader: Reader, federation: Federation, dep
   const trained = settings.dp ? undefined : firstLimited(namesOf(federation, settings.task?.dataset));
   if (trained !== undefined)
     throw refused(`The data set "${trained}" has a privacy budget, and this federation adds no noise. Set dp in its settings.`);
-  const evaluated = firstLimited(evaluatedNames(federation, settings));
-  if (evaluated !== undefined)
-    throw refused(
-      `The data set "${evaluated}" has a privacy budget, and the evaluation would show exact figures of its rows. Set eval.dataset to rows outside it, or eval.mode to none.`,
-    );
-  for (const { inner } of depth < DEPTH_MAX ? federation.participants : []) {
-    const found = inner && (await reader.get("federations", inner.federationId));
-    if (found) await requireBudgets(reader, found, depth + 1);
+  refuseEvaluation(firstLimited(evaluatedNames(federation, settings)));
+  if (depth < DEPTH_MAX) for (const inner of await innerOf(reader, federation)) await requireBudgets(reader, inner, depth + 1);
+}
+
+/**
+ * Throws QUOTA_EXCEEDED if evaluations of a federation's models would show exact figures of a data set with a budget. A replay trains nothing,
+ * but evaluates models that no round has evaluated.
+ */
+export async function requireEvaluationBudgets(reader: Reader, federation: Federation, depth = 0): Promise<void> {
+  const limited = await limitedDataSets(reader, federation.organizationId);
+  const names = evaluatedNames(federation, JSON.parse(federation.settings) as Settings);
+  refuseEvaluation([...names].find((name) => limited.has(name)));
+  if (depth < DEPTH_MAX) for (const inner of await innerOf(reader, federation)) await requireEvaluationBudgets(reader, inner, depth + 1);
+}
+
+function refuseEvaluation(dataset: string | undefined): void {
+  if (dataset === undefined) return;
+  throw refused(
+    `The data set "${dataset}" has a privacy budget, and the evaluation would show exact figures of its rows. Set eval.dataset to rows outside it, or eval.mode to none.`,
+  );
+}
+
+async function innerOf(reader: Reader, { participants }: Federation): Promise<Federation[]> {
+  const found: Federation[] = [];
+  for (const { inner } of participants) {
+    const federation = inner && (await reader.get("federations", inner.federationId));
+    if (federation) found.push(federation);
   }
+  return found;
 }
 
 /** The data sets whose training rows are evaluated. */

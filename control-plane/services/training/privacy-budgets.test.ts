@@ -152,6 +152,25 @@ test("what an earlier release counted for whole addresses of a file, and the lea
   });
 });
 
+test("nor out of a replay, whose models no round has evaluated, once their rows have a budget", async () => {
+  const replay = (id: string) => training().getFederation({ id, replays: true }, platform.as("owner"));
+  const participants = [{ url: CLINIC, dataset: "patients" }];
+  const sites = await claimed({ rounds: 0, strategy: { name: "fedavg" }, eval: { mode: "sites" } }, participants);
+  const none = await claimed({ eval: { mode: "none" } }, participants);
+  const own = await claimed({ strategy: { name: "fedavg" }, eval: { mode: "held_out", dataset: "digits" } }, [
+    { inner: { federationId: sites.id, rounds: 1 } },
+  ]);
+  await expect(replay(sites.id)).resolves.toMatchObject({ federation: { id: sites.id } });
+  await limit("patients");
+  for (const { id } of [sites, own])
+    await expect(replay(id)).rejects.toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      message: expect.stringContaining('"patients" has a privacy budget, and the evaluation would show exact figures'),
+    });
+  await expect(replay(none.id)).resolves.toMatchObject({ federation: { id: none.id } });
+  await expect(training().getFederation({ id: sites.id }, platform.as("owner"))).resolves.toMatchObject({ federation: { id: sites.id } });
+});
+
 test("nor out of one at the sites", async () => {
   await limit("digits");
   const settings = { dp, eval: { mode: "sites" }, task: { dataset: "digits" } };

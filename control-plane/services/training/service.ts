@@ -14,6 +14,7 @@ import { collect, readPage } from "../../stores/page.ts";
 import { federationScope } from "../../stores/scopes.ts";
 import { controlFederation, extendFederation, putFederation } from "../../writes/federations.ts";
 import { enrollInner, withoutPlace } from "../../writes/inner-federations.ts";
+import { requireEvaluationBudgets } from "../../writes/require-budgets.ts";
 import { budgetScopes } from "../../writes/round-money.ts";
 import type { ControlDeps } from "../deps.ts";
 import { date, metaOf, pageOf } from "../messages.ts";
@@ -138,10 +139,11 @@ const listFederations =
 
 const getFederation =
   (deps: ControlDeps): Handlers["getFederation"] =>
-  async ({ id }, context) => {
+  async ({ id, replays }, context) => {
     const actor = await requireTrainingActor(deps, context);
     const found = await deps.store.get("federations", id);
     const { found: federation, role } = await requireVisible(deps.store, { actor, found, what: "federation" });
+    if (replays) await requireEvaluationBudgets(deps.store, federation);
     return { federation: federationMessage(federation), role };
   };
 

@@ -260,7 +260,7 @@ const replay = ({ control, config }: EdgeDeps) =>
     answer: schemas.replayAnswer,
     handler: async ({ params, body }, call) => {
       const read = call.read(DEADLINE_MS.verify);
-      const { federation } = await control.training.getFederation(params, read);
+      const { federation } = await control.training.getFederation({ ...params, replays: true }, read);
       const { strategy, rounds } = await connectHolder(config, sent(federation, "federation").holder).replay(params.id, body, read);
       return { strategy: { ...strategy, name: String(strategy["name"]) }, rounds };
     },
