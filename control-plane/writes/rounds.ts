@@ -57,7 +57,10 @@ async function continueRunning(tx: Transaction, federation: Federation, now: num
   await putFederation(tx, running, [{ type: "federation.running", data: { state: "running" } }], now);
 }
 
-/** Stores the result of one participant. An accepted update stays accepted: a later result does not replace it. */
+/**
+ * Stores the result of one participant. An accepted update stays accepted: a later result does not replace it, unless it says that this very
+ * update failed, because it does not fit the others of the round.
+ */
 export async function recordResult(
   tx: Transaction,
   { federation, round: number, result }: { federation: Federation; round: number; result: RoundParticipant },
@@ -65,11 +68,13 @@ export async function recordResult(
 ): Promise<TrainingRound> {
   const round = await requireOpen(tx, federation, number);
   const known = round.participants.find(({ participantId }) => participantId === result.participantId);
-  if (known?.state === "accepted") return round;
+  const isTakenBack = known?.state === "accepted" && result.state === "failed" && result.updateBlob === known.updateBlob;
+  if (known?.state === "accepted" && !isTakenBack) return round;
   const others = round.participants.filter(({ participantId }) => participantId !== result.participantId);
-  const next: TrainingRound = { ...round, participants: [...others, result].sort(byId) };
+  const stored = isTakenBack ? { ...result, updateBlob: "" } : result;
+  const next: TrainingRound = { ...round, participants: [...others, stored].sort(byId) };
   await tx.put("trainingRounds", next);
-  await noteNode(tx, federation, result, now);
+  await noteNode(tx, federation, { result, isTakenBack }, now);
   const { participantId, state, updateBlob, samples, bytes, durationMs, reason } = result;
   const data = { round: number, participantId, updateBlob, samples, bytes, durationMs, reason };
   await putFederation(tx, federation, [{ type: `update.${state}`, data }], now);
@@ -182,7 +187,12 @@ async function requireOpen(tx: Transaction, federation: Federation, number: numb
 }
 
 /** Updates health and totals of the participant's node. */
-async function noteNode(tx: Transaction, federation: Federation, result: RoundParticipant, now: number): Promise<void> {
+async function noteNode(
+  tx: Transaction,
+  federation: Federation,
+  { result, isTakenBack }: { result: RoundParticipant; isTakenBack: boolean },
+  now: number,
+): Promise<void> {
   const participant = federation.participants.find(({ id }) => id === result.participantId);
   const node = participant && (await tx.get("trainerNodes", participant.nodeId));
   if (!node || result.state === "straggler") return;
@@ -198,7 +208,13 @@ async function noteNode(tx: Transaction, federation: Federation, result: RoundPa
           bytes: node.bytes + result.bytes,
           trainMs: node.trainMs + result.durationMs,
         }
-      : { ...rest, status: "down", failures: node.failures + 1, lastError: result.reason },
+      : {
+          ...rest,
+          status: "down",
+          updates: node.updates - (isTakenBack ? 1 : 0),
+          failures: node.failures + 1,
+          lastError: result.reason,
+        },
   );
 }
 

@@ -11,8 +11,9 @@ import { createSlots, type Slots, takeSlot } from "./participants/slots.ts";
 import { finishRound } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
-import { inspectUpdate, requireLayout, requireReadable, requireSamples } from "./updates/inspect-update.ts";
+import { inspectUpdate, type Layout, requireReadable, requireSamples, SHAPE_MISMATCH } from "./updates/inspect-update.ts";
 import { rebaseUpdate } from "./updates/rebase.ts";
+import { openRoundLayouts, type RoundLayouts } from "./updates/round-layouts.ts";
 
 const RETRY_MS = { first: 500, max: 10_000 };
 
@@ -22,6 +23,14 @@ interface Arrival {
   readonly outcome: TrainedUpdate | ParticipantProblem | FederationFailed;
   readonly began: Federation;
   readonly durationMs: number;
+}
+
+/** A round that collects updates. */
+interface OpenRound {
+  readonly round: Round;
+  readonly layouts: RoundLayouts;
+  /** Participants whose updates do not fit the others: they are not asked again in this round, nor waited for. */
+  readonly misfits: Set<string>;
 }
 
 /**
@@ -58,30 +67,42 @@ export class AsynchronousRounds {
     const buffer = Number(settingOf(settings.strategy, "buffer"));
     // A round never has more results than its buffer, so minResults cannot ask for more.
     const needed = Math.min(settings.minResults ?? 1, buffer);
-    const wanted = Math.max(needed, Math.min(buffer, run.members.length));
+    const open: OpenRound = { round, layouts: await openRoundLayouts(run, round.round, accepted), misfits: new Set() };
+    const wanted = (): number => Math.max(needed, Math.min(buffer, run.members.length - open.misfits.size));
     const deadlineMs = deps.clock.monotonicMs() + settings.deadlineMs;
-    while (accepted.length < wanted) {
+    for (;;) {
       signal.throwIfAborted();
-      this.#sendOut(run, accepted);
-      const arrival = this.#arrivals.shift();
-      if (arrival) {
-        const latest = await this.#take(run, { round, arrival });
-        accepted = acceptedIn(latest);
+      const leftMs = deadlineMs - deps.clock.monotonicMs();
+      if (accepted.length < wanted() && (leftMs > 0 || this.#arrivals.length > 0)) {
+        accepted = await this.#nextAccepted(run, open, { accepted, leftMs });
         continue;
       }
-      const leftMs = deadlineMs - deps.clock.monotonicMs();
-      if (leftMs <= 0) break;
-      await this.#nextArrival(leftMs);
+      const fitting = await withoutMisfits(open, accepted);
+      if (fitting.length === accepted.length) break;
+      accepted = fitting;
     }
     if (accepted.length >= needed) return accepted;
     const { minResults, deadlineMs: waitedMs } = settings;
-    const lacks = minResults === undefined ? `0 of ${wanted} updates after ${waitedMs} ms.` : `${accepted.length} of ${needed} results.`;
+    const lacks = minResults === undefined ? `0 of ${wanted()} updates after ${waitedMs} ms.` : `${accepted.length} of ${needed} results.`;
     throw await notEnough(run, round, lacks);
   }
 
+  /** The accepted updates after the next arrival, or after the time that is left. */
+  async #nextAccepted(
+    run: FederationRun,
+    open: OpenRound,
+    { accepted, leftMs }: { accepted: RoundParticipant[]; leftMs: number },
+  ): Promise<RoundParticipant[]> {
+    this.#sendOut(run, { accepted, misfits: open.misfits });
+    const arrival = this.#arrivals.shift();
+    if (arrival) return acceptedIn(await this.#take(run, open, arrival));
+    await this.#nextArrival(leftMs);
+    return accepted;
+  }
+
   /** Starts training on every idle participant whose update is not in this round yet. */
-  #sendOut(run: FederationRun, accepted: readonly RoundParticipant[]): void {
-    const done = new Set(accepted.map(({ participantId }) => participantId));
+  #sendOut(run: FederationRun, { accepted, misfits }: { accepted: readonly RoundParticipant[]; misfits: ReadonlySet<string> }): void {
+    const done = new Set([...misfits, ...accepted.map(({ participantId }) => participantId)]);
     const waiting = new Set(this.#arrivals.map(({ participant }) => participant.id));
     for (const participant of run.members) {
       if (done.has(participant.id) || waiting.has(participant.id) || this.#working.has(participant.id)) continue;
@@ -106,11 +127,15 @@ export class AsynchronousRounds {
     this.#wake();
   }
 
-  async #take(run: FederationRun, { round, arrival }: { round: Round; arrival: Arrival }): Promise<Round> {
+  async #take(run: FederationRun, { round, layouts, misfits }: OpenRound, arrival: Arrival): Promise<Round> {
     const { participant, began, durationMs } = arrival;
-    const result = await acceptable(run, arrival);
+    const result = await acceptable(run, arrival, layouts);
     const state = result instanceof ParticipantProblem ? "failed" : "accepted";
-    return run.control.recordResult(round.round, resultOf(run, participant, { result, state, durationMs, baseRound: began.headRound }));
+    const recorded = resultOf(run, participant, { result, state, durationMs, baseRound: began.headRound });
+    const latest = await run.control.recordResult(round.round, recorded);
+    if (!(result instanceof ParticipantProblem)) layouts.add(recorded, result.layout);
+    else if (result.message.startsWith(SHAPE_MISMATCH)) misfits.add(participant.id);
+    return latest;
   }
 
   #nextArrival(leftMs: number): Promise<void> {
@@ -141,7 +166,11 @@ async function trained(run: FederationRun, participant: Participant): Promise<Ar
 }
 
 /** An update as the open round can use it; with a strategy that rebases, one that started earlier is added to the current parameters. */
-async function acceptable(run: FederationRun, { participant, outcome, began }: Arrival): Promise<TrainedUpdate | ParticipantProblem> {
+async function acceptable(
+  run: FederationRun,
+  { participant, outcome, began }: Arrival,
+  layouts: RoundLayouts,
+): Promise<(TrainedUpdate & { readonly layout: Layout }) | ParticipantProblem> {
   if (outcome instanceof FederationFailed || outcome instanceof StorageFull) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
   const { deps, federation, settings } = run;
@@ -150,18 +179,29 @@ async function acceptable(run: FederationRun, { participant, outcome, began }: A
     const layout = inspectUpdate(update);
     requireReadable(layout, settings);
     requireSamples(outcome.samples, settings, participant);
-    if (federation.headBlob === "") return outcome;
+    const found = { ...outcome, layout };
+    if (federation.headBlob === "") return found;
+    layouts.require(layout);
     const head = await deps.blobs.read(federation.headBlob);
-    requireLayout(layout, inspectUpdate(head));
     const factor = strategyNamed(settings.strategy.name).rebase?.(settings.strategy, federation.headRound - began.headRound);
-    if (factor === undefined || (factor === 1 && began.headBlob === federation.headBlob)) return outcome;
+    if (factor === undefined || (factor === 1 && began.headBlob === federation.headBlob)) return found;
     const base = began.headBlob === "" ? head : await deps.blobs.read(began.headBlob);
     const { sha256, bytes } = await deps.blobs.keepBytes(rebaseUpdate({ update, base, head, factor }));
-    return { ...outcome, blob: sha256, bytes };
+    return { ...found, blob: sha256, bytes };
   } catch (thrown) {
     if (thrown instanceof ParticipantProblem) return thrown;
     throw thrown;
   }
+}
+
+/** The accepted updates that fit together. The others have failed then. */
+async function withoutMisfits({ layouts, misfits }: OpenRound, accepted: RoundParticipant[]): Promise<RoundParticipant[]> {
+  const latest = await layouts.takeBackMisfits();
+  if (latest === undefined) return accepted;
+  const fitting = acceptedIn(latest);
+  const ids = new Set(fitting.map(({ participantId }) => participantId));
+  for (const { participantId } of accepted) if (!ids.has(participantId)) misfits.add(participantId);
+  return fitting;
 }
 
 const acceptedIn = ({ participants }: Round): RoundParticipant[] => participants.filter(({ state }) => state === "accepted");

@@ -71,6 +71,22 @@ async function commit(federationId: string, evaluations: RoundEvaluation[] = [])
   await training().commitRound({ ...held, round, record, stateBlob: "", participants: [result], evaluations }, platform.as(COORDINATOR));
 }
 
+test("an accepted update stays accepted, unless it is said of this very update that it does not fit the others", async () => {
+  const id = await create();
+  await claim();
+  const { held, round, result } = await train(id);
+  const failed = { ...result, state: "failed", reason: "SHAPE_MISMATCH" };
+  const record = async (changes: object) => {
+    const answer = await training().recordResult({ ...held, round, result: { ...failed, ...changes } }, platform.as(COORDINATOR));
+    return answer.round?.participants[0];
+  };
+  expect(await record({ updateBlob: "" })).toMatchObject({ state: "accepted", updateBlob: UPDATE });
+  expect(await record({ updateBlob: RESULT })).toMatchObject({ state: "accepted", updateBlob: UPDATE });
+  expect(await record({})).toMatchObject({ state: "failed", updateBlob: "", reason: "SHAPE_MISMATCH" });
+  // It may be called again, as others that failed.
+  expect(await record({ state: "accepted", reason: "" })).toMatchObject({ state: "accepted", updateBlob: UPDATE });
+});
+
 test("a federation starts from its initial parameters, which are referenced but are no result yet", async () => {
   const id = await create({ initialBlob: INITIAL });
   expect(await read(id)).toMatchObject({ headRound: 0, headBlob: INITIAL, initialBlob: INITIAL, headRecordHash: NO_RECORD });

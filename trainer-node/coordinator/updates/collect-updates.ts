@@ -10,9 +10,10 @@ import type { ParticipantTask, TrainedUpdate } from "../participants/participant
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { requireControls } from "./fitting-controls.ts";
-import { inspectBlob, layoutOfBlob } from "./inspect-blob.ts";
-import { type Layout, requireLayout, requireMetrics, requireReadable, requireSamples } from "./inspect-update.ts";
+import { inspectBlob } from "./inspect-blob.ts";
+import { type Layout, requireMetrics, requireReadable, requireSamples } from "./inspect-update.ts";
 import { createProgressReports } from "./report-progress.ts";
+import { openRoundLayouts, type RoundLayouts } from "./round-layouts.ts";
 import { updateOrigin } from "./update-origin.ts";
 
 /** What a round still collects. */
@@ -40,36 +41,35 @@ export async function collectUpdates(run: FederationRun, collection: Collection)
   const closed = new AbortController();
   const stopAt = deps.clock.after(settings.deadlineMs, () => closed.abort());
   const inTime = AbortSignal.any([signal, closed.signal]);
-  let count = collection.accepted.length;
   const root = rootOf(settings.strategy);
   let hasRoot = root === undefined || collection.accepted.some(({ participantId }) => participantId === root);
-  const isComplete = (): boolean => count >= wanted && hasRoot;
+  const layouts = await openRoundLayouts(run, number, collection.accepted);
+  const isComplete = (): boolean => layouts.count() >= wanted && hasRoot;
   let latest: Round | undefined;
-  const layouts = await knownLayout(run, collection.accepted);
   const progress = createProgressReports(run, number);
   try {
-    if (isComplete()) return latest;
-    await askInTurn<TrainedUpdate>(run, collection.missing, {
+    if (isComplete()) return await layouts.takeBackMisfits();
+    await askInTurn<FittingUpdate>(run, collection.missing, {
       inTime,
       ask: async (participant) => {
         const task = { ...trainTask(run, participant, number), onProgress: progress.of(participant.id) };
         await requireCapabilities(run, participant, inTime);
         const update = await trained(run, participant, task, inTime);
-        await requireFitting(run, update, layouts);
-        return update;
+        return requireFitting(run, update, layouts);
       },
-      isOver: (_participant, _problem, tries) => tries >= ATTEMPTS_AFTER_QUORUM && count >= quorum && hasRoot,
+      isOver: (_participant, _problem, tries) => tries >= ATTEMPTS_AFTER_QUORUM && layouts.count() >= quorum && hasRoot,
       settle: async (participant, result, durationMs) => {
         const state = result instanceof ParticipantProblem ? (inTime.aborted ? "straggler" : "failed") : "accepted";
-        latest = await control.recordResult(number, resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 }));
-        if (state === "accepted") {
-          count++;
+        const recorded = resultOf(run, participant, { result, state, durationMs, baseRound: number - 1 });
+        latest = await control.recordResult(number, recorded);
+        if (!(result instanceof ParticipantProblem)) {
+          layouts.add(recorded, result.layout);
           hasRoot ||= participant.id === root;
         }
         if (isComplete()) closed.abort();
       },
     });
-    return latest;
+    return (await layouts.takeBackMisfits()) ?? latest;
   } finally {
     stopAt();
     closed.abort();
@@ -109,26 +109,16 @@ async function expanded(
   }
 }
 
-/** The first update defines the layout of the others if nothing else does. */
-async function requireFitting(
-  { deps, settings }: FederationRun,
-  { blob, layout }: TrainedUpdate,
-  layouts: { expected: Layout | undefined },
-): Promise<void> {
-  const found = layout ?? (await inspectBlob(deps.blobs, blob));
-  requireReadable(found, settings);
-  requireControls(found, settings);
-  requireLayout(found, layouts.expected);
-  layouts.expected ??= found;
-}
+/** An update whose layout is known. */
+type FittingUpdate = TrainedUpdate & { readonly layout: Layout };
 
-/** The layout that updates must have: that of the parameters they start from, else that of the first accepted update. */
-async function knownLayout(
-  { deps, federation }: FederationRun,
-  accepted: readonly RoundParticipant[],
-): Promise<{ expected: Layout | undefined }> {
-  const known = federation.headBlob === "" ? accepted[0]?.updateBlob : federation.headBlob;
-  return { expected: known === undefined ? undefined : await layoutOfBlob(deps.blobs, known) };
+/** The inspected update. Whether it fits the others of a round without a base is decided when the round closes. */
+async function requireFitting({ deps, settings }: FederationRun, update: TrainedUpdate, layouts: RoundLayouts): Promise<FittingUpdate> {
+  const layout = update.layout ?? (await inspectBlob(deps.blobs, update.blob));
+  requireReadable(layout, settings);
+  requireControls(layout, settings);
+  layouts.require(layout);
+  return { ...update, layout };
 }
 
 /** A participant's outcome as the control plane records it. */
