@@ -62,7 +62,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       const call = priceCall(upstream, { path: url.pathname, body, isFree });
       if (!isFree && !caller.isAdmin) {
         refuseUnpriced(call);
-        refuseOperators(call, request.headers["content-type"]);
+        refuseOperators(call, { body, contentType: request.headers["content-type"] });
       }
       const endpoint = `/${kind}${url.pathname}`.slice(0, 200);
       const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint, tags: traceTagsOf(request) });
@@ -153,13 +153,13 @@ function refuseUnpriced({ prices, beside }: PricedCall): void {
 }
 
 /** What is refused from clients in the gateway's own APIs: the provider cannot tell the tenants from the operator here either. */
-function refuseOperators({ fields }: PricedCall, contentType = ""): void {
+function refuseOperators({ fields }: PricedCall, { body, contentType = "" }: { body: Buffer; contentType: string | undefined }): void {
   if (fields) {
     refuseFields(fields);
     refuseContainer(fields["container"]);
     refuseClosedReferences(fields);
     refusePricedApart(fields);
-  } else if (!/^multipart\//i.test(contentType)) {
+  } else if (body.length > 0 && !/^multipart\//i.test(contentType)) {
     // Providers read texts as JSON that are none here, and nothing would have checked them.
     throw new AppError("INVALID_JSON", "The body is not a JSON object.");
   }
