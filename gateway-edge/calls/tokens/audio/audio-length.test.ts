@@ -58,12 +58,12 @@ function flac({ rate, channels, bits, seconds }: Sound): Buffer {
   return Buffer.concat([text("fLaC"), big32(34), Buffer.alloc(10), packed, Buffer.alloc(100_000)]);
 }
 
-function oggPage(flags: number, place: number, body: Buffer): Buffer {
+function oggPage(flags: number, place: number, body: Buffer, segments?: 0): Buffer {
   const head = Buffer.alloc(27);
   head.write("OggS", "latin1");
   head[5] = flags;
   head.writeBigUInt64LE(BigInt(place), 6);
-  const sizes = [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255];
+  const sizes = segments === 0 ? [] : [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255];
   head[26] = sizes.length;
   return Buffer.concat([head, Buffer.from(sizes), body]);
 }
@@ -97,6 +97,11 @@ const FILES: readonly [string, Buffer, number][] = [
   ["MP3 with junk between its frames", Buffer.concat([mp3([128, 32]), Buffer.alloc(777), mp3([32])]), 3 * MP3_FRAME_MS],
   ["FLAC", flac({ rate: 16_000, channels: 1, bits: 16, seconds: 30 }), 30_000],
   ["Opus", ogg(opusHead, [48_000, 96_000, 144_000]), 3000],
+  [
+    "Opus with a page that has only its head",
+    Buffer.concat([ogg(opusHead, [48_000]), oggPage(0, 48_000, Buffer.alloc(0), 0), oggPage(0, 96_000, Buffer.alloc(9))]),
+    2000,
+  ],
   ["Vorbis", ogg(vorbisHead(22_050), [22_050, 44_100]), 2000],
   ["two streams of Ogg after each other", Buffer.concat([ogg(opusHead, [48_000]), ogg(vorbisHead(8000), [8000, 16_000])]), 3000],
   ["M4A with its head before the sound", m4a(movie(1000, 7000), box("mdat", sound)), 7000],

@@ -45,7 +45,7 @@ class OggReader implements AudioReader {
       const length = sizes.reduce((sum, size) => sum + size, 0);
       return begins && length >= CODEC_HEAD_BYTES ? this.#codec(length) : this.#pageAfter(length);
     };
-    return { skip: 0, need: Math.max(1, segments), read };
+    return segments === 0 ? this.#pageAfter(0) : { skip: 0, need: segments, read };
   }
 
   #codec(length: number): Hop {
