@@ -13,7 +13,7 @@ export interface RunningServer extends StoppableServer {
 }
 
 const KEEP_ALIVE_MS = 75_000;
-/** A head is small: whoever takes longer to send it only occupies a connection. */
+/** A head is small: a client that takes longer to send it only occupies a connection. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const CHECK_INTERVAL_MS = 5000;
 

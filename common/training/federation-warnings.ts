@@ -17,7 +17,7 @@ export function federationWarnings(asked: Asked): string[] {
   return [...sampleWarnings(asked), ...(unmeasured === undefined ? [] : [unmeasured])];
 }
 
-/** Of samples that nobody limits. */
+/** Of samples without a limit. */
 function sampleWarnings(asked: Asked): string[] {
   if (asked.maxSamples !== undefined || mostParticipants(asked) < 2) return [];
   const { name } = asked.strategy;

@@ -43,7 +43,7 @@ test("a round that has enough results of different tensors goes on until enough 
   expect(accepted.map(({ participantId }) => participantId)).not.toContain("p1");
 });
 
-test("of as many updates of two kinds, those with more samples count, whoever is first", async () => {
+test("of as many updates of two kinds, those with more samples count, in any order of arrival", async () => {
   const train: Script["train"] = async (id) => {
     if (id === "p2") await sleep(SLOW_MS);
     return id === "p2" ? { model: model(1, 1), samples: 11 } : { model: model(9, 9, 9), samples: 10 };

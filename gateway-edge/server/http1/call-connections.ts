@@ -15,7 +15,7 @@ interface CallConnectionsOptions {
   refuseLate(socket: Socket): void;
 }
 
-/** Of all connections: nobody has looked yet whether these requests may be made. What exceeds it is left to Node. */
+/** Of all connections: these requests are not authenticated yet. What exceeds it is left to Node. */
 const HELD_BYTES_MAX = 16 * 1024 * 1024;
 
 const checksIn = (milliseconds: number) => Math.ceil(milliseconds / CHECK_INTERVAL_MS) + 1;

@@ -22,7 +22,7 @@ export async function withSelection(run: FederationRun): Promise<FederationRun> 
     // Each time anew: others may have joined an open federation.
     const current = await withPresentParticipants(run);
     const { roots, rest } = apart(current);
-    // The result of the root counts, too, though nobody selects it.
+    // The result of the root counts, too, though it is not selected.
     const least = Math.max(1, selection.min ?? 1, (settings.minResults ?? 1) - roots.length);
     const eligible = await eligibleOf(current, rest);
     if (eligible.length >= least) return { ...current, chosen: [...roots, ...(await chosenOf(current, eligible, least))] };
