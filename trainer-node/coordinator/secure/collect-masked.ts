@@ -10,9 +10,10 @@ import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
-import { requireSamples } from "../updates/inspect-update.ts";
+import { requireSamples, shapeMismatch } from "../updates/inspect-update.ts";
 import { updateOrigin } from "../updates/update-origin.ts";
 import { askAll } from "./in-time.ts";
+import { openIntroductions } from "./introductions.ts";
 import type { Introduced } from "./participants.ts";
 import { findPlan, type SecurePlan, secureRoundId, writePlan } from "./plan.ts";
 import { planProblem, weightMaxOf, weightsOf } from "./sum-weights.ts";
@@ -116,33 +117,30 @@ function tooFew(run: FederationRun, planning: Planning, { left, least }: { left:
   );
 }
 
+/** The participants that introduced themselves with the round's tensors: those of its base, else those that most of them have. */
 async function introduceAll(
   run: FederationRun,
   { missing, wanted, quorum, round, roundId, note }: Planning,
 ): Promise<Map<string, Introduced>> {
   const { deps, federation } = run;
-  const introduced = new Map<string, Introduced>();
-  let expected = federation.headBlob === "" ? undefined : JSON.stringify(layoutOf(await deps.blobs.read(federation.headBlob)));
+  const introductions = openIntroductions(federation.headBlob === "" ? undefined : layoutOf(await deps.blobs.read(federation.headBlob)));
   await askAll(run, missing, {
     ask: async (participant, signal) => {
       await requireCapabilities(run, participant, signal);
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
       requireSamples(one.samples, run.settings, participant);
-      const layout = JSON.stringify(one.layout);
-      if (expected !== undefined && layout !== expected) {
-        throw new ParticipantProblem("SHAPE_MISMATCH: its tensors have other names, types or shapes than the others'", { again: false });
-      }
-      expected = layout;
+      introductions.require(one);
       return one;
     },
     settle: async (participant, result, durationMs) => {
       if (result instanceof ParticipantProblem) return note(participant, result, durationMs);
-      introduced.set(participant.id, result);
+      introductions.add({ participant, introduced: result, durationMs });
     },
-    isEnough: () => introduced.size >= wanted,
-    need: { least: leastOf(quorum), count: () => introduced.size },
+    isEnough: () => introductions.count() >= wanted,
+    need: { least: leastOf(quorum), count: () => introductions.count() },
   });
-  // Sorted by id, independent of the order of arrival.
-  return new Map([...introduced].sort(([left], [right]) => (left < right ? -1 : 1)));
+  const { fitting, misfits } = introductions.sorted();
+  for (const { participant, durationMs } of misfits) await note(participant, shapeMismatch(), durationMs);
+  return new Map(fitting.map(({ participant, introduced }) => [participant.id, introduced]));
 }

@@ -28,10 +28,13 @@ const nodeCalls = createNodeCalls({ clock, random, idleMs: 60_000 });
 /** What the coordinator asks, by path; a test may have a node end just before. */
 const asked: string[] = [];
 let before: (path: string, url: string) => Promise<void> = async () => {};
+let after: (path: string, url: string) => void = () => {};
 const call: CallNode = async (node, request, signal) => {
   asked.push(`${request.method} ${request.path}`);
   await before(request.path, node.url);
-  return nodeCalls.call(node, request, signal);
+  const answer = await nodeCalls.call(node, request, signal);
+  after(request.path, node.url);
+  return answer;
 };
 const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
 const secure = createSecureTools({ call, blobs, logger: silentLogger });
@@ -43,6 +46,7 @@ beforeAll(async () => {
 beforeEach(() => {
   asked.length = 0;
   before = async () => {};
+  after = () => {};
 });
 afterAll(async () => {
   await Promise.all([...nodes.map((node) => node.stop()), aggregation.close(), secure.close(), nodeCalls.close()]);
@@ -180,6 +184,30 @@ test.each([
   },
   60_000,
 );
+
+test("the first introduction of a round without a base does not decide which tensors all must have", async () => {
+  const { run, kept } = open("fed_layouts", hidden());
+  // Another width of rows is another model. It is the only one that answers at once.
+  const odd = { synthetic: { device: 0, of: 30 } };
+  const members = run.members.map((member) => (member.id === "p1" ? { ...member, dataset: JSON.stringify(odd) } : member));
+  let answered: () => void = () => {};
+  const first = new Promise<void>((resolve) => {
+    answered = resolve;
+  });
+  before = async (path, url) => {
+    if (path.endsWith("/train") && url !== nodes[0]?.url) await first;
+  };
+  after = (path, url) => {
+    if (path.endsWith("/train") && url === nodes[0]?.url) answered();
+  };
+  await runRound({ ...run, members });
+  expect(kept.round?.participants.find(({ participantId }) => participantId === "p1")).toMatchObject({
+    state: "failed",
+    reason: expect.stringContaining("SHAPE_MISMATCH"),
+  });
+  expect(kept.commits[0]?.updates).toHaveLength(3);
+  await expectSame(kept.commits[0]?.result as string, await plainMean("fed_layouts_plain", ["p2", "p3", "p4"]));
+});
 
 test("one that goes away before it sends what it masked is left out exactly, and the round says who it was", async () => {
   const { run, kept } = open("fed_drop", hidden({ deadlineMs: 60_000 }));

@@ -111,8 +111,12 @@ export function requireLayout(found: Layout, expected: Layout | undefined): void
     throw new ParticipantProblem("its parameters are opaque, but those of the round are not; it must send the same format", {
       again: false,
     });
-  throw new ParticipantProblem(`${SHAPE_MISMATCH}: its tensors have other names, types or shapes than the others'`, { again: false });
+  throw shapeMismatch();
 }
+
+/** The problem of tensors that cannot be aggregated with those of the others. */
+export const shapeMismatch = (): ParticipantProblem =>
+  new ParticipantProblem(`${SHAPE_MISMATCH}: its tensors have other names, types or shapes than the others'`, { again: false });
 
 /** The prefix of the reason for updates that differ from the others. */
 export const SHAPE_MISMATCH = "SHAPE_MISMATCH";
