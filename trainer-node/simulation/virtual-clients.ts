@@ -2,7 +2,7 @@ import type { Random } from "../../common/random.ts";
 import type { Capability } from "../../common/training/capabilities.ts";
 import { readMetrics } from "../../common/training/metrics.ts";
 import { ParticipantProblem } from "../coordinator/participants/participant-problem.ts";
-import { asNumber, type Participants, type ParticipantTask, readEvaluation } from "../coordinator/participants/participants.ts";
+import { type Participants, type ParticipantTask, readEvaluation, readSamples } from "../coordinator/participants/participants.ts";
 import { TrainerError } from "../errors.ts";
 import type { StoredAnswer } from "../operations/store-answer.ts";
 import type { ComputePool } from "../pool/pool.ts";
@@ -56,7 +56,7 @@ export function createVirtualClients({ pool, partialWork, capabilities, random }
       const config = partial ? { ...task.config, epochs: partial.epochs } : task.config;
       const { sha256, bytes, layout, head } = JSON.parse(await call("train", { ...task, config }, signal)) as StoredAnswer;
       const { num_samples: samples, metrics } = JSON.parse(head) as { num_samples?: unknown; metrics?: unknown };
-      return { blob: sha256, bytes, layout, samples: asNumber(samples), metrics: readMetrics(metrics) };
+      return { blob: sha256, bytes, layout, samples: readSamples(samples), metrics: readMetrics(metrics) };
     },
     evaluate: async (_node, task, signal) => readEvaluation(JSON.parse(await call("evaluate", task, signal)) as Record<string, unknown>),
     aggregate: async () => {

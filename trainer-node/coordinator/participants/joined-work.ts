@@ -8,7 +8,14 @@ import type { MadeOrigin } from "../../blobs/blob-owners.ts";
 import { innerAddress, isInnerAddress } from "./inner-federations.ts";
 import type { NodeAddress } from "./node-call.ts";
 import { ParticipantProblem } from "./participant-problem.ts";
-import { asNumber, type Evaluation, type Participants, type ParticipantTask, readEvaluation, type TrainedUpdate } from "./participants.ts";
+import {
+  type Evaluation,
+  type Participants,
+  type ParticipantTask,
+  readEvaluation,
+  readSamples,
+  type TrainedUpdate,
+} from "./participants.ts";
 import { createPresence } from "./presence.ts";
 
 /** A task for a joined participant. It fetches parameters by their hash. */
@@ -212,7 +219,7 @@ function readTrained({ blob, fields }: JoinedResult): TrainedUpdate {
   refuseFailure(fields);
   if (!blob || blob.bytes === 0) throw new ParticipantProblem("its answer has no parameters", { again: false });
   const metrics = readMetrics(fields["metrics"]);
-  return { blob: blob.sha256, bytes: blob.bytes, samples: asNumber(fields["num_samples"]), metrics };
+  return { blob: blob.sha256, bytes: blob.bytes, samples: readSamples(fields["num_samples"]), metrics };
 }
 
 function readEvaluated({ fields }: JoinedResult): Evaluation {

@@ -163,7 +163,7 @@ export function readEvaluation({ accuracy, num_samples: samples, metrics: given 
   // Accuracy and loss come first, because there is a limit.
   const { loss } = Object(given) as { loss?: unknown };
   const metrics = readMetrics(Object.assign({ accuracy: found, loss }, given, { accuracy: found }));
-  return { accuracy: found, loss: asNumber(loss), samples: asNumber(samples), metrics };
+  return { accuracy: found, loss: asNumber(loss), samples: readSamples(samples), metrics };
 }
 
 interface ParticipantCall {
@@ -239,14 +239,14 @@ async function keepOctets(
   const { sha256, bytes } = await blobs.keep(gathered(update, PIECE_BYTES), { digest });
   if (typeof announced === "string" && announced !== sha256)
     throw new ParticipantProblem("its parameters do not match the SHA-256 that it announced", { again: true });
-  return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics), layout: digest.layout() };
+  return { blob: sha256, bytes, samples: readSamples(samples), metrics: readMetrics(metrics), layout: digest.layout() };
 }
 
 async function keepJson(blobs: BlobFolder, answer: NodeAnswer, most?: number): Promise<TrainedUpdate> {
   const reader = createParametersReader();
   const { sha256, bytes } = await blobs.keep(boundedUpdate(reader.bytes(wholeBody(answer)), { most }));
   const { num_samples: samples, metrics } = reader.fields();
-  return { blob: sha256, bytes, samples: asNumber(samples), metrics: readMetrics(metrics) };
+  return { blob: sha256, bytes, samples: readSamples(samples), metrics: readMetrics(metrics) };
 }
 
 async function readJson(answer: NodeAnswer): Promise<Record<string, unknown>> {
@@ -261,5 +261,14 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
+/**
+ * The samples that a participant declares, whole and at least 0: they are weights, and one below 0 would take the updates of others out of a mean.
+ * Undefined if it declares none.
+ */
+export function readSamples(declared: unknown): number | undefined {
+  const found = asNumber(declared);
+  return found === undefined ? undefined : Math.max(0, Math.round(found));
+}
+
 /** A finite number; undefined for anything else. */
-export const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);
+const asNumber = (value: unknown): number | undefined => (typeof value === "number" && Number.isFinite(value) ? value : undefined);

@@ -13,7 +13,7 @@ import {
   wholeBody,
 } from "../participants/node-call.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
-import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, trainHeader } from "../participants/participants.ts";
+import { asJson, fieldsOf, jsonBody, octetBody, type ParticipantTask, readSamples, trainHeader } from "../participants/participants.ts";
 
 /** A participant's place in a secure round. */
 export interface SecurePlace {
@@ -99,9 +99,9 @@ export function createSecureParticipants({ call, blobs }: { call: CallNode; blob
         ? { body: await octetBody(blobs, task), headers: { "x-train-config": header } }
         : { body: await jsonBody(blobs, fieldsOf(task, "octets"), task) };
       const answer = await readAs(trained, await post(node, pathOf(place, "train"), sent, signal));
-      const { introduction, num_samples: samples, layout } = answer;
+      const { introduction, num_samples: declared, layout } = answer;
       if (introduction.id !== place.client) throw new ParticipantProblem("its introduction has another id", { again: false });
-      return { introduction, samples, layout };
+      return { introduction, samples: readSamples(declared), layout };
     },
     shares: async (node, place, asked, signal) =>
       (await readAs(shared, await post(node, pathOf(place, "shares"), { body: asJson(asked) }, signal))).shares,

@@ -135,7 +135,7 @@ export function resultOf(
     participantId: participant.id,
     state,
     updateBlob: isUpdate ? result.blob : "",
-    samples: isUpdate && result.samples !== undefined ? BigInt(Math.max(0, Math.round(result.samples))) : undefined,
+    samples: isUpdate && result.samples !== undefined ? BigInt(result.samples) : undefined,
     bytes: BigInt(isUpdate ? result.bytes : 0),
     durationMs: BigInt(Math.round(durationMs)),
     reason: isUpdate ? "" : result.message,

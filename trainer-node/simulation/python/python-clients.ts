@@ -3,7 +3,7 @@ import { type Capability, declaredCapabilities } from "../../../common/training/
 import { readMetrics } from "../../../common/training/metrics.ts";
 import type { BlobFolder } from "../../coordinator/blobs/blob-folder.ts";
 import { ParticipantProblem } from "../../coordinator/participants/participant-problem.ts";
-import { asNumber, type Participants, type ParticipantTask, readEvaluation } from "../../coordinator/participants/participants.ts";
+import { type Participants, type ParticipantTask, readEvaluation, readSamples } from "../../coordinator/participants/participants.ts";
 import type { PartialWork } from "../virtual-clients.ts";
 import type { Frame } from "./frames.ts";
 import type { PythonPool } from "./python-pool.ts";
@@ -40,7 +40,7 @@ export function createPythonClients({ pool, blobs, partialWork, proximal }: Pyth
       const { header, body } = await call("train", { ...task, config }, signal);
       const { num_samples: samples, metrics } = fieldsOf({ header, body });
       const { sha256: blob, bytes } = await blobs.keepBytes(body);
-      return { blob, bytes, samples: asNumber(samples), metrics: readMetrics(metrics) };
+      return { blob, bytes, samples: readSamples(samples), metrics: readMetrics(metrics) };
     },
     evaluate: async (_node, task, signal) => readEvaluation(fieldsOf(await call("evaluate", task, signal))),
     aggregate: async () => {
