@@ -14,6 +14,8 @@ export interface PrivacyRules {
   readonly weights: "samples" | "equal";
   /** The setting that has the coordinator compute with floats; absent where it needs none. */
   readonly computes?: string;
+  /** Whether floats of 16 bits are refused: a result is rounded to them before its noise, which moves it further than the noise is made for. */
+  readonly wideFloats: boolean;
   /** What in a federation's settings it does not work with, by path. */
   problems(asked: Asked): Problem[];
   /** Whether the noise is in a result that was made so. */
@@ -39,6 +41,7 @@ const none: PrivacyRules = {
   needs: {},
   config: {},
   weights: "samples",
+  wideFloats: false,
   problems: () => [],
   isNoised: () => false,
   spentBy: undefined,
@@ -65,6 +68,7 @@ const central = ({ clipNorm }: Noise, isSumOnly: boolean): PrivacyRules => ({
   ...(isSumOnly ? { needs: { clip: "dp.mode central" }, config: { clip_norm: clipNorm } } : {}),
   weights: "equal",
   computes: "dp.mode central",
+  wideFloats: true,
   spentBy: "result",
   hidesUpdates: true,
   // The bound of one update's influence, which the noise is made for, is not known of an own strategy.

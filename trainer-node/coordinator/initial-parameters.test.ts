@@ -1,8 +1,11 @@
+import { encodeParameters } from "../codec/parameters.ts";
 import { ParticipantProblem } from "./participants/participant-problem.ts";
 import { model, openRunFixture } from "./run-fixture.ts";
 
 const fixture = openRunFixture();
 const { blobs } = fixture;
+const noise = { clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
+const narrow = encodeParameters([{ name: "w", dtype: "bf16", shape: [2], data: Float32Array.of(1, 1) }], "safetensors");
 afterAll(() => fixture.close());
 
 /** A federation of two participants that send 1 and 3; `failures` of their first calls fail. */
@@ -45,6 +48,7 @@ test("one participant is asked for the initial parameters, again if it is busy, 
 test.each([
   ["a NaN", model(Number.NaN), {}, { code: "VALIDATION_ERROR", message: expect.stringContaining("NON_FINITE") }],
   ["no bytes", new Uint8Array(0), {}, { code: "VALIDATION_ERROR", message: expect.stringContaining("empty") }],
+  ["floats of 16 bits under central noise", narrow, { dp: { ...noise, mode: "central" } }, { code: "UNSUPPORTED_PARAMETERS" }],
   ["a pickle for a strategy that computes", Uint8Array.of(0x80, 4, 46), { strategy: "fedadam" }, { code: "UNSUPPORTED_PARAMETERS" }],
 ])("initial parameters with %s fail the federation before a participant is asked", async (_name, initial, given, expected) => {
   const { asked, problem } = await run({ ...given, initial: { blob: "a".repeat(64) } }, { initial });
@@ -53,7 +57,6 @@ test.each([
 });
 
 test("what one participant trained is no start for a private federation", async () => {
-  const dp = { mode: "central", clipNorm: 1, noiseMultiplier: 1, delta: 1e-5 };
-  const { asked, problem } = await run({ initial: { participant: 0 }, dp });
+  const { asked, problem } = await run({ initial: { participant: 0 }, dp: { ...noise, mode: "central" } });
   expect([asked, problem?.code, problem?.message]).toEqual([[], "VALIDATION_ERROR", expect.stringContaining("does not work with dp")]);
 });

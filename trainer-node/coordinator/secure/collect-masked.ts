@@ -10,7 +10,7 @@ import type { TrainedUpdate } from "../participants/participants.ts";
 import { requireCapabilities } from "../participants/require-capabilities.ts";
 import { trainTask } from "../train-task.ts";
 import { type Collection, resultOf } from "../updates/collect-updates.ts";
-import { requireSamples, shapeMismatch } from "../updates/inspect-update.ts";
+import { requireReadable, requireSamples, shapeMismatch, layoutOf as tensorLayout } from "../updates/inspect-update.ts";
 import { updateOrigin } from "../updates/update-origin.ts";
 import { askAll } from "./in-time.ts";
 import { openIntroductions } from "./introductions.ts";
@@ -130,6 +130,7 @@ async function introduceAll(
       const task = trainTask(run, participant, round);
       const one = await requireSecure(run).participants.train(participant, { round: roundId, client: participant.id }, task, signal);
       requireSamples(one.samples, run.settings, participant);
+      requireReadable(tensorLayout(one.layout), run.settings);
       introductions.require(one);
       return one;
     },

@@ -52,14 +52,21 @@ export function layoutOf(tensors: readonly TensorHeader[]): Layout {
 }
 
 /**
- * Refuses an update that the federation must compute with and cannot: opaque bytes and, under noise, integers, which noise does not cover.
+ * Refuses an update that the federation must compute with and cannot: opaque bytes and, under noise, integers, which noise does not cover, and floats
+ * that are too narrow for it.
  * Only a plain mean may be delegated to participants.
  */
 export function requireReadable(found: Layout, settings: Pick<FederationSettings, "dp" | "secureAggregation" | "strategy">): void {
   const need = computingNeed(settings);
   if (need !== undefined && found === OPAQUE) throw unreadable(need);
-  const integers = privacyRules(settings).computes !== undefined && found !== OPAQUE ? integerTensorIn(found) : undefined;
-  if (integers !== undefined) throw unsupported(`its tensor "${integers}" is not of floats, and ${need}`);
+  const { computes, wideFloats } = privacyRules(settings);
+  if (computes === undefined || found === OPAQUE) return;
+  const integers = tensorOf(found, (dtype) => !isFloatType(dtype));
+  if (integers) throw unsupported(`its tensor "${integers.name}" is not of floats, and ${need}`);
+  const narrow = wideFloats ? tensorOf(found, (dtype) => NARROW.includes(dtype)) : undefined;
+  if (!narrow) return;
+  const what = `its tensor "${narrow.name}" has dtype ${narrow.dtype}, to which a result is rounded before its noise; ${computes} needs f32 or f64`;
+  throw new ParticipantProblem(`${UNSUPPORTED}: ${what}`, { again: false });
 }
 
 /** The problem of opaque parameters that `need` computes with. */
@@ -74,9 +81,12 @@ const unsupported = (what: string): ParticipantProblem =>
 /** The prefix of the reason for updates that a federation cannot compute with. */
 export const UNSUPPORTED = "UNSUPPORTED_PARAMETERS";
 
-function integerTensorIn(layout: Layout): string | undefined {
+const NARROW: readonly DType[] = ["f16", "bf16"];
+
+function tensorOf(layout: Layout, matches: (dtype: DType) => boolean): { name: string; dtype: DType } | undefined {
   const tensors = JSON.parse(layout) as [name: string, dtype: DType, shape: number[]][];
-  return tensors.find(([, dtype]) => !isFloatType(dtype))?.[0];
+  const [name, dtype] = tensors.find((tensor) => matches(tensor[1])) ?? [];
+  return name === undefined || dtype === undefined ? undefined : { name, dtype };
 }
 
 /**
