@@ -37,6 +37,13 @@ describe.each(PRIVACY)("with %s", (_name, privacy) => {
     ["the task's rows, which all train on", { eval: { patience: 2 }, dataset: MINE }, "eval"],
     ["the task's rows once more", { eval: { dataset: MINE }, dataset: MINE }, "eval.dataset"],
     ["rows of two participants together", { eval: { dataset: [...MINE, ...YOURS] }, participants: OWN }, "eval.dataset"],
+    ["them in another order of columns", { eval: { dataset: [{ y: 0, a: 1 }] }, participants: OWN }, "eval.dataset"],
+    [
+      "rows of two columns in another order",
+      { eval: { dataset: [{ b: 4, a: 3, label: 1 }] }, dataset: [{ a: 3, b: 4, label: 1 }] },
+      "eval.dataset",
+    ],
+    ["a matrix of rows whose label is first", { eval: { dataset: { x: [[3]], y: [1] } }, dataset: [{ label: 1, a: 3 }] }, "eval.dataset"],
     ["them as a matrix", { eval: { dataset: { x: [[3], [2]], y: [1, 1] } }, participants: OWN }, "eval.dataset"],
     ["the split that nodes train on", { eval: { dataset: { name: "digits", split: "train" } }, dataset: digits }, "eval.dataset"],
     ["all of a dataset", { eval: { dataset: { name: "digits", split: "all" } }, dataset: digits }, "eval.dataset"],

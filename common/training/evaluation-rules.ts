@@ -2,6 +2,7 @@ import { canonicalJson } from "../json.ts";
 import { placeOf } from "./dataset-place.ts";
 import { isOpen, mostParticipants } from "./enrollment-settings.ts";
 import type { FederationSettings } from "./federation-settings.ts";
+import { labelKeyIn } from "./label-key.ts";
 import { NODE_DATASETS } from "./node-datasets.ts";
 
 // Accuracy and loss are exact. With `dp` or `secureAggregation` a model is measured only on rows outside the training data, or not at all.
@@ -152,18 +153,30 @@ function uriText(uri: unknown): string {
 function sharedRow(evaluated: unknown, trained: unknown): number | undefined {
   const rows = rowsIn(evaluated);
   if (rows.length === 0) return undefined;
-  const known = new Set(rowsIn(trained));
-  const index = rows.findIndex((row) => known.has(row));
+  const known = new Set(rowsIn(trained).flat());
+  const index = rows.findIndex((texts) => texts.some((text) => known.has(text)));
   return index < 0 ? undefined : index;
 }
 
-/** Rows that a request has itself, as comparable texts. */
-function rowsIn(dataset: unknown): string[] {
-  if (Array.isArray(dataset)) return dataset.map((row: unknown) => canonicalJson(isRecord(row) ? Object.values(row) : row));
+/**
+ * Rows that a request has itself, each as comparable texts: by the names of its columns, which may come in any order, and by its values in the
+ * order of row 0 with the label last, as a matrix has them.
+ */
+function rowsIn(dataset: unknown): string[][] {
+  if (Array.isArray(dataset)) {
+    const keys = isRecord(dataset[0]) ? Object.keys(dataset[0]) : [];
+    const label = labelKeyIn(keys) ?? "";
+    const columns = keys.filter((key) => key !== label);
+    return dataset.map((row: unknown) => {
+      if (!isRecord(row)) return [canonicalJson(row)];
+      const { [label]: value, ...features } = row;
+      return [canonicalJson([...columns.map((key) => features[key]), value]), canonicalJson({ features, value })];
+    });
+  }
   const { x, y } = Object(dataset) as { x?: unknown; y?: unknown };
   if (!Array.isArray(x)) return [];
   const labels: readonly unknown[] = Array.isArray(y) ? y : [];
-  return x.map((row: unknown, index) => canonicalJson([row, labels[index]].flat()));
+  return x.map((row: unknown, index) => [canonicalJson([row, labels[index]].flat())]);
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>

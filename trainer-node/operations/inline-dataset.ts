@@ -1,13 +1,11 @@
 import { z } from "zod";
+import { LABEL_KEYS, labelKeyIn } from "../../common/training/label-key.ts";
 import { decodeBase64 } from "../codec/base64.ts";
 import { checkedDataset, DATASET_LIMITS } from "../compute/datasets/dataset.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
 import { DTYPES, type Tensor, tensorFromBytes } from "../compute/tensor.ts";
 import { parseWith } from "./schemas.ts";
-
-/** Keys of a row that hold its label. */
-export const LABEL_KEYS = ["label", "y", "target"] as const;
 
 const tensorField = z.object(
   {
@@ -34,7 +32,7 @@ export function readRows(rows: readonly unknown[], labels: "required" | "optiona
   refuseSize(rows.length, 1);
   const [first] = rows;
   const keys = isRecord(first) ? Object.keys(first) : [];
-  const labelKey = LABEL_KEYS.find((key) => keys.includes(key)) ?? (labels === "required" ? keys.at(-1) : undefined);
+  const labelKey = labels === "required" ? labelKeyIn(keys) : LABEL_KEYS.find((key) => keys.includes(key));
   const columns = keys.filter((key) => key !== labelKey);
   if ((labelKey === undefined && labels === "required") || columns.length === 0)
     refuseRow(0, "must be an object of numbers: at least one column and a label");

@@ -1,6 +1,7 @@
+import { LABEL_KEYS } from "../../common/training/label-key.ts";
 import { DATASET_LIMITS } from "../compute/datasets/dataset.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
-import { isRecord, LABEL_KEYS, refuseRow, refuseSize } from "./inline-dataset.ts";
+import { isRecord, refuseRow, refuseSize } from "./inline-dataset.ts";
 
 /**
  * Reads rows of text: `[{"text": "...", "label": 1}]`. Without `text`, all strings of the row are joined by line breaks, which suits rows

@@ -1,7 +1,8 @@
+import { LABEL_KEYS } from "../../common/training/label-key.ts";
 import type { Manifest } from "../../common/training/trained-manifest.ts";
 import type { RowsData } from "../compute/datasets/rows.ts";
 import { InputProblem } from "../compute/problem.ts";
-import { asKind, isRecord, LABEL_KEYS, readMatrix } from "../operations/inline-dataset.ts";
+import { asKind, isRecord, readMatrix } from "../operations/inline-dataset.ts";
 import { readTexts } from "../operations/text-dataset.ts";
 
 const HOW = 'send the row as JSON text: a list of numbers, or an object such as {"f0": 0.5, "f1": 2}';
