@@ -112,6 +112,18 @@ describe("octets and MessagePack", () => {
     expect(await momentum.json()).toMatchObject({ strategy: "fedavgm", state: expect.any(String) });
   });
 
+  test("the base of an aggregation may be a blob, whose hash `base_hash` is", async () => {
+    const [base, ...clients] = [pack([0, 0]), pack([1, 2]), pack([3, 4])] as const;
+    const kept = await fetch(`${node.url}/v1/blobs/${digestOf(base)}`, { method: "PUT", body: Buffer.from(base) });
+    expect(kept.ok).toBe(true);
+    const body = { parameters_list: clients.map(base64), base_ref: `sha256:${digestOf(base)}`, strategy: { name: "fedavgm" } };
+    expect(await json("/aggregate", { ...body, base_hash: digestOf(base) })).toMatchObject({ status: 200, body: { strategy: "fedavgm" } });
+    expect(await json("/aggregate", { ...body, base_hash: "0".repeat(64) })).toMatchObject({
+      status: 409,
+      body: { code: "BASE_MISMATCH" },
+    });
+  });
+
   test.each([
     ["no MessagePack", "application/msgpack", Buffer.of(0x82, 0xa1), 400],
     ["a MessagePack list", "application/msgpack", Buffer.of(0x90), 422],

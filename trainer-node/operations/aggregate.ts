@@ -40,15 +40,15 @@ export function aggregate(value: object, context: AggregateContext): OperationAn
     taken.map(({ record }) => record),
     (record) => [weights[record] ?? 1, ...perRecord.map(([, list]) => Number(list[record]))],
   );
-  const base = readContainer(body.base ?? (body.base_ref ? context.readBlob(body.base_ref.slice("sha256:".length)) : undefined), "base");
-  refuseOtherBase(body.base_hash, body.base ?? undefined);
+  const base = body.base ?? (body.base_ref ? context.readBlob(body.base_ref.slice("sha256:".length)) : undefined);
+  refuseOtherBase(body.base_hash, base);
   const result = runAggregator({
     aggregator,
     records: context.records,
     order,
     weights,
     settings: { ...settings, ...Object.fromEntries(perRecord) },
-    base,
+    base: readContainer(base, "base"),
     state: readContainer(body.state ?? undefined, "state"),
   });
   const format = entries[0]?.format ?? "msgpack";

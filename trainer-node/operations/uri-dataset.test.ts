@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { encodeParameters } from "../codec/parameters.ts";
 import { type Node, startNode } from "../node-harness.ts";
 
 let folder: string;
@@ -43,6 +44,18 @@ describe.each(["/train", "/evaluate"])("%s", (path) => {
       status: 422,
       body: { code: "VALIDATION_ERROR", error: expect.stringContaining("names no file under a prefix"), details: { form: "uri" } },
     });
+  });
+
+  test("an npz file of images is refused, and not cut into rows of other widths", async () => {
+    const x = { name: "x", dtype: "f32" as const, shape: [3, 2, 2], data: Float32Array.from({ length: 12 }, (_, index) => index) };
+    const y = { name: "y", dtype: "f32" as const, shape: [3], data: Float32Array.of(0, 1, 0) };
+    writeFileSync(join(folder, "images.npz"), encodeParameters([x, y], "npz"));
+    expect(await call(path, { uri: `${address}/images.npz` })).toMatchObject({
+      status: 422,
+      body: { code: "SHAPE_MISMATCH", error: expect.stringContaining("x.reshape(len(x), -1)") },
+    });
+    writeFileSync(join(folder, "rows.npz"), encodeParameters([{ ...x, shape: [3, 4] }, y], "npz"));
+    expect(await call(path, { uri: `${address}/rows.npz` })).toMatchObject({ status: 200 });
   });
 
   test("a file beside a folder is read", async () => {

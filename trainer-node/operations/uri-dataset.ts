@@ -123,6 +123,10 @@ function parseNpz(bytes: Buffer): unknown {
     return tensor;
   };
   const [x, y] = [field("x"), field("y")];
+  if (x.shape.length > 2) {
+    const message = `array "x" of the npz file has the shape [${x.shape.join(", ")}]; it must have two dimensions, rows and columns: x.reshape(len(x), -1)`;
+    throw new InputProblem("SHAPE_MISMATCH", message, { tensor: "x", shape: x.shape });
+  }
   const columns = x.shape[1] ?? 1;
   const numbers = Array.from(x.data as ArrayLike<number | bigint>, Number);
   return {
