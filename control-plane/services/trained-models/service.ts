@@ -1,6 +1,7 @@
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import { matchPattern } from "../../../common/match-pattern.ts";
 import {
   PublishVersionResponse,
   RollBackResponse,
@@ -42,7 +43,8 @@ const publish =
       const { name, task, blob, format, lineage, servers } = publication;
       const known = await tx.find("trainedModels", "byName", [organizationId, name]);
       if (known) await requireManager(tx, actor, known);
-      if (isOfFile(deps, name)) throw taken(name);
+      const takenBy = modelOfFile(deps, name);
+      if (takenBy !== undefined) throw taken(takenBy);
       if (publication.visibility === "public") requirePlatformAdmin(actor);
       await requireOrganizations(tx, publication.allowedOrganizationIds);
       if (servers) await requireServers(tx, servers, organizationId);
@@ -202,12 +204,14 @@ function requirePlatformAdmin(actor: TrainingActor): void {
     throw new AppError("FORBIDDEN", "Only a platform administrator may publish public models or models of other organizations.");
 }
 
-function isOfFile({ gateway }: ControlDeps, name: string): boolean {
-  return gateway.current.deployments.some(({ modelName }) => modelName === name);
+/** The model of the configuration file that has this name, or whose wildcard stands for it. A bare `*` stands for all names and leaves them free. */
+function modelOfFile({ gateway }: ControlDeps, name: string): string | undefined {
+  const isTaken = (modelName: string) => modelName === name || (modelName !== "*" && matchPattern(modelName, name) !== undefined);
+  return gateway.current.deployments.find(({ modelName }) => isTaken(modelName))?.modelName;
 }
 
-function taken(name: string): AppError {
-  const message = `The configuration file has a model "${name}" already. Choose another name.`;
+function taken(modelName: string): AppError {
+  const message = `The configuration file has a model "${modelName}" already. Choose another name.`;
   return new AppError("ALREADY_EXISTS", message, { details: [{ path: "body.model", message: "is taken" }] });
 }
 

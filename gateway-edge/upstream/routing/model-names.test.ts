@@ -1,6 +1,7 @@
 import fc from "fast-check";
+import { matchPattern } from "../../../common/match-pattern.ts";
 import { deployment, fine, runCall, settingsJson, world } from "./routing-fixture.ts";
-import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
+import { comparePatterns, fillStars } from "./wildcard.ts";
 
 const table = [
   { id: "id-1", name: "gpt" },

@@ -1,9 +1,10 @@
+import { matchPattern } from "../../../common/match-pattern.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { compileTarget, type Target } from "./deployment-settings.ts";
-import { mayAsk, ownGroups } from "./organization-models.ts";
+import { closedGroups, mayAsk } from "./organization-models.ts";
 import { isBound, isSamePrincipal, type Principal, usableTargets } from "./principal.ts";
 import type { Alias } from "./settings.ts";
-import { comparePatterns, fillStars, matchPattern } from "./wildcard.ts";
+import { comparePatterns, fillStars } from "./wildcard.ts";
 
 /** What a name stands for: one group, and the deployments that serve it. */
 export interface ModelGroup {
@@ -16,8 +17,8 @@ export interface ModelGroup {
 
 export interface ModelNames {
   /**
-   * Deployment id, alias, the team's own group, the organization's own group, group, wildcard (longest first): the first that fits. Its
-   * targets are those that the principal may use; empty: the model exists, but not for this principal.
+   * Deployment id, alias, the team's own group, the organization's own group, group, wildcard (longest first), a group that another organization
+   * shares: the first that fits. Its targets are those that the principal may use; empty: the model exists, but not for this principal.
    */
   resolve(name: string, principal?: Principal): ModelGroup | undefined;
   /** Names to list: groups and wildcard patterns, then aliases that are not hidden; no duplicates. */
@@ -35,11 +36,8 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
   const open = groupBy(
     targets.filter(({ settings, deployment }) => settings.teamId === undefined && deployment.organizationIds.length === 0),
   );
-  const ofOrganizations = ownGroups(targets);
-  const ofTeams = new Map<string, ReadonlyMap<string, readonly Target[]>>();
-  for (const teamId of new Set(targets.map(({ settings }) => settings.teamId))) {
-    if (teamId !== undefined) ofTeams.set(teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId)));
-  }
+  const closed = closedGroups(targets);
+  const ofTeams = groupsByTeam(targets);
   const openGroups = new Map([...open].map(([name, group]) => [name, { name, configuredName: name, targets: group }]));
   const patterns = [...open.keys()].filter((name) => name.includes("*")).sort(comparePatterns);
 
@@ -61,10 +59,14 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
 
   function byName(name: string, principal: Principal | undefined): ModelGroup | undefined {
     const { teamId = "", organizationId = "" } = principal ?? {};
-    const exact = ofTeams.get(teamId)?.get(name) ?? ofOrganizations.get(organizationId)?.get(name);
+    const exact = ofTeams.get(teamId)?.get(name) ?? closed.own.get(organizationId)?.get(name);
     if (exact) return { name, configuredName: name, targets: exact };
     // Calls request the same names again and again, so the result is cached.
-    return openGroups.get(name) ?? byPattern(name);
+    const offered = openGroups.get(name) ?? byPattern(name);
+    if (offered) return offered;
+    // Another organization chooses the name and the price of what it shares, so it never takes a name that the operator offers.
+    const shared = closed.shared.get(organizationId)?.get(name);
+    return shared && { name, configuredName: name, targets: shared };
   }
 
   function byPattern(name: string): ModelGroup | undefined {
@@ -101,9 +103,10 @@ export function compileModelNames(deployments: readonly Deployment[], aliases: R
     resolve: rememberLast(resolved),
     list(principal) {
       const { teamId = "", organizationId = "" } = principal ?? {};
-      const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(ofOrganizations.get(organizationId)?.keys() ?? [])];
+      const own = [...(ofTeams.get(teamId)?.keys() ?? []), ...(closed.own.get(organizationId)?.keys() ?? [])];
+      const shared = closed.shared.get(organizationId)?.keys() ?? [];
       const shown = [...aliases].filter(([, { hidden, model }]) => !hidden && byName(model, principal) !== undefined);
-      return [...new Set([...own, ...open.keys(), ...shown.map(([name]) => name)])];
+      return [...new Set([...own, ...open.keys(), ...shared, ...shown.map(([name]) => name)])];
     },
     accessGroups: groupsByAccess(targets),
     targets,
@@ -145,6 +148,11 @@ function groupBy(targets: readonly Target[]): Map<string, readonly Target[]> {
     else groups.set(name, [target]);
   }
   return groups;
+}
+
+function groupsByTeam(targets: readonly Target[]): Map<string, ReadonlyMap<string, readonly Target[]>> {
+  const teamIds = new Set(targets.map(({ settings }) => settings.teamId).filter((teamId) => teamId !== undefined));
+  return new Map([...teamIds].map((teamId) => [teamId, groupBy(targets.filter(({ settings }) => settings.teamId === teamId))]));
 }
 
 function groupsByAccess(targets: readonly Target[]): Map<string, ReadonlySet<string>> {

@@ -9,23 +9,36 @@ export function mayAsk({ deployment }: Target, principal: Principal | undefined)
   return organizationIds.length === 0 || (principal?.organizationId !== undefined && organizationIds.includes(principal.organizationId));
 }
 
+/** Groups that are not for all organizations, for each organization that may call them. */
+interface ClosedGroups {
+  /** Its own. */
+  readonly own: ReadonlyMap<string, Groups>;
+  /** Those that other organizations share with it. */
+  readonly shared: ReadonlyMap<string, Groups>;
+}
+
 /**
- * For each organization the groups that are not for all organizations. Two organizations may give the same name to their models and share them with
- * a third: a name then stands for the principal's own model, otherwise for the older one.
+ * Finds the groups that are not for all organizations. Two organizations may give the same name to their models and share them with a third: there
+ * the name stands for the older one.
  */
-export function ownGroups(targets: readonly Target[]): ReadonlyMap<string, Groups> {
-  const all = new Map<string, Map<string, Target[]>>();
-  const closed = targets.filter(({ deployment, settings }) => deployment.organizationIds.length > 0 && settings.teamId === undefined);
-  for (const organizationId of new Set(closed.flatMap(({ deployment }) => deployment.organizationIds))) {
-    const groups = new Map<string, Target[]>();
-    const isOwn = ({ deployment }: Target) => deployment.organizationIds[0] === organizationId;
-    const visible = closed.filter((target) => mayAsk(target, { organizationId }));
-    for (const target of [...visible.filter(isOwn), ...visible.filter((each) => !isOwn(each))]) {
-      const known = groups.get(target.deployment.modelName);
-      if (!known) groups.set(target.deployment.modelName, [target]);
-      else if (known[0]?.deployment.model?.id === target.deployment.model?.id) known.push(target);
-    }
-    all.set(organizationId, groups);
+export function closedGroups(targets: readonly Target[]): ClosedGroups {
+  const [own, shared]: [GroupsToFill, GroupsToFill] = [new Map(), new Map()];
+  for (const target of targets.filter(({ settings }) => settings.teamId === undefined)) {
+    // The first is the organization that it belongs to.
+    const [owner, ...others] = target.deployment.organizationIds;
+    if (owner !== undefined) addTo(own, owner, target);
+    for (const organizationId of others) addTo(shared, organizationId, target);
   }
-  return all;
+  return { own, shared };
+}
+
+type GroupsToFill = Map<string, Map<string, Target[]>>;
+
+function addTo(all: GroupsToFill, organizationId: string, target: Target): void {
+  const { modelName, model } = target.deployment;
+  const groups = all.get(organizationId) ?? new Map<string, Target[]>();
+  all.set(organizationId, groups);
+  const known = groups.get(modelName);
+  if (!known) groups.set(modelName, [target]);
+  else if (known[0]?.deployment.model?.id === model?.id) known.push(target);
 }

@@ -1,5 +1,5 @@
+import { matchPattern } from "../../../common/match-pattern.ts";
 import type { Target } from "./deployment-settings.ts";
-import { matchPattern } from "./wildcard.ts";
 
 /**
  * The principal of a call, as far as routing needs it: deployments of a team or of organizations are only for those, and model lists

@@ -1,8 +1,9 @@
+import { matchPattern } from "../../../../common/match-pattern.ts";
 import { modelsOf } from "../../../../common/model-data/model-data.ts";
 import type { Caller } from "../../../../proto/gen/tributary/access/v1/access.ts";
 import { type ModelDirectory, mayUseModel } from "../../../calls/inference/model-access.ts";
 import { isListed, type Principal } from "../../../upstream/routing/principal.ts";
-import { fillStars, matchPattern } from "../../../upstream/routing/wildcard.ts";
+import { fillStars } from "../../../upstream/routing/wildcard.ts";
 
 /** The principal that lists models: it sees public deployments and those of its team, as far as its model lists allow. */
 export type Viewer = Principal;
