@@ -4,7 +4,7 @@ import { requireScope } from "../../../common/key-scopes.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { manages } from "../../domain/permissions.ts";
-import type { Role, Team } from "../../domain/records.ts";
+import type { ApiKey, Role, Team } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import type { Reader } from "../../stores/store.ts";
 import { callerOfHash } from "../access/callers.ts";
@@ -20,8 +20,8 @@ export interface TrainingActor {
   readonly organizationId: string;
   /** Visible teams. */
   teamIds(reader: Reader): Promise<ReadonlySet<string> | "all">;
-  /** Whether it may spend credit on rewards: a key with a budget may not, because its budget bounds calls only. */
-  readonly mayPay: boolean;
+  /** The key, if it is one. */
+  readonly key?: ApiKey | undefined;
   /** The role in a team; undefined: no access, and the team must look missing. */
   roleIn(reader: Reader, teamId: string): Promise<Role | undefined>;
 }
@@ -39,7 +39,7 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
       person: await creatorOf(deps, caller),
       userId: Number(caller.userId),
       organizationId: caller.organizationId,
-      mayPay: (await deps.store.get("keys", caller.keyId))?.maxBudget === undefined,
+      key: await deps.store.get("keys", caller.keyId),
       teamIds: async () => new Set([teamId]),
       roleIn: async (_reader, asked) => (asked === teamId ? (caller.role as Role) : undefined),
     };
@@ -50,7 +50,6 @@ export async function requireTrainingActor(deps: ControlDeps, context: CallConte
     person,
     userId: person.user.id,
     organizationId: person.organizationId,
-    mayPay: true,
     teamIds: (reader) => visibleTeamIds(reader, person),
     roleIn: async (reader, teamId) => {
       try {
@@ -92,22 +91,38 @@ const DEPTH_MAX = 32;
 
 /** A federation, stored or requested, as far as it says who is paid. */
 interface Paying {
+  readonly teamId: string;
   readonly budgetNanoUsd: bigint;
   readonly participants: readonly { readonly inner?: { readonly federationId: string } | undefined }[];
 }
 
-/** What a federation, and those in it, pay their participants is the organization's credit. */
-export async function requirePayer(reader: Reader, { mayPay }: TrainingActor, federation: Paying): Promise<void> {
-  if (mayPay || !(await pays(reader, federation))) return;
+/**
+ * What a federation, and those in it, pay their participants is the organization's credit, and budgets bound calls only. So only those pay whom no
+ * budget bounds: the managers of the organization, who set those of teams and of the organization, and others where there is none.
+ */
+export async function requirePayer(reader: Reader, actor: TrainingActor, federation: Paying): Promise<void> {
+  const bounded = await boundedBy(reader, actor, federation.teamId);
+  if (bounded === undefined || !(await pays(reader, federation))) return;
   throw new AppError(
     "FORBIDDEN",
-    "This API key has a budget, which does not bound what federations pay. Log in, use a key without a budget, or set budgetNanoUsd to 0, also of " +
-      "federations that are participants.",
+    `${bounded} has a budget, which does not bound what federations pay. Have an owner or admin of the organization log in and create it, or set ` +
+      "budgetNanoUsd to 0, also of federations that are participants.",
   );
 }
 
+/** What has a budget that bounds this principal. */
+async function boundedBy(reader: Reader, actor: TrainingActor, teamId: string): Promise<string | undefined> {
+  if (isPlatformAdmin(actor)) return undefined;
+  const { key, person, userId, organizationId } = actor;
+  if (key?.maxBudget !== undefined) return "This API key";
+  if ((await reader.get("users", userId))?.maxBudget !== undefined) return key ? "The user who created this API key" : "Your account";
+  if (manages(person.organizationRole)) return undefined;
+  if ((await reader.get("teams", teamId))?.maxBudget !== undefined) return "The team";
+  return (await reader.get("organizations", organizationId))?.maxBudget === undefined ? undefined : "The organization";
+}
+
 /** Rounds of an outer federation run rounds of its inner ones, which pay by themselves. */
-async function pays(reader: Reader, { budgetNanoUsd, participants }: Paying, depth = 0): Promise<boolean> {
+async function pays(reader: Reader, { budgetNanoUsd, participants }: Omit<Paying, "teamId">, depth = 0): Promise<boolean> {
   if (budgetNanoUsd > 0n || depth >= DEPTH_MAX) return true;
   for (const { inner } of participants) {
     const found = inner && (await reader.get("federations", inner.federationId));

@@ -69,7 +69,7 @@ const createFederation =
   async (request, context) => {
     const actor = await requireTrainingActor(deps, context);
     const team = await teamForNew(deps.store, actor, request.teamId);
-    await requirePayer(deps.store, actor, request);
+    await requirePayer(deps.store, actor, { ...request, teamId: team.id });
     const { initialBlob = "" } = request;
     if (initialBlob !== "" && !BLOB.test(initialBlob)) throw new AppError("VALIDATION_ERROR", "The initial parameters are not a SHA-256.");
     const named = request.participants.map(({ url }, index) => ({ url, path: `body.participants.${index}.url` }));
