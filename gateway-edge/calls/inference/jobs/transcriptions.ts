@@ -4,7 +4,7 @@ import type { FormAdapter, Provider } from "../../../upstream/providers/provider
 import { asFields, malformed } from "../../../upstream/providers/shared/json-fields.ts";
 import { readMediaUsage } from "../../../upstream/providers/shared/media-usage.ts";
 import type { AudioLength } from "../../tokens/audio/audio-length.ts";
-import { mostMilliseconds } from "../../tokens/audio/usual-durations.ts";
+import { mostMilliseconds, spokenAtLeast } from "../../tokens/audio/usual-durations.ts";
 import type { Job, JobAnswer } from "../job.ts";
 import { type FormSource, formCallOf } from "./form-source.ts";
 import { passEvents } from "./pass-events.ts";
@@ -52,7 +52,8 @@ export function transcriptionsJob(asked: AudioForm): Job<Transcript> {
     countInput: (counter) => counter.countText(asked.request().prompt ?? "") + tokensOf(most, MOST_TOKENS_PER_SECOND),
     most: { millisecond: { input: most, output: 0 } },
     estimate: ({ textTokens }) => {
-      const milliseconds = asked.length.milliseconds();
+      // The file's word for its length; but what was said takes its time.
+      const milliseconds = Math.min(Math.max(asked.length.milliseconds(), spokenAtLeast(textTokens)), most);
       return {
         input: tokensOf(milliseconds, TOKENS_PER_SECOND),
         output: textTokens,

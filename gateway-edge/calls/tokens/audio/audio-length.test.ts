@@ -83,6 +83,33 @@ const longMovie = (scale: number, duration: number) =>
 const sound = Buffer.alloc(50_000);
 const m4a = (...boxes: Buffer[]) => Buffer.concat([box("ftyp", text("M4A ")), ...boxes]);
 
+const said = (file: Buffer, at: number, ...bytes: number[]) => {
+  const changed = Buffer.from(file);
+  changed.set(bytes, at);
+  return changed;
+};
+const FORGED: readonly [string, Buffer, number][] = [
+  ["MP4 whose head says a millisecond", m4a(movie(1000, 1), box("mdat", Buffer.alloc(2_000_000))), 10_000],
+  ["Ogg whose pages say a millisecond", ogg(opusHead, Array(100).fill(48)), 512],
+  [
+    "FLAC whose head says that it has next to no samples",
+    said(flac({ rate: 655_350, channels: 8, bits: 32, seconds: 1 }), 18, 0x9f, 0xff, 0x6f, 0xf0, 0, 0, 0, 1),
+    9216,
+  ],
+  ["WAV that says that MP3 are samples of 32 bits", said(wav({ rate: 48_000, channels: 2, bits: 32, seconds: 5 }), 32, 0x55), 513],
+];
+
+test.each(FORGED)("%s is at least as long as its size takes at the highest bit rate", (_name, file, bitsPerMs) => {
+  expect(lengthOf(file)).toBeGreaterThanOrEqual(Math.ceil((file.length * 8) / bitsPerMs));
+});
+
+test("a tag of MP3 covers no sound after the first frame", () => {
+  const sound = Buffer.concat([mp3([128]), id3(16_000), mp3(Array(100).fill(128))]);
+  const covered = Buffer.concat([mp3([128]), Buffer.from("ID3\x04\0\0\x7f\x7f\x7f\x7f", "latin1"), mp3(Array(2000).fill(128))]);
+  expect(lengthOf(sound)).toBeGreaterThanOrEqual(101 * MP3_FRAME_MS - 1);
+  expect(lengthOf(covered)).toBeGreaterThan(1990 * MP3_FRAME_MS);
+});
+
 const FILES: readonly [string, Buffer, number][] = [
   ["WAV, 8 kHz mono", wav({ rate: 8000, channels: 1, bits: 16, seconds: 10 }), 10_000],
   ["WAV, 48 kHz stereo", wav({ rate: 48_000, channels: 2, bits: 24, seconds: 2 }), 2000],

@@ -32,6 +32,8 @@ class Mp3Reader implements AudioReader {
   #framesBytes = 0;
   #junkBytes = 0;
   #tagBytes = 0;
+  /** Whether nothing but tags was read. */
+  #isFirst = true;
   readonly #hops = new ByteHops(this.#frameAfter(0));
 
   add(bytes: Buffer): void {
@@ -51,11 +53,15 @@ class Mp3Reader implements AudioReader {
   #readFrame(head: Buffer): Hop | undefined {
     const frame = frameOf(head);
     if (frame) {
+      this.#isFirst = false;
       this.#milliseconds += frame.milliseconds;
       this.#framesBytes += frame.bytes;
       return this.#frameAfter(frame.bytes - FRAME_HEAD_BYTES);
     }
-    if (head.toString("latin1", 0, 3) === "ID3") return { skip: 0, need: TAG_REST_BYTES, read: (rest) => this.#passTag(rest) };
+    // Only at the beginning: elsewhere a tag could cover the sound, of which decoders know better.
+    if (this.#isFirst && head.toString("latin1", 0, 3) === "ID3")
+      return { skip: 0, need: TAG_REST_BYTES, read: (rest) => this.#passTag(rest) };
+    this.#isFirst = false;
     if (++this.#junkBytes > JUNK_BYTES_MAX) return undefined;
     // The next frame may begin at any byte.
     const kept = Buffer.from(head.subarray(1));

@@ -5,6 +5,24 @@ const LOWEST_BITS_PER_MS = 16;
 const USUAL_BITS_PER_MS: Readonly<Record<string, number>> = { wav: 256, flac: 160, mp3: 128, mp4: 96, ogg: 48, webm: 48 };
 const USUAL_OTHERWISE = 64;
 
+/**
+ * The highest bit rates that sound is stored at, by kind of file. A length in a file is the client's word, so it counts down to what the file's size
+ * takes at this rate. MP4 may have pictures beside the sound.
+ */
+const MOST_BITS_PER_MS: Readonly<Record<string, number>> = { wav: 12_288, flac: 9216, mp3: 448, mp4: 10_000, ogg: 512, webm: 10_000 };
+
+/** More tokens than anyone speaks in a second. */
+const SPOKEN_TOKENS_PER_SECOND = 12;
+
+export function leastMilliseconds(bytes: number, kind: string): number {
+  return Math.ceil((bytes * 8) / (MOST_BITS_PER_MS[kind] ?? USUAL_OTHERWISE));
+}
+
+/** The least that speech of so many tokens lasts. */
+export function spokenAtLeast(tokens: number): number {
+  return Math.ceil((tokens * 1000) / SPOKEN_TOKENS_PER_SECOND);
+}
+
 export function mostMilliseconds(bytes: number): number {
   return Math.ceil((bytes * 8) / LOWEST_BITS_PER_MS);
 }

@@ -53,8 +53,16 @@ class WavReader implements AudioReader {
   }
 }
 
+/** Integers, floats, and both with a longer head. */
+const PLAIN_SAMPLES = [1, 3, 0xfffe];
+
+/** More than any coding takes that stores speech with a loss. */
+const CODED_BYTES_PER_SECOND_MAX = 64_000;
+
 /** Codings whose samples have no fixed size, such as GSM, say their bytes per second. */
 function bytesPerSecond(format: Buffer): number {
-  const [channels, rate, bits] = [format.readUInt16LE(2), format.readUInt32LE(4), format.readUInt16LE(14)];
-  return bits > 0 ? (rate * channels * bits) / 8 : format.readUInt32LE(8);
+  const [coding, channels, rate, bits] = [format.readUInt16LE(0), format.readUInt16LE(2), format.readUInt32LE(4), format.readUInt16LE(14)];
+  return PLAIN_SAMPLES.includes(coding) && bits > 0
+    ? (rate * channels * bits) / 8
+    : Math.min(format.readUInt32LE(8), CODED_BYTES_PER_SECOND_MAX);
 }
