@@ -1,9 +1,11 @@
 import { timingSafeEqual } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
 import { newId } from "../../common/ids.ts";
+import { mayGrant } from "../domain/permissions.ts";
 import type { Invitation, Role, Team, User } from "../domain/records.ts";
 import { collect } from "../stores/page.ts";
 import type { Transaction } from "../stores/store.ts";
+import { teamRoleOf } from "../stores/team-role.ts";
 import { joinOrganization, joinTeam, type Source } from "./accounts.ts";
 import { appendChange } from "./feed.ts";
 
@@ -58,7 +60,7 @@ export async function requireInvitation(
 ): Promise<Invitation> {
   const [id = "", secret = ""] = token.split(".");
   const invitation = await tx.get("invitations", id);
-  if (!invitation || !opens(invitation, hashToken(`${id}.${secret}`), now) || !(await tx.get("teams", invitation.teamId))) {
+  if (!invitation || !opens(invitation, hashToken(`${id}.${secret}`), now) || !(await isStillGiven(tx, invitation))) {
     throw new AppError("NOT_FOUND", "The invitation has been used, withdrawn or replaced, or has expired. Ask to be invited again.");
   }
   if (invitation.email !== email) {
@@ -86,6 +88,14 @@ export async function withdrawInvitationsBy(tx: Transaction, { teamId, userId }:
   for (const invitation of await collect(tx.scan("invitations", { index: "byTeamAndEmail", equals: [teamId] }))) {
     if (invitation.invitedBy === userId) await tx.remove("invitations", invitation.id);
   }
+}
+
+/** Whether the inviter may still give the role: somebody who was disabled, demoted or removed has no way back by an invitation of their own. */
+async function isStillGiven(tx: Transaction, { teamId, invitedBy, role }: Invitation): Promise<boolean> {
+  const [team, inviter] = await Promise.all([tx.get("teams", teamId), tx.get("users", invitedBy)]);
+  if (!team || !inviter || inviter.disabledAt !== undefined) return false;
+  const own = await teamRoleOf(tx, { userId: inviter.id, team });
+  return own !== undefined && mayGrant(own, role);
 }
 
 function opens({ tokenHash, expiresAt }: Invitation, given: string, now: number): boolean {

@@ -25,7 +25,8 @@ export async function changeRole(
   const invitation = await tx.get("invitations", request.memberId);
   if (invitation?.teamId === team.id) {
     requireOver(own, invitation);
-    await tx.put("invitations", { ...invitation, role });
+    // It counts as long as the one who gave the role may give it.
+    await tx.put("invitations", { ...invitation, role, invitedBy: actor.user.id });
   } else {
     const member = await requireChangeable(tx, { team, memberId: request.memberId, own, isLeaving: role !== "owner" });
     await tx.put("teamMembers", { ...member, role });

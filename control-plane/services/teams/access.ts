@@ -1,15 +1,16 @@
 import { AppError } from "../../../common/errors.ts";
-import { effectiveRole, manages } from "../../domain/permissions.ts";
+import { manages } from "../../domain/permissions.ts";
 import type { ApiKey, Role, Team } from "../../domain/records.ts";
 import { collect } from "../../stores/page.ts";
 import { organizationScope, type Scope } from "../../stores/scopes.ts";
 import type { Reader, Store } from "../../stores/store.ts";
+import { teamRoleOf } from "../../stores/team-role.ts";
 import type { Actor } from "../actor.ts";
 
 /** A team that the actor has access to, with the actor's role. A team of another tenant and a missing one give the same NOT_FOUND. */
 export async function requireTeam(reader: Reader, actor: Actor, teamId: string): Promise<{ team: Team; role: Role }> {
   const team = await reader.get("teams", teamId);
-  const role = team && (await roleIn(reader, actor, team));
+  const role = team && (await teamRoleOf(reader, { userId: actor.user.id, team }));
   if (!team || !role) throw new AppError("NOT_FOUND", "There is no such team.");
   return { team, role };
 }
@@ -36,15 +37,7 @@ export async function visibleTeamIds(reader: Reader, actor: Actor): Promise<Read
 /** Managers of a team may change all its keys, members only the keys they created. Without access to the team a key is hidden. */
 export async function mayManageKey(reader: Reader, actor: Actor, key: ApiKey): Promise<"yes" | "no" | "hidden"> {
   const team = await reader.get("teams", key.teamId);
-  const role = team && (await roleIn(reader, actor, team));
+  const role = team && (await teamRoleOf(reader, { userId: actor.user.id, team }));
   if (!role) return "hidden";
   return manages(role) || key.createdBy === actor.user.id ? "yes" : "no";
-}
-
-async function roleIn(reader: Reader, actor: Actor, team: Team): Promise<Role | undefined> {
-  const [organization, member] = await Promise.all([
-    reader.get("organizationMembers", `${team.organizationId}/${actor.user.id}`),
-    reader.get("teamMembers", `${team.id}/${actor.user.id}`),
-  ]);
-  return effectiveRole({ organization: organization?.role, team: member?.role });
 }

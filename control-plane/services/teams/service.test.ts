@@ -164,3 +164,46 @@ test("an invitation is for one address, once, and for seven days", async () => {
   await platform.advance(7 * 24 * 3_600_000);
   expect(await outcomeOf(teams().acceptInvitation({ token: late }, platform.as("operator")))).toBe("NOT_FOUND");
 });
+
+// The link of an invitation to an address of one's own would be a way back after access has ended.
+describe("an invitation ends with the right of its inviter to give the role", () => {
+  const accept = (token: string) => outcomeOf(teams().acceptInvitation({ token }, platform.as("stranger")));
+
+  test("when the inviter is demoted in the team", async () => {
+    const { invitationLink } = await invite("lead", "stranger@example.org", "admin");
+    await setRole("owner", "lead", "member");
+    expect(await accept(tokenOf(invitationLink))).toBe("NOT_FOUND");
+  });
+
+  test("when the inviter is demoted in the organization, though never in the team", async () => {
+    const { invitationLink } = await invite("manager", "stranger@example.org", "admin");
+    const { store } = platform.deps;
+    const id = `${platform.organization.id}/${platform.users.manager.id}`;
+    const member = await store.get("organizationMembers", id);
+    await store.transaction("every", (tx) => tx.put("organizationMembers", { ...member, role: "member" } as never));
+    expect(await accept(tokenOf(invitationLink))).toBe("NOT_FOUND");
+  });
+
+  test("when the inviter is disabled, for as long", async () => {
+    const { invitationLink } = await invite("lead", "stranger@example.org");
+    const { store } = platform.deps;
+    const setDisabled = (disabledAt: number | undefined) =>
+      store.transaction("every", async (tx) => {
+        const { disabledAt: _, ...user } = (await tx.get("users", platform.users.lead.id)) as never as { disabledAt?: number; id: number };
+        await tx.put("users", { ...user, ...(disabledAt === undefined ? {} : { disabledAt }) } as never);
+      });
+    await setDisabled(1);
+    expect(await accept(tokenOf(invitationLink))).toBe("NOT_FOUND");
+    await setDisabled(undefined);
+    expect(await accept(tokenOf(invitationLink))).toBe("ok");
+  });
+
+  test("but counts on when somebody else gave its role since", async () => {
+    const { invitationLink } = await invite("lead", "stranger@example.org");
+    const { members } = await teams().getTeam({ id: platform.team.id }, platform.as("owner"));
+    const memberId = members.find(({ email }) => email === "stranger@example.org")?.memberId ?? "";
+    await teams().updateMember({ teamId: platform.team.id, memberId, role: "admin" }, platform.as("owner"));
+    await setRole("owner", "lead", "member");
+    expect(await accept(tokenOf(invitationLink))).toBe("ok");
+  });
+});
