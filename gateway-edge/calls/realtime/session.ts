@@ -137,7 +137,14 @@ export class RealtimeSession {
     if (type === "response.done") return this.#responseDone(event, text);
     if (type === "error") this.#parts.turns.refused();
     const transcript = this.#parts.transcriptions.reported(type, event);
-    return transcript ? transcript.then(() => this.#toClient(text)).then(() => this.#onSettled()) : this.#toClient(text);
+    return transcript ? this.#transcribed(transcript, text) : this.#toClient(text);
+  }
+
+  async #transcribed(transcript: Promise<AppError | undefined>, text: string): Promise<void> {
+    const uncovered = await transcript;
+    await this.#toClient(text);
+    this.#onSettled();
+    if (uncovered) await this.#refuse(uncovered, undefined);
   }
 
   #deltaArrived(type: string, event: Fields, text: string): Promise<void> | undefined {

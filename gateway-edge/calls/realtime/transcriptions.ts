@@ -59,8 +59,11 @@ export class Transcriptions {
     return this.#underWay.size > 0;
   }
 
-  /** An event of the provider. Undefined if it is not about a transcript; otherwise it is passed on when what it says is settled. */
-  reported(type: string, event: Fields): Promise<void> | undefined {
+  /**
+   * An event of the provider. Undefined if it is not about a transcript; otherwise it is passed on when what it says is settled. Resolves with why no
+   * more of them is covered: a session may go on without any response, which would be refused.
+   */
+  reported(type: string, event: Fields): Promise<AppError | undefined> | undefined {
     const state = EVENT.exec(type)?.[1];
     if (state === undefined) return undefined;
     return this.#settled(state, event).finally(() => this.#follow(state, asText(event["item_id"]) ?? ""));
@@ -72,14 +75,14 @@ export class Transcriptions {
   }
 
   /** The cost of a finished transcript is known, so it is reserved and settled at once. */
-  async #settled(state: string, event: Fields): Promise<void> {
-    if (state !== COMPLETED) return;
+  async #settled(state: string, event: Fields): Promise<AppError | undefined> {
+    if (state !== COMPLETED) return undefined;
     const usage = readMediaUsage(event);
-    if (!this.#chosen || !usage) return;
+    if (!this.#chosen || !usage) return undefined;
     const { job, deployment } = this.#chosen;
-    const caller = await this.#payer(this.#chosen.caller);
+    const { caller, refusal } = await this.#payer(this.#chosen.caller);
     const provider = this.#deps.providers.get(deployment.providerKind);
-    if (!provider) return;
+    if (!provider) return refusal;
     const call = { callId: newId("call", this.#deps), endpoint: this.#options.endpoint, caller, job, inputTokens: 0, maxOutputTokens: 0 };
     const meter = createMeter(call, this.#deps.clock);
     const served: ServedDeployment = { attempt: { deployment, group: job.model, isFallback: false }, provider };
@@ -88,26 +91,28 @@ export class Transcriptions {
     const bill = await meter.bill();
     const isLimited = caller.isLimited || hasLimit(deployment);
     // Its turn is the call that limits count.
-    const reserved = await this.#reserve({ intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited, isUncounted: true });
+    const input: ReserveInput = { intent: meter.intent(bill.cost), model: job.model, tokens: 0, isLimited, isUncounted: true };
+    const { reserved, uncovered } = await this.#reserve(input);
     await this.#deps.credit.settle(meter.log({ status: "success" }, bill, reserved));
+    return refusal ?? uncovered;
   }
 
   /** A key that was revoked since it asked for transcripts pays for those that were made. */
-  async #payer(before: Caller): Promise<Caller> {
+  async #payer(before: Caller): Promise<{ caller: Caller; refusal?: AppError }> {
     try {
-      return await this.#options.callerNow();
+      return { caller: await this.#options.callerNow() };
     } catch (thrown) {
-      if (thrown instanceof AppError) return before;
+      if (thrown instanceof AppError) return { caller: before, refusal: thrown };
       throw thrown;
     }
   }
 
-  /** The transcript is made, so it is billed also where nothing can be reserved; the next turn is refused then. */
-  async #reserve(input: ReserveInput): Promise<bigint> {
+  /** The transcript is made, so it is billed also where nothing can be reserved. */
+  async #reserve(input: ReserveInput): Promise<{ reserved: bigint; uncovered?: AppError }> {
     try {
-      return (await this.#deps.credit.reserve(input)).reserved;
+      return { reserved: (await this.#deps.credit.reserve(input)).reserved };
     } catch (thrown) {
-      if (thrown instanceof AppError) return 0n;
+      if (thrown instanceof AppError) return { reserved: 0n, uncovered: thrown };
       throw thrown;
     }
   }

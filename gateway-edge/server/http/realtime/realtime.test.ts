@@ -82,6 +82,13 @@ class SlowControl extends FakeControl {
   }
 }
 
+/** Revokes a key, and waits until the edge knows. */
+async function revoke({ edge, control, secret, caller }: Pick<Awaited<ReturnType<typeof open>>, "edge" | "control" | "secret" | "caller">) {
+  for (const [key, known] of control.callers) if (known.keyId === caller.keyId) control.callers.delete(key);
+  control.change({ kind: "key", subject: caller.keyId });
+  await until(async () => (await fetch(`${edge.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status === 401);
+}
+
 /** A client that notes what it receives. */
 class Client {
   readonly events: Received[] = [];
@@ -308,9 +315,7 @@ test("a revoked key ends the session with its next event", async () => {
   await client.until("session.created");
   client.send("response.create");
   await client.until("response.done");
-  for (const [key, known] of control.callers) if (known.keyId === caller.keyId) control.callers.delete(key);
-  control.change({ kind: "key", subject: caller.keyId });
-  await until(async () => (await fetch(`${edge.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status === 401);
+  await revoke({ edge, control, secret, caller });
   client.send("response.create");
   expect(await client.until("error")).toMatchObject({ error: { code: "invalid_api_key" } });
   expect((await client.closed)[0]).toBe(1008);
@@ -338,7 +343,7 @@ test("transcription models are those of the gateway, and each transcript is a ro
   expect(await client.until("error", 2)).toMatchObject({ error: { param: "session.model" } });
 });
 
-test("a transcript that was made is billed and reaches its client, also when nothing is left to reserve for it", async () => {
+test("a transcript that was made is billed and reaches its client, also when nothing is left to reserve for it; then the session ends", async () => {
   const { edge, control, upstream, secret } = await open();
   const client = new Client(edge, { secret });
   await client.until("session.created");
@@ -350,7 +355,24 @@ test("a transcript that was made is billed and reaches its client, also when not
   upstream.sockets[0]?.send(JSON.stringify({ type: "conversation.item.input_audio_transcription.completed", transcript: "Hi", usage }));
   await client.until("conversation.item.input_audio_transcription.completed");
   expect(control.made).toMatchObject([{ model: "listen", cost: 600_000n, status: "success" }]);
-  expect(client.socket.readyState).toBe(WebSocket.OPEN);
+  // A client that only sends sound never asks for a response, which would be refused.
+  expect(await client.until("error")).toMatchObject({ error: { code: "QUOTA_EXCEEDED" } });
+  expect(await client.closed).toEqual([1008, "QUOTA_EXCEEDED"]);
+});
+
+test("the first transcript after a key was revoked is billed, and ends the session of a client that only sends sound", async () => {
+  const { edge, control, upstream, secret, caller } = await open();
+  const client = new Client(edge, { secret });
+  await client.until("session.created");
+  client.send("session.update", { session: { type: "realtime", audio: { input: { transcription: { model: "listen" } } } } });
+  await client.until("session.updated");
+  await revoke({ edge, control, secret, caller });
+  const usage = { type: "tokens", total_tokens: 110, input_tokens: 100, output_tokens: 10, input_token_details: { audio_tokens: 100 } };
+  upstream.sockets[0]?.send(JSON.stringify({ type: "conversation.item.input_audio_transcription.completed", transcript: "Hi", usage }));
+  await client.until("conversation.item.input_audio_transcription.completed");
+  expect(control.made).toMatchObject([{ model: "listen", cost: 600_000n }]);
+  expect(await client.until("error")).toMatchObject({ error: { code: "invalid_api_key" } });
+  await client.closed;
 });
 
 test.each([
