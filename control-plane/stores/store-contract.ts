@@ -98,6 +98,15 @@ export function storeContract(name: string, open: () => Promise<StoreUnderTest>)
       expect(values.map((counter) => counter?.value)).toEqual(Array.from({ length: 300 }, (_, number) => number));
     });
 
+    test("an id that is longer than any that can be stored is not found, as any unknown one", async () => {
+      await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
+      for (const long of ["x".repeat(10_000), "ü".repeat(1_000)]) {
+        expect(await store.get("teams", long)).toBeUndefined();
+        expect((await store.getMany("teams", [long, "team_1"])).map((found) => found?.id)).toEqual([undefined, "team_1"]);
+        expect(await store.find("teams", "byName", ["org_1", long])).toBeUndefined();
+      }
+    });
+
     test("a removed record is gone from every index, and its unique names are free again", async () => {
       await store.transaction("every", (tx) => tx.insert("teams", team("team_1")));
       await store.transaction("every", async (tx) => {

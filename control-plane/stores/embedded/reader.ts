@@ -12,6 +12,9 @@ const FIRST_PAGE = 16;
 /** Counting and skipping are cheaper. */
 const KEYS_A_TURN = 5_000;
 
+/** LMDB takes no longer keys. */
+const KEY_BYTES_MAX = 1978;
+
 /** The tables of a collection: one for its records and one per index. */
 export interface Tables {
   records(collection: CollectionName): RecordTable;
@@ -26,10 +29,11 @@ export class EmbeddedReader implements Reader {
   }
 
   async get<Name extends CollectionName>(collection: Name, id: IndexValue): Promise<Records[Name] | undefined> {
-    return this.tables.records(collection).get(id) as Records[Name] | undefined;
+    return isKey(id) ? (this.tables.records(collection).get(id) as Records[Name] | undefined) : undefined;
   }
 
   async getMany<Name extends CollectionName>(collection: Name, ids: readonly IndexValue[]): Promise<(Records[Name] | undefined)[]> {
+    if (!ids.every(isKey)) return await Promise.all(ids.map((id) => this.get(collection, id)));
     return this.tables.records(collection).getMany(ids) as (Records[Name] | undefined)[];
   }
 
@@ -38,6 +42,7 @@ export class EmbeddedReader implements Reader {
     index: IndexName<Name>,
     values: readonly IndexValue[],
   ): Promise<Records[Name] | undefined> {
+    if (!values.every(isKey)) return undefined;
     const [id] = this.tables.index(collection, index).ids({ equals: values, limit: 1 });
     return id === undefined ? undefined : this.get(collection, id);
   }
@@ -127,4 +132,9 @@ function* pagesOf(ids: readonly IndexValue[]): Iterable<IndexValue[]> {
 
 function existing<T>(records: readonly (T | undefined)[]): T[] {
   return records.filter((record) => record !== undefined);
+}
+
+/** Clients choose what they ask for: no record has a key that is too long to be stored. A character has at most three bytes for each of its units. */
+function isKey(value: IndexValue): boolean {
+  return typeof value !== "string" || value.length * 3 <= KEY_BYTES_MAX || Buffer.byteLength(value) <= KEY_BYTES_MAX;
 }
