@@ -1,5 +1,6 @@
 import { defined } from "../../common/defined.ts";
 import { AppError } from "../../common/errors.ts";
+import type { RecordKind } from "../../common/record-kinds.ts";
 import type { TeamRecord } from "./records.ts";
 
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
@@ -8,6 +9,28 @@ export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 export function scopeOf({ teamId, kind, parentId }: { teamId: string; kind: string; parentId?: string | undefined }): string {
   return `${teamId}/${kind}/${parentId ?? ""}`;
 }
+
+/** How long a list goes on after a removed record: longer than a client takes for a page whose objects it deletes one by one. */
+const PLACE_MS = 3_600_000;
+
+/** Where a record is in its list, or was. */
+export type ListPlace = Pick<TeamRecord, "scope" | "sequence" | "id">;
+
+/** The id of the place of a removed record. It contains slashes, so it is no id of an edge's record. */
+export function placeId(scope: string, id: string): string {
+  return `place/${scope}/${id}`;
+}
+
+/** The record that remembers where a removed one was, until it expires. */
+export function placeOf(removed: TeamRecord, now: number): TeamRecord {
+  const { teamId, organizationId, keyId, scope, sequence, id } = removed;
+  return {
+    ...{ id: placeId(scope, id), kind: PLACE_KIND, teamId, organizationId, keyId, scope: scopeOf({ teamId, kind: PLACE_KIND }) },
+    ...{ body: "{}", revision: 1, sequence, createdAt: now, expiresAt: now + PLACE_MS },
+  };
+}
+
+const PLACE_KIND: RecordKind = "place";
 
 /** A write to an existing record. */
 export interface RecordChange {

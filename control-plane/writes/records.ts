@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { recordKindsWith } from "../../common/record-kinds.ts";
 import type { TeamRecord } from "../domain/records.ts";
-import { changeRecord, claimRecord, type RecordChange, requireHolder, requireRevision, scopeOf } from "../domain/team-records.ts";
+import { changeRecord, claimRecord, placeOf, type RecordChange, requireHolder, requireRevision, scopeOf } from "../domain/team-records.ts";
 import { collect } from "../stores/page.ts";
 import { type Scope, storageScope, teamRecordsScope } from "../stores/scopes.ts";
 import type { Store, Transaction } from "../stores/store.ts";
@@ -18,11 +18,14 @@ export type TeamWrite =
       readonly id: string;
       readonly expectedRevision?: number | undefined;
       readonly withChildren: boolean;
+      /** Whether lists go on after it: not if its list goes too. */
+      readonly keepsPlace: boolean;
     }
   | { readonly type: "held"; readonly kind: string; readonly id: string; readonly claim: string };
 
 /** Kinds whose bodies count for their organization. */
 const COUNTED: ReadonlySet<string> = new Set(recordKindsWith("isCounted"));
+const PAGED: ReadonlySet<string> = new Set(recordKindsWith("isPaged"));
 
 /** The scopes of a commit: the sum of its organization is one only if the commit changes it. */
 export async function commitScopes(store: Store, teamId: string, writes: readonly TeamWrite[]): Promise<readonly Scope[]> {
@@ -76,6 +79,7 @@ async function applyWrite(
   }
   requireRevision(record, write.expectedRevision);
   const removed = await removeRecord(tx, record, { withChildren: write.withChildren });
+  if (write.keepsPlace && PAGED.has(record.kind)) await tx.put("records", placeOf(record, now));
   return { record, removed, change: -sumOf(removed) };
 }
 

@@ -25,7 +25,7 @@ export function teamWrite({ write }: RecordWrite): TeamWrite {
       return { type: "put", kind: write.value.kind, id: write.value.id, change: changeOf(write.value) };
     case "remove": {
       const { kind, id, expectedRevision, withChildren } = write.value;
-      return { type: "remove", kind, id, expectedRevision: optionalNumber(expectedRevision), withChildren };
+      return { type: "remove", kind, id, expectedRevision: optionalNumber(expectedRevision), withChildren, keepsPlace: true };
     }
     case "held":
       return { type: "held", ...write.value };

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ListRecordsRequest } from "../../../proto/gen/tributary/records/v1/records.ts";
 import type { TeamRecord } from "../../domain/records.ts";
-import { scopeOf } from "../../domain/team-records.ts";
+import { type ListPlace, placeId, scopeOf } from "../../domain/team-records.ts";
 import type { Position, Reader } from "../../stores/store.ts";
 
 /** A gRPC message has at most 4 MiB. */
@@ -24,7 +24,7 @@ export async function listRecords(reader: Reader, request: ListRecordsRequest): 
   let hasMore = false;
   const range = { index: "byScope", equals: [scope], reverse, limit: limit + 1, ...(start ? { after: positionOf(start) } : {}) } as const;
   for await (const record of reader.scan("records", range)) {
-    if (!isBackwards && record.id === before?.id) break;
+    if (!isBackwards && before !== undefined && isPast(record, before, request)) break;
     bytes += Buffer.byteLength(record.body);
     hasMore = records.length === limit || (records.length > 0 && bytes > PAGE_BYTES_MAX);
     if (hasMore) break;
@@ -33,15 +33,24 @@ export async function listRecords(reader: Reader, request: ListRecordsRequest): 
   return { records: isBackwards ? records.reverse() : records, hasMore };
 }
 
-function positionOf(record: TeamRecord): Position {
-  return [record.scope, record.sequence, record.id];
+function positionOf({ scope, sequence, id }: ListPlace): Position {
+  return [scope, sequence, id];
 }
 
-async function cursorOf(reader: Reader, request: ListRecordsRequest, name: "after" | "before"): Promise<TeamRecord | undefined> {
+/** Whether a record is the end of the page, or would be behind it if the end was removed. */
+function isPast(record: TeamRecord, end: ListPlace, { descending }: ListRecordsRequest): boolean {
+  return descending ? record.sequence <= end.sequence : record.sequence >= end.sequence;
+}
+
+/** Where a record is in the list, or was until it was removed. */
+async function cursorOf(reader: Reader, request: ListRecordsRequest, name: "after" | "before"): Promise<ListPlace | undefined> {
   const id = request[name];
   if (id === undefined) return undefined;
+  const scope = scopeOf(request);
   const record = await reader.get("records", id);
-  if (record?.scope === scopeOf(request)) return record;
+  if (record?.scope === scope) return record;
+  const place = await reader.get("records", placeId(scope, id));
+  if (place) return { scope, sequence: place.sequence, id };
   throw new AppError(
     "INVALID_REQUEST",
     `The list has no ${request.kind} ${id.slice(0, 100)}. Use the id of an object of the previous page.`,

@@ -35,7 +35,7 @@ async function childrenOf(store: Store, { id, teamId }: TeamRecord): Promise<Tea
 
 async function removePage(store: Store, page: readonly TeamRecord[], now: number): Promise<readonly TeamRecord[]> {
   const [{ teamId }] = page as readonly [TeamRecord];
-  const removals = page.map(({ kind, id }): TeamWrite => ({ type: "remove", kind, id, withChildren: true }));
+  const removals = page.map(({ kind, id }): TeamWrite => ({ type: "remove", kind, id, withChildren: true, keepsPlace: false }));
   const { removed } = await store.transaction(await commitScopes(store, teamId, removals), async (tx) => {
     const known = await tx.getMany(
       "records",

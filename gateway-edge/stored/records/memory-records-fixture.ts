@@ -22,6 +22,8 @@ class MemoryRecords implements RecordStore {
   readonly #clock: Pick<Clock, "now">;
   readonly #callerOf: (keyId: string) => Caller | undefined;
   #records: ReadonlyMap<string, StoredRecord> = new Map();
+  /** The last removed record of each id: lists go on after it. */
+  readonly #removed = new Map<string, StoredRecord>();
   #sequence = 0;
 
   constructor({ clock, callerOf = () => undefined }: Parameters<typeof createMemoryRecords>[0]) {
@@ -35,12 +37,19 @@ class MemoryRecords implements RecordStore {
   }
 
   async list<Body>(teamId: string, kind: RecordKind, page: PageQuery): Promise<{ records: RecordOf<Body>[]; hasMore: boolean }> {
-    const all = [...this.#records.values()]
-      .filter((record) => record.teamId === teamId && record.kind === kind && record.parentId === (page.parentId ?? ""))
-      .sort((left, right) => (left.sequence - right.sequence) * (page.order === "desc" ? -1 : 1));
-    const start = page.after === undefined ? 0 : placeOf(all, page.after, "after") + 1;
-    const end = page.before === undefined ? all.length : placeOf(all, page.before, "before");
-    const window = all.slice(start, end);
+    const isListed = (record: StoredRecord) =>
+      record.teamId === teamId && record.kind === kind && record.parentId === (page.parentId ?? "");
+    const sign = page.order === "desc" ? -1 : 1;
+    const placeOf = (param: "after" | "before") => {
+      const id = page[param];
+      const record = [this.#records, this.#removed].map((known) => known.get(id ?? "")).find((known) => known && isListed(known));
+      if (id !== undefined && !record) throw new AppError("INVALID_REQUEST", `There is no ${id} in this list.`, { param });
+      return record && record.sequence * sign;
+    };
+    const [after = Number.NEGATIVE_INFINITY, before = Number.POSITIVE_INFINITY] = [placeOf("after"), placeOf("before")];
+    const window = [...this.#records.values()]
+      .filter((record) => isListed(record) && record.sequence * sign > after && record.sequence * sign < before)
+      .sort((left, right) => (left.sequence - right.sequence) * sign);
     const isBackwards = page.before !== undefined && page.after === undefined;
     const records = isBackwards ? window.slice(-page.limit) : window.slice(0, page.limit);
     return { records: records.map((record) => parsed<Body>(record)), hasMore: window.length > records.length };
@@ -64,7 +73,10 @@ class MemoryRecords implements RecordStore {
       }
     }
     this.#records = draft;
-    for (const { teamId, id } of removed) this.contents.delete(`${teamId}/${id}`);
+    for (const record of removed) {
+      this.#removed.set(record.id, record);
+      this.contents.delete(`${record.teamId}/${record.id}`);
+    }
     return answers;
   }
 
@@ -160,12 +172,6 @@ function removeFrom(draft: Map<string, StoredRecord>, record: StoredRecord, with
   draft.delete(record.id);
   const children = withChildren ? [...draft.values()].filter(({ parentId }) => parentId === record.id) : [];
   return [record, ...children.flatMap((child) => removeFrom(draft, child, true))];
-}
-
-function placeOf(all: readonly StoredRecord[], id: string, param: string): number {
-  const place = all.findIndex((record) => record.id === id);
-  if (place < 0) throw new AppError("INVALID_REQUEST", `There is no ${id} in this list.`, { param });
-  return place;
 }
 
 function parsed<Body>({ sequence: _, ...record }: StoredRecord): RecordOf<Body> {

@@ -96,6 +96,34 @@ export function recordsContract(name: string, open: () => Promise<RecordsUnderTe
       await expect(page({ order: "asc", before: "other", limit: 3 })).rejects.toMatchObject({ code: "INVALID_REQUEST", param: "before" });
     });
 
+    test("a list goes on after a record that was removed meanwhile, as a client that deletes what it lists asks for", async () => {
+      const ids = ["m1", "m2", "m3", "m4", "m5"];
+      const inThread = { kind: "message", parentId: "thread_1" } as const;
+      const remove = (id: string) => records.commit(OWNER, [{ type: "remove", kind: "message", id }]);
+      await records.commit(
+        OWNER,
+        ids.map((id) => create(id, inThread)),
+      );
+      await records.commit(OWNER, [create("other", { kind: "message", parentId: "thread_2" })]);
+      for (const id of ["m2", "m4", "other"]) await remove(id);
+      const page = async (query: { order: "asc" | "desc"; after?: string; before?: string; limit: number }) => {
+        const { records: found, hasMore } = await records.list("team_1", "message", { parentId: "thread_1", ...query });
+        return [found.map(({ id }) => id).join(" "), hasMore];
+      };
+      expect(await page({ order: "asc", after: "m2", limit: 1 })).toEqual(["m3", true]);
+      expect(await page({ order: "desc", after: "m4", limit: 2 })).toEqual(["m3 m1", false]);
+      expect(await page({ order: "asc", before: "m4", limit: 1 })).toEqual(["m3", true]);
+      expect(await page({ order: "asc", after: "m1", before: "m4", limit: 5 })).toEqual(["m3", false]);
+      expect(await page({ order: "desc", after: "m5", before: "m2", limit: 5 })).toEqual(["m3", false]);
+      await expect(page({ order: "asc", after: "other", limit: 3 })).rejects.toMatchObject({ code: "INVALID_REQUEST", param: "after" });
+      await expect(records.list("team_2", "message", { ...inThread, order: "asc", after: "m2", limit: 3 })).rejects.toMatchObject({
+        code: "INVALID_REQUEST",
+      });
+      await records.commit(OWNER, [create("m2", inThread)]);
+      expect(await page({ order: "asc", after: "m5", limit: 3 })).toEqual(["m2", false]);
+      expect(await page({ order: "asc", after: "m2", limit: 3 })).toEqual(["", false]);
+    });
+
     test("a page of records that are too large for one message comes whole", async () => {
       for (let index = 0; index < 6; index++) await records.commit(OWNER, [create(`run_${index}`, { body: "x".repeat(1_500_000) })]);
       for (const order of ["asc", "desc"] as const) {

@@ -35,7 +35,7 @@ export async function searchStore(
   const { caller, signal } = by;
   const vectors = (await embed(deps, { ...by, model: store.embedding_model, texts: queries })).map(unit);
   let best: Found[] = [];
-  for await (const { id, body } of filesOf(deps, caller.teamId, store.id)) {
+  for await (const { id, body } of filesOf(deps, { teamId: caller.teamId, storeId: store.id })) {
     const { file, filename } = body;
     if (file.status !== "completed" || (filter && !passes(file.attributes, filter))) continue;
     signal.throwIfAborted();

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../common/clock.ts";
 import { AppError } from "../../../common/errors.ts";
+import type { Page } from "../../schemas/object-list.ts";
 import type { StoreFileObject, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
 import type { Owner, RecordOf, RecordStore, RecordWrite } from "../records/records.ts";
 import { writeAgainstChange } from "../records/write-against-change.ts";
@@ -29,14 +30,14 @@ export async function requireStoreFile({ records }: StoredDeps, teamId: string, 
   return record;
 }
 
-/** Every file of a store, the oldest first. */
+/** The files of a store after one of them, or all; the oldest first unless `order` is desc. */
 export async function* filesOf(
   { records }: Pick<StoredDeps, "records">,
-  teamId: string,
-  storeId: string,
+  { teamId, storeId }: { teamId: string; storeId: string },
+  { order = "asc", after: first }: Partial<Pick<Page, "order" | "after">> = {},
 ): AsyncGenerator<RecordOf<StoreFileBody>> {
-  for (let after: string | undefined; ; ) {
-    const page = await records.list<StoreFileBody>(teamId, "vector_store_file", { parentId: storeId, order: "asc", limit: PAGE, after });
+  for (let after = first; ; ) {
+    const page = await records.list<StoreFileBody>(teamId, "vector_store_file", { parentId: storeId, order, limit: PAGE, after });
     yield* page.records;
     if (!page.hasMore) return;
     after = page.records.at(-1)?.id;

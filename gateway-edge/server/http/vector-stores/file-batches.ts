@@ -95,7 +95,7 @@ interface OfBatch {
 
 async function filesOfBatch(deps: VectorStoresDeps, { caller, id, storeId }: OfBatch): Promise<StoreFileObject[]> {
   const files: StoreFileObject[] = [];
-  for await (const { body } of filesOf(deps, caller.teamId, storeId)) if (body.batchId === id) files.push(body.file);
+  for await (const { body } of filesOf(deps, { teamId: caller.teamId, storeId })) if (body.batchId === id) files.push(body.file);
   return files;
 }
 
@@ -103,7 +103,7 @@ async function filesOfBatch(deps: VectorStoresDeps, { caller, id, storeId }: OfB
 async function cancelFiles(deps: VectorStoresDeps, { caller, id, storeId }: OfBatch): Promise<void> {
   await changeFiles(deps, { owner: ownerOf(caller), storeId }, async () => {
     const changes: FileChange[] = [];
-    for await (const record of filesOf(deps, caller.teamId, storeId)) {
+    for await (const record of filesOf(deps, { teamId: caller.teamId, storeId })) {
       const { file, batchId } = record.body;
       if (batchId !== id || file.status !== "in_progress") continue;
       const after: StoreFileObject = { ...file, status: "cancelled" };

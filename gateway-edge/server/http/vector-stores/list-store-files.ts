@@ -1,5 +1,6 @@
-import { type Page, placeIn } from "../../../schemas/object-list.ts";
+import type { Page } from "../../../schemas/object-list.ts";
 import type { StoreFileObject } from "../../../schemas/stored/vector-stores.ts";
+import { storeFileId } from "../../../stored/vector-stores/objects.ts";
 import { filesOf, type StoredDeps } from "../../../stored/vector-stores/stored-files.ts";
 
 /** A page of the files of a store, or of one of its batches. A store has few enough files to read all of them. */
@@ -8,15 +9,16 @@ export async function listStoreFiles(
   { teamId, storeId, batchId }: { teamId: string; storeId: string; batchId?: string },
   { order, after, before, limit, filter }: Page & { filter?: string | undefined },
 ): Promise<{ files: StoreFileObject[]; hasMore: boolean }> {
-  const all: StoreFileObject[] = [];
-  for await (const { body } of filesOf(deps, teamId, storeId)) {
-    const isAsked = (!filter || body.file.status === filter) && (batchId === undefined || body.batchId === batchId);
-    if (isAsked) all.push(body.file);
+  const files: StoreFileObject[] = [];
+  // A page that ends at a file is read backward from it.
+  const isBackwards = before !== undefined;
+  const isAscending = (order === "asc") !== isBackwards;
+  const cursor = before ?? after;
+  const asked = { order: isAscending ? "asc" : "desc", after: cursor === undefined ? undefined : storeFileId(storeId, cursor) } as const;
+  for await (const { body } of filesOf(deps, { teamId, storeId }, asked)) {
+    if ((filter && body.file.status !== filter) || (batchId !== undefined && body.batchId !== batchId)) continue;
+    if (files.length === limit) return { files: isBackwards ? files.reverse() : files, hasMore: true };
+    files.push(body.file);
   }
-  if (order === "desc") all.reverse();
-  const first = after === undefined ? 0 : placeIn(all, after, { param: "after", what: "file" }) + 1;
-  const end = before === undefined ? all.length : placeIn(all, before, { param: "before", what: "file" });
-  const start = before === undefined ? first : Math.max(first, end - limit);
-  const files = all.slice(start, Math.min(end, start + limit));
-  return { files, hasMore: before === undefined ? first + limit < all.length : start > 0 };
+  return { files: isBackwards ? files.reverse() : files, hasMore: false };
 }
