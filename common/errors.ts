@@ -64,6 +64,8 @@ export interface AppErrorOptions {
   cause?: unknown;
   /** All allowed retries are used up, so the caller should not retry. */
   retried?: boolean | undefined;
+  /** The provider's own word for a bad request, such as `unsupported_value`. */
+  upstreamCode?: string | undefined;
 }
 
 export class AppError extends Error {
@@ -74,6 +76,7 @@ export class AppError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly rate: RateState | undefined;
   readonly retried: boolean;
+  readonly upstreamCode: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -85,6 +88,7 @@ export class AppError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.rate = options.rate;
     this.retried = options.retried ?? false;
+    this.upstreamCode = options.upstreamCode;
   }
 }
 

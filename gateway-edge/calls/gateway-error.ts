@@ -67,7 +67,8 @@ export function gatewayErrorStatus(error: AppError): number {
 /** The body of an error response, and of an error frame within a stream. */
 export function gatewayErrorBody(error: AppError): GatewayErrorBody {
   const { type, code } = TABLE[error.code];
-  const body: GatewayErrorBody = { error: { message: messageOf(error), type, param: error.param ?? null, code } };
+  const { param = null, upstreamCode = null } = error;
+  const body: GatewayErrorBody = { error: { message: messageOf(error), type, param, code: code ?? upstreamCode } };
   // Two families of clients read validation errors in two shapes; one object holds both.
   const hasBothShapes = error.code === "UNPROCESSABLE" || (error.code === "VALIDATION_ERROR" && error.details.length > 0);
   if (hasBothShapes) body.detail = error.details.map(toValidationDetail);

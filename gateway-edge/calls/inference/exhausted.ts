@@ -5,6 +5,14 @@ import type { RouteRun } from "../../upstream/routing/route.ts";
 export function exhausted({ lastError, retries, fallbacks }: RouteRun, model: string): AppError {
   if (!lastError) return new AppError("UPSTREAM_UNAVAILABLE", `No provider of the model ${model} can be reached.`);
   if (retries + fallbacks === 0) return lastError;
-  const { code, message, internal, details, param, retryAfterSeconds } = lastError;
-  return new AppError(code, message, { internal, details, param, retryAfterSeconds, retried: true, cause: lastError });
+  const { code, message, internal, details, param, retryAfterSeconds, upstreamCode } = lastError;
+  return new AppError(code, message, {
+    internal,
+    details,
+    param,
+    retryAfterSeconds,
+    upstreamCode,
+    retried: true,
+    cause: lastError,
+  });
 }

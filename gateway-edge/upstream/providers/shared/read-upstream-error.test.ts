@@ -1,3 +1,4 @@
+import { gatewayErrorBody } from "../../../calls/gateway-error.ts";
 import { readInlineError, readUpstreamError } from "./read-upstream-error.ts";
 
 type Row = readonly [
@@ -136,6 +137,18 @@ test("the parameter at fault is named, wherever the upstream says it", () => {
   const paramOf = (body: unknown) => readUpstreamError({ status: 422, headers: {}, body }).param;
   expect(paramOf({ error: { message: "x", param: "top_p" } })).toBe("top_p");
   expect(paramOf({ detail: [{ loc: ["body", "messages", 0], msg: "x" }] })).toBe("messages.0");
+});
+
+test("the code of a bad request in OpenAI's format reaches the client, which may repeat it without the parameter", () => {
+  const codeOf = (body: unknown, status = 400) => gatewayErrorBody(readUpstreamError({ status, headers: {}, body })).error.code;
+  expect(codeOf({ error: { message: "x", type: "invalid_request_error", param: "temperature", code: "unsupported_value" } })).toBe(
+    "unsupported_value",
+  );
+  // The gateway's own words win, and numbers and names of other formats are no such code.
+  expect(codeOf({ error: { message: "x", code: "content_filter" } })).toBe("content_policy_violation");
+  for (const code of [400, "400", "BadRequest", "", null, "a b", "x".repeat(65)])
+    expect(codeOf({ error: { message: "x", code } })).toBeNull();
+  expect(codeOf({ error: { message: "x", code: "server_hiccup" } }, 500)).toBe("upstream_unavailable");
 });
 
 test("an error inside a stream has the status it names, and is ours otherwise", () => {

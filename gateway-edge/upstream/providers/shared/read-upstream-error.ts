@@ -132,7 +132,11 @@ export function readUpstreamError(failure: UpstreamFailure): AppError {
     case "content-policy":
       return new AppError("CONTENT_POLICY_VIOLATION", message ?? "The provider's content policy refused the request.", { internal, param });
     case "bad-request":
-      return new AppError("INVALID_REQUEST", message ?? "The provider refused the request.", { internal, param });
+      return new AppError("INVALID_REQUEST", message ?? "The provider refused the request.", {
+        internal,
+        param,
+        upstreamCode: fields.code,
+      });
     case "too-large":
       return new AppError("PAYLOAD_TOO_LARGE", message ?? "The request is too large for the provider.", { internal });
     case "rate-limit":

@@ -6,9 +6,12 @@ export interface UpstreamErrorFields {
   /** Codes, types and reasons of the upstream's error, in lower case. */
   readonly words: ReadonlySet<string>;
   readonly param: string | undefined;
+  /** The code of an error in OpenAI's format, which clients compare: `unsupported_value`. Numbers and names of other formats are none. */
+  readonly code: string | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 2000;
+const CODE_PATTERN = /^[a-z][a-z_]{2,63}$/;
 
 /** The fields of an error body, in any known format: OpenAI, Anthropic, Google, AWS, Cohere, FastAPI, bare text. */
 export function readErrorFields({ headers, body }: UpstreamFailure): UpstreamErrorFields {
@@ -31,7 +34,9 @@ export function readErrorFields({ headers, body }: UpstreamFailure): UpstreamErr
     ...reasonsIn(inner),
     ...namesInHeaders(headers),
   ];
+  const code = asText(inner["code"]);
   return {
+    code: code !== undefined && CODE_PATTERN.test(code) ? code : undefined,
     message: text === undefined ? undefined : cleanMessage(text),
     words: new Set(words.map((word) => word.toLowerCase())),
     param: asText(inner["param"]) ?? asText(outer["param"]) ?? invalid?.param,
