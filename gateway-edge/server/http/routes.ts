@@ -123,11 +123,20 @@ function anthropicGate(gate: Gate, inference: Inference): Gate {
   return { ...gate, onError: anthropicErrorHandler, onRefused: noteRefusal(inference, anthropicErrorStatus) };
 }
 
+/**
+ * The paths of an operation, with those whose model has slashes as they are: Azure's official client for Python does not encode them. The
+ * first of several routes wins, so the model of `/engines/a/chat/completions` is a.
+ */
+function withRawSlashes(paths: readonly string[]): string[] {
+  const ofModels = paths.filter((path) => path.includes("/:model/"));
+  return [...paths, ...ofModels.map((path) => path.replace("/:model/", "/:model/*modelRest/"))];
+}
+
 function hotRoutes(calls: CallDeps): CallRoute[] {
   return [
-    { method: "post", paths: CHAT_PATHS, makesCall: true, handler: chatCompletionsHandler(calls) },
-    { method: "post", paths: COMPLETIONS_PATHS, makesCall: true, handler: completionsHandler(calls) },
-    { method: "post", paths: EMBEDDINGS_PATHS, makesCall: true, handler: embeddingsHandler(calls) },
+    { method: "post", paths: withRawSlashes(CHAT_PATHS), makesCall: true, handler: chatCompletionsHandler(calls) },
+    { method: "post", paths: withRawSlashes(COMPLETIONS_PATHS), makesCall: true, handler: completionsHandler(calls) },
+    { method: "post", paths: withRawSlashes(EMBEDDINGS_PATHS), makesCall: true, handler: embeddingsHandler(calls) },
     { method: "post", paths: MODERATIONS_PATHS, makesCall: true, handler: moderationsHandler(calls) },
   ];
 }
@@ -166,11 +175,11 @@ function fileRoutes(deps: EdgeDeps, { worker, inference }: RouteParts): GatedRou
 /** Audio, images and reranking. */
 function mediaRoutes(calls: CallDeps): GatedRoute[] {
   return [
-    { method: "post", paths: SPEECH_PATHS, makesCall: true, handler: speechHandler(calls) },
-    { method: "post", paths: TRANSCRIPTIONS_PATHS, makesCall: true, handler: audioFormHandler(calls, "transcriptions") },
-    { method: "post", paths: TRANSLATIONS_PATHS, makesCall: true, handler: audioFormHandler(calls, "translations") },
-    { method: "post", paths: IMAGES_PATHS, makesCall: true, handler: imagesHandler(calls) },
-    { method: "post", paths: IMAGE_EDITS_PATHS, makesCall: true, handler: imageEditsHandler(calls) },
+    { method: "post", paths: withRawSlashes(SPEECH_PATHS), makesCall: true, handler: speechHandler(calls) },
+    { method: "post", paths: withRawSlashes(TRANSCRIPTIONS_PATHS), makesCall: true, handler: audioFormHandler(calls, "transcriptions") },
+    { method: "post", paths: withRawSlashes(TRANSLATIONS_PATHS), makesCall: true, handler: audioFormHandler(calls, "translations") },
+    { method: "post", paths: withRawSlashes(IMAGES_PATHS), makesCall: true, handler: imagesHandler(calls) },
+    { method: "post", paths: withRawSlashes(IMAGE_EDITS_PATHS), makesCall: true, handler: imageEditsHandler(calls) },
     { method: "post", paths: RERANK_PATHS, makesCall: true, handler: rerankHandler(calls) },
   ];
 }

@@ -157,6 +157,12 @@ test("every spelling of the path works; a model in the path wins", async () => {
   const slashed = await edge.post("/engines/team%2F%C3%BC%20model/chat/completions", chat("x"), auth);
   expect(slashed.headers.get("x-gw-model-group")).toBe("team%2F%C3%BC%20model");
   expect(await slashed.json()).toMatchObject({ model: "team/ü model" });
+  for (const path of ["/engines/team/%C3%BC%20model", "/openai/deployments/team/%C3%BC%20model"]) {
+    const raw = await edge.post(`${path}/chat/completions`, chat("x"), auth);
+    expect(await raw.json()).toMatchObject({ object: "chat.completion", model: "team/ü model" });
+    expect((await edge.post(`${path}/completions`, { prompt: "x" }, auth)).status).toBe(200);
+  }
+  expect((await edge.post("/engines//chat/completions", chat("x"), auth)).status).toBe(404);
   expect((await edge.post("/engines/%zz/chat/completions", chat("x"), auth)).status).toBe(400);
 });
 

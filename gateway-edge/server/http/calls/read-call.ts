@@ -23,6 +23,6 @@ function parseCall(request: CallRequest, rawBody: Buffer): ReadCall {
 }
 
 export function pathModelOf(request: CallRequest): string | undefined {
-  const { model } = request.params;
-  return Array.isArray(model) ? model.join("/") : model;
+  const { model, modelRest } = request.params;
+  return modelRest === undefined ? (model as string | undefined) : [model, modelRest].flat().join("/");
 }
