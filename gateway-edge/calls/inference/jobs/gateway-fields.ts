@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { DEFAULTABLE } from "../../../upstream/default-params.ts";
 import type { Fields } from "../../../upstream/providers/provider.ts";
+import { asFields } from "../../../upstream/providers/shared/json-fields.ts";
 
 /** Fields for the gateway: a provider would refuse them, or learn what it should not know. */
 export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
@@ -19,6 +20,15 @@ export const GATEWAY_FIELDS: ReadonlySet<string> = new Set([
   "logger_fn",
   "gw_logging_obj",
   "gw_call_id",
+  // LiteLLM's clients send them to any gateway.
+  "litellm_metadata",
+  "litellm_session_id",
+  "litellm_trace_id",
+  "litellm_call_id",
+  "litellm_logging_obj",
+  "allowed_openai_params",
+  "additional_drop_params",
+  "extra_headers",
 ]);
 
 /** The fields of a request that are for the provider: no gateway fields, no nulls. */
@@ -57,17 +67,21 @@ export function sessionTag(id: string): string {
   return `${tag.slice(0, TAG_LENGTH_MAX - SESSION_HASH_LENGTH - 1)}~${hash}`;
 }
 
-/** LiteLLM's labels of calls: metadata.tags. */
+/** LiteLLM's labels of calls: metadata.tags, or those of the other places in which its clients send them. */
 export function tagsOf(request: Fields): string[] {
-  const metadata = request["metadata"] as Fields | undefined;
-  const tags = metadata?.["tags"];
-  const texts = Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+  const [tags = []] = [...metadataOf(request).map(({ tags: given }) => given), request["tags"]].filter(Array.isArray);
+  const texts = tags.filter((tag) => typeof tag === "string");
   return texts.slice(0, TAGS_MAX).map((tag) => tag.slice(0, TAG_LENGTH_MAX));
 }
 
 /** The tag of metadata.session_id. It is not among the tags that select deployments: no deployment has it. */
 export function logTagsOf(request: Fields): readonly string[] | undefined {
-  const metadata = request["metadata"] as Fields | undefined;
-  const session = metadata?.["session_id"];
-  return typeof session === "string" && session !== "" ? [sessionTag(session)] : undefined;
+  const given = [...metadataOf(request).map(({ session_id: session }) => session), request["litellm_session_id"]];
+  const session = given.find((id) => typeof id === "string" && id !== "");
+  return session === undefined ? undefined : [sessionTag(session as string)];
+}
+
+/** What a request says about itself. `metadata` of some APIs is the provider's: their clients send the gateway's beside it. */
+function metadataOf(request: Fields): readonly Fields[] {
+  return [asFields(request["metadata"]), asFields(request["litellm_metadata"])];
 }
