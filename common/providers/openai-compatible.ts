@@ -6,7 +6,7 @@ import type { ProviderKind } from "./shared/provider-kind.ts";
 export const openaiCompatible = {
   kind: "openai_compatible",
   displayName: "OpenAI-compatible server",
-  prefixes: ["openai_compatible", "openai_like", "custom_openai"],
+  prefixes: ["openai_compatible", "openai_like", "custom_openai", "litellm_proxy"],
   environment: { api_key: ["OPENAI_LIKE_API_KEY"], api_base: ["OPENAI_LIKE_API_BASE"] },
   needsBaseUrl: true,
   isLocal: true,

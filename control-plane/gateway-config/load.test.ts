@@ -245,11 +245,19 @@ describe("providers", () => {
     ["cohere_chat/command-r", "cohere", "command-r"],
     ["together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", "together", "meta-llama/Llama-3.3-70B-Instruct-Turbo"],
     ["bedrock/converse/anthropic.claude-3-haiku-20240307-v1:0", "bedrock", "anthropic.claude-3-haiku-20240307-v1:0"],
+    ["azure/o_series/our-o3", "azure", "our-o3"],
+    ["azure/gpt5_series/our-gpt-5", "azure", "our-gpt-5"],
+    ["azure/responses/our-o3", "azure", "our-o3"],
+    ["openai/responses/o1-pro", "openai", "o1-pro"],
+    ["litellm_proxy/our/model", "openai_compatible", "our/model"],
     ["nvidia_nim/meta/llama3-70b", "nvidia", "meta/llama3-70b"],
     ["ollama_chat/llama3", "ollama", "llama3"],
     ["echo/echo", "echo", "echo"],
   ])("%s is %s's %s", (name, kind, id) => {
-    expect(only(model(`model: "${name}", api_key: k`))).toMatchObject({ providerKind: kind, inferenceModelId: id });
+    expect(only(model(`model: "${name}", api_key: k, api_base: "https://a.example"`))).toMatchObject({
+      providerKind: kind,
+      inferenceModelId: id,
+    });
   });
 
   test("custom_llm_provider wins over the prefix, and takes its own prefix off", () => {

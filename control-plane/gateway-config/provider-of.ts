@@ -31,12 +31,18 @@ export function providerOf(model: string, customProvider?: string): NamedProvide
   return rest === "" ? `"${model}" names a provider but no model` : named(declaration, prefix, rest);
 }
 
-const BEDROCK_ROUTE = /^(converse|converse_like|invoke)\//;
+/** What LiteLLM's names have before the model's, to choose among a provider's interfaces. The adapters choose by the model or the operation. */
+const ROUTES: Readonly<Partial<Record<string, RegExp>>> = {
+  azure: /^(o_series|gpt5_series|responses)\//,
+  bedrock: /^(converse|converse_like|invoke)\//,
+  openai: /^responses\//,
+};
 const BEDROCK_REGION = /^([a-z]{2}(?:-gov)?-[a-z]+-\d)\//;
 
 function named(declaration: ProviderKind, litellmName: string, model: string): NamedProvider {
-  if (declaration.kind !== "bedrock") return { declaration, litellmName, inferenceModelId: model };
-  const routed = model.replace(BEDROCK_ROUTE, "");
+  const route = ROUTES[declaration.kind];
+  const routed = route ? model.replace(route, "") : model;
+  if (declaration.kind !== "bedrock") return { declaration, litellmName, inferenceModelId: routed };
   const region = BEDROCK_REGION.exec(routed)?.[1];
   const inferenceModelId = routed.replace(BEDROCK_REGION, "");
   return { declaration, litellmName, inferenceModelId, ...(region !== undefined && { region }) };
