@@ -49,6 +49,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+beforeEach(() => stage().begin());
+afterEach(() => stage().end());
+
 function stage(): Stage {
   if (!opened) throw new Error("the stage did not open");
   return opened;

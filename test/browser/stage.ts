@@ -23,6 +23,10 @@ export interface Stage {
   visit(options?: { scheme?: "light" | "dark"; width?: number; scripts?: boolean }): Promise<Visitor>;
   /** A visitor whose session is the tenant's, logged in as the console does. */
   visitAs(tenant: Pick<Tenant, "email" | "password">, options?: Parameters<Stage["visit"]>[0]): Promise<Visitor>;
+  /** Visitors who come from now on leave with `end`. */
+  begin(): void;
+  /** Pages that stay open go on asking for news and drawing it, beside every later test. */
+  end(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -30,7 +34,12 @@ export interface Stage {
 export async function openStage(options?: SystemOptions, { paceSeconds = 0 } = {}): Promise<Stage> {
   if (!existsSync(CONSOLE_PAGE)) throw new Error("The console is not built: run `make console` first.");
   const [system, browser] = await Promise.all([startSystem(options), launchChromium({ slowMo: paceSeconds * 1000 })]);
-  const visit: Stage["visit"] = (options = {}) => openVisitor({ browser, system }, options);
+  let leaving: BrowserContext[] = [];
+  const visit: Stage["visit"] = async (options = {}) => {
+    const visitor = await openVisitor({ browser, system }, options);
+    leaving.push(visitor.context);
+    return visitor;
+  };
   return {
     system,
     visit,
@@ -42,6 +51,12 @@ export async function openStage(options?: SystemOptions, { paceSeconds = 0 } = {
       });
       if (answer.status() !== 200) throw new Error(`log-in answered ${answer.status()}: ${await answer.text()}`);
       return visitor;
+    },
+    begin() {
+      leaving = [];
+    },
+    async end() {
+      await Promise.all(leaving.splice(0).map((context) => context.close()));
     },
     async stop() {
       await browser.close();
