@@ -38,7 +38,10 @@ test.each(PLANTED_BUGS.map((bug) => [bug.name, bug] as const))(
     // Where it was found last comes first.
     for (const seed of [bug.foundAt, ...Array(MUTANT_SEEDS).keys()]) {
       const { violations } = await simulate(seed, { mutant: bug });
-      if (violations.some(({ invariant }) => invariant === bug.caughtBy)) return;
+      if (!violations.some(({ invariant }) => invariant === bug.caughtBy)) continue;
+      // Hundreds of seeds are played where the first does not notice it any more.
+      if (seed !== bug.foundAt) printLine(`planted bug, ${bug.name}: seed ${bug.foundAt} does not notice it, set foundAt to ${seed}`);
+      return;
     }
     throw new Error(`${MUTANT_SEEDS} seeds did not notice it`);
   },

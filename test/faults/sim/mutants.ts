@@ -27,7 +27,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "a sync is skipped",
     caughtBy: "I17",
-    foundAt: 1,
+    foundAt: 71,
     disk: (disk) => withFiles(disk, (file) => ({ ...file, datasync: async () => {} })),
   },
   {
@@ -54,7 +54,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "the last byte does not wait for the journal",
     caughtBy: "I17",
-    foundAt: 5,
+    foundAt: 6,
     credit: (credit) => over(credit, { settle: async (log) => void credit.settle(log).catch(() => {}) }),
   },
   {
@@ -67,7 +67,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "the leases of other edges are not counted",
     caughtBy: "I6",
-    foundAt: 7,
+    foundAt: 47,
     reader: (tables) =>
       overReader(tables, {
         scan: (collection, range) =>
@@ -99,7 +99,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return { ...handlers, settle: (request, context) => handlers.settle(addedUp(request, sums), context) };
     },
   },
-  { name: "the leases of a dead edge end before its calls are settled", caughtBy: "I6", foundAt: 5, handlers: endLeasesFirst },
+  { name: "the leases of a dead edge end before its calls are settled", caughtBy: "I6", foundAt: 1, handlers: endLeasesFirst },
   // Without the epoch a control plane that was paused writes what it has read before others wrote.
   { name: "a commit is not fenced", caughtBy: "I2", foundAt: 11, isUnfenced: true, apply: putWrites },
   { name: "a control plane answers for a slot that another one owns", caughtBy: "I4", foundAt: 293, patch: answerForEver },
