@@ -16,7 +16,7 @@ export interface Visitor {
   readonly complaints: string[];
 }
 
-/** One running system and one browser for the whole suite. */
+/** One running system and one browser for all tests of a file. */
 export interface Stage {
   readonly system: System;
   /** A browser profile of its own: cookies and storage of no other visitor. */
