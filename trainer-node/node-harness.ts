@@ -29,6 +29,7 @@ export interface Node {
   deps: TrainerDeps;
   /** Where it may write. */
   folder: string;
+  /** Repeated, it waits for the same end. */
   stop(): Promise<void>;
 }
 
@@ -127,14 +128,19 @@ export async function startNode(
   };
   const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0 });
   registered = await pool.warmUp();
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    await server.stop();
+    await Promise.all([pool.close(), servingPool.close()]);
+    rmSync(folder, { recursive: true, force: true });
+  };
   return {
     url: `http://127.0.0.1:${server.port}`,
     deps,
     folder,
-    stop: async () => {
-      await server.stop();
-      await Promise.all([pool.close(), servingPool.close()]);
-      rmSync(folder, { recursive: true, force: true });
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
     },
   };
 }

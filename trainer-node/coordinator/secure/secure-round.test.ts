@@ -39,6 +39,7 @@ const call: CallNode = async (node, request, signal) => {
 const aggregation = createAggregation({ blobs, recordBytes: 1_000_000, logger: silentLogger });
 const secure = createSecureTools({ call, blobs, logger: silentLogger });
 const nodes: Node[] = [];
+const victims: Node[] = [];
 
 beforeAll(async () => {
   for (let index = 0; index < PLACES; index++) nodes.push(await startNode({ threads: 1 }));
@@ -49,9 +50,16 @@ beforeEach(() => {
   after = () => {};
 });
 afterAll(async () => {
-  await Promise.all([...nodes.map((node) => node.stop()), aggregation.close(), secure.close(), nodeCalls.close()]);
+  await Promise.all([...[...nodes, ...victims].map((node) => node.stop()), aggregation.close(), secure.close(), nodeCalls.close()]);
   rmSync(folder, { recursive: true, force: true });
 });
+
+/** A node that a test stops, or means to: some rounds end before its turn comes. */
+async function startVictim(): Promise<Node> {
+  const victim = await startNode({ threads: 1 });
+  victims.push(victim);
+  return victim;
+}
 
 let openedMs = 0;
 
@@ -168,7 +176,7 @@ test.each([
   "a node that dies %s costs the others seconds, and not the deadline",
   async (_when, step) => {
     const { run, kept } = open(`fed_dead_${step.length}`, hidden({ deadlineMs: 60_000 }));
-    const victim = await startNode({ threads: 1 });
+    const victim = await startVictim();
     const members = run.members.map((member) => (member.id === "p2" ? { ...member, url: victim.url } : member));
     before = async (path, url) => {
       if (url === victim.url && path.endsWith(step)) await victim.stop();
@@ -211,7 +219,7 @@ test("the first introduction of a round without a base does not decide which ten
 
 test("one that goes away before it sends what it masked is left out exactly, and the round says who it was", async () => {
   const { run, kept } = open("fed_drop", hidden({ deadlineMs: 60_000 }));
-  const victim = await startNode({ threads: 1 });
+  const victim = await startVictim();
   const members = run.members.map((member) => (member.id === "p2" ? { ...member, url: victim.url } : member));
   before = async (path, url) => {
     if (url === victim.url && path.endsWith("/masked")) await victim.stop();
@@ -230,7 +238,7 @@ test("one that goes away before it sends what it masked is left out exactly, and
 
 test("one that goes away after it sent what it masked is in the sum; the others take its masks off", async () => {
   const { run, kept } = open("fed_late", hidden({ deadlineMs: 2500 }));
-  const victim = await startNode({ threads: 1 });
+  const victim = await startVictim();
   const members = run.members.map((member) => (member.id === "p4" ? { ...member, url: victim.url } : member));
   before = async (path, url) => {
     if (url === victim.url && path.endsWith("/help")) await victim.stop();
@@ -257,7 +265,7 @@ test.each([
   "three participants cannot lose one: if it dies %s, the round fails within seconds and says how many must remain, and why one is missing",
   async (_when, step, left) => {
     const { run, kept } = open(`fed_three_${step.slice(1)}`, { secureAggregation: true, deadlineMs: 60_000 });
-    const victim = await startNode({ threads: 1 });
+    const victim = await startVictim();
     const members = run.members.slice(0, 3).map((member) => (member.id === "p3" ? { ...member, url: victim.url } : member));
     before = async (path, url) => {
       if (url === victim.url && path.endsWith(step)) await victim.stop();
@@ -278,7 +286,7 @@ test("below the threshold nothing comes out, and it is said why", async () => {
     ...hidden({ deadlineMs: 1500, minResults: 1 }),
     secureAggregation: { threshold: 1, range: RANGE },
   });
-  const victim = await startNode({ threads: 1 });
+  const victim = await startVictim();
   const members = run.members.map((member) => (member.id === "p1" ? { ...member, url: victim.url } : member));
   before = async (path, url) => {
     if (url === victim.url && path.endsWith("/masked")) await victim.stop();
@@ -329,7 +337,7 @@ test.each([
   "where the participant of %s",
   async (_what, samples, step) => {
     const { run, kept } = open(`fed_heavy_${samples}_${step.slice(1)}`, hidden({ deadlineMs: 60_000 }));
-    const victim = await startNode({ threads: 1 });
+    const victim = await startVictim();
     const members = run.members.map((member) => (member.id === "p4" ? { ...member, url: victim.url } : member));
     before = async (path, url) => {
       if (url === victim.url && path.endsWith(step)) await victim.stop();
@@ -368,7 +376,7 @@ test.each([
 
 test("a round whose remaining participants would show one update ends before it is unmasked", async () => {
   const { run, kept } = open("fed_shown", hidden({ deadlineMs: 60_000 }));
-  const victim = await startNode({ threads: 1 });
+  const victim = await startVictim();
   const members = run.members.map((member) => (member.id === "p4" ? { ...member, url: victim.url } : member));
   before = async (path, url) => {
     if (url === victim.url && path.endsWith("/masked")) await victim.stop();
@@ -389,7 +397,7 @@ test.each(["its numbers are beyond the range", "it restarts after its secrets we
   async (why) => {
     const { run, kept } = open(`fed_again_${why.length}`, { ...statistics, ...hidden({ deadlineMs: 20_000 }) });
     const isRange = why.includes("range");
-    const victim = await startNode({ threads: 1 });
+    const victim = await startVictim();
     const members = run.members.slice(0, 3).map((member) => ({ ...member, dataset: JSON.stringify(LARGE.slice(0, 2)) }));
     const [p1, p2, p3] = members as [Participant, Participant, Participant];
     const failing = isRange ? { ...p3, dataset: JSON.stringify(LARGE) } : { ...p3, url: victim.url };
