@@ -11,7 +11,8 @@ import { createSlots, type Slots, takeSlot } from "./participants/slots.ts";
 import { finishRound } from "./run-round.ts";
 import { trainTask } from "./train-task.ts";
 import { resultOf } from "./updates/collect-updates.ts";
-import { inspectUpdate, type Layout, requireReadable, requireSamples, SHAPE_MISMATCH } from "./updates/inspect-update.ts";
+import { inspectBlob, readUpdate } from "./updates/inspect-blob.ts";
+import { type Layout, requireReadable, requireSamples, SHAPE_MISMATCH } from "./updates/inspect-update.ts";
 import { rebaseUpdate } from "./updates/rebase.ts";
 import { openRoundLayouts, type RoundLayouts } from "./updates/round-layouts.ts";
 
@@ -174,18 +175,18 @@ async function acceptable(
   if (outcome instanceof FederationFailed || outcome instanceof StorageFull) throw outcome;
   if (outcome instanceof ParticipantProblem) return outcome;
   const { deps, federation, settings } = run;
-  const update = await deps.blobs.read(outcome.blob);
   try {
-    const layout = inspectUpdate(update);
+    const layout = outcome.layout ?? (await inspectBlob(deps.blobs, outcome.blob));
     requireReadable(layout, settings);
     requireSamples(outcome.samples, settings, participant);
     const found = { ...outcome, layout };
     if (federation.headBlob === "") return found;
     layouts.require(layout);
-    const head = await deps.blobs.read(federation.headBlob);
     const factor = strategyNamed(settings.strategy.name).rebase?.(settings.strategy, federation.headRound - began.headRound);
     if (factor === undefined || (factor === 1 && began.headBlob === federation.headBlob)) return found;
-    const base = began.headBlob === "" ? head : await deps.blobs.read(began.headBlob);
+    const update = await readUpdate(deps.blobs, outcome.blob);
+    const head = await readUpdate(deps.blobs, federation.headBlob);
+    const base = began.headBlob === "" ? head : await readUpdate(deps.blobs, began.headBlob);
     const { sha256, bytes } = await deps.blobs.keepBytes(rebaseUpdate({ update, base, head, factor }));
     return { ...found, blob: sha256, bytes };
   } catch (thrown) {

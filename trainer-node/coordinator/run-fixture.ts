@@ -20,7 +20,8 @@ import type { Evaluation, Participants, ParticipantTask } from "./participants/p
 import { runFederation } from "./run-federation.ts";
 
 interface Trained {
-  model: Uint8Array;
+  /** A model, or a blob that is stored already. */
+  model: Uint8Array | { readonly sha256: string; readonly bytes: number };
   samples?: number | undefined;
   metrics?: Record<string, number>;
 }
@@ -94,9 +95,9 @@ export function openRunFixture(): RunFixture {
     const closing: Promise<void>[] = [];
     const train = async ({ id }: Participant, task: ParticipantTask) => {
       asked.push({ id, parameters: task.parameters, roundId: task.roundId });
-      const { model: bytes, samples, metrics = {} } = await script.train(id, task);
-      const { sha256: blob, bytes: size } = await blobs.keepBytes(bytes);
-      return { blob, bytes: size, samples, metrics };
+      const { model: given, samples, metrics = {} } = await script.train(id, task);
+      const { sha256: blob, bytes } = given instanceof Uint8Array ? await blobs.keepBytes(given) : given;
+      return { blob, bytes, samples, metrics };
     };
     const evaluate = async ({ id }: Participant, task: ParticipantTask, signal: AbortSignal) => script.evaluate?.(id, task, signal);
     const participants = {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, renameSync } from "node:fs";
-import { type FileHandle, open, readFile, rm, stat } from "node:fs/promises";
+import { type FileHandle, open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ignore, orElse } from "../../../common/ignore.ts";
 import { uniqueName } from "../../../common/random.ts";
@@ -16,6 +16,7 @@ import {
 } from "../../blobs/blob-owners.ts";
 import { ParticipantProblem } from "../participants/participant-problem.ts";
 import { BlobsUnavailable } from "./copies/blob-copies.ts";
+import { readBlob } from "./read-blob.ts";
 
 /**
  * Stores updates and models under the SHA-256 of their bytes. A file gets its name when it is complete. The coordinator's own work reads all
@@ -34,7 +35,7 @@ export interface BlobFolder {
   /** Stores bytes of any number as they arrive. They are on disk when the promise resolves. */
   keep(chunks: AsyncIterable<Uint8Array>, options?: KeepOptions): Promise<{ sha256: string; bytes: number }>;
   keepBytes(bytes: Uint8Array): Promise<{ sha256: string; bytes: number }>;
-  /** Throws BlobsUnavailable if the blob is not here. */
+  /** Throws BlobsUnavailable if the blob is not here, and BlobTooLarge if it has more bytes than are read as a whole. */
   read(sha256: string): Promise<Buffer>;
   find(sha256: string): Promise<FoundBlob | undefined>;
   /** The blob if the tenant owns it. */
@@ -122,7 +123,7 @@ export function openBlobFolder(options: BlobFolderOptions): BlobFolder {
     },
     keep: (chunks, how = {}) => keepFor(tenant, chunks, { origin, ...how }),
     keepBytes: (bytes) => keepFor(tenant, once(bytes), { origin }),
-    read: async (sha256) => readFile((await requireBlob(find, sha256)).path),
+    read: async (sha256) => readBlob(await requireBlob(find, sha256)),
     findOwned: async (sha256) => {
       const found = await find(sha256);
       return found && ownsOnDisk(folder, tenant, { digest: sha256, bytes: found.bytes }) ? found : undefined;

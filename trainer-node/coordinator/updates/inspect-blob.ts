@@ -7,7 +7,9 @@ import { isFloatType } from "../../compute/tensor.ts";
 import { createTurns } from "../../pool/turns.ts";
 import { giveBack } from "../../stream/give-back.ts";
 import { type BlobFolder, requireBlob } from "../blobs/blob-folder.ts";
-import { inspectUpdate, type Layout, layoutOf, nonFinite, OPAQUE } from "./inspect-update.ts";
+import { BlobTooLarge } from "../blobs/read-blob.ts";
+import { ParticipantProblem } from "../participants/participant-problem.ts";
+import { inspectUpdate, type Layout, layoutOf, nonFinite, OPAQUE, UNSUPPORTED } from "./inspect-update.ts";
 
 /** Where the bytes of blobs are. */
 export type ReadableBlobs = Pick<BlobFolder, "find" | "read">;
@@ -43,13 +45,23 @@ export async function layoutOfBlob(blobs: ReadableBlobs, sha256: string): Promis
 async function inspectWhole(blobs: ReadableBlobs, sha256: string): Promise<Layout> {
   if (await isOpaqueFile(await pathOf(blobs, sha256))) return OPAQUE;
   return inTurn(async () => {
-    const bytes = await blobs.read(sha256);
+    const bytes = await readUpdate(blobs, sha256);
     try {
       return inspectUpdate(bytes);
     } finally {
       giveBack(bytes);
     }
   }, never);
+}
+
+/** A whole update. One that is too large for that fails its participant and not the round. */
+export async function readUpdate(blobs: Pick<BlobFolder, "read">, sha256: string): Promise<Buffer> {
+  try {
+    return await blobs.read(sha256);
+  } catch (thrown) {
+    if (!(thrown instanceof BlobTooLarge)) throw thrown;
+    throw new ParticipantProblem(`${UNSUPPORTED}: its update cannot be read. ${thrown.message}`, { again: false, cause: thrown });
+  }
 }
 
 /** Whether inspectUpdate would find these bytes opaque: a pickle, an archive of torch.save, or an unknown format. */

@@ -1,7 +1,7 @@
-import { readFile } from "node:fs/promises";
 import type { Logger } from "../../../../common/logger.ts";
 import type { MadeOrigin } from "../../../blobs/blob-owners.ts";
 import { type BlobFolder, type FoundBlob, requireBlob } from "../blob-folder.ts";
+import { readBlob } from "../read-blob.ts";
 import type { BlobCopies, WantedBlob } from "./blob-copies.ts";
 
 /** The coordinator's own work, under a claim, may read everything that its federation refers to. */
@@ -50,7 +50,7 @@ export function withCopies(folder: BlobFolder, { copies, logger }: { copies: Blo
       of,
       find,
       findOwned: async (sha256) => (await inner.findOwned(sha256)) ?? (await fetchOnce(tenant, { sha256, tenant, origin: "made" })),
-      read: async (sha256) => readFile((await requireBlob(find, sha256)).path),
+      read: async (sha256) => readBlob(await requireBlob(find, sha256)),
       keep: async (chunks, how = {}) => {
         const kept = await inner.keep(chunks, how);
         if (how.origin === "stored") await copy(kept.sha256, { origin: "stored", isReferenced: false });
