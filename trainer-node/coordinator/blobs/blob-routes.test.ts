@@ -119,6 +119,18 @@ describe("a joined participant", () => {
     expect(await statusOf("POST", `/v1/tasks/fed_1/p1/${id}`, { headers: ANN, body: "y".repeat(60) })).toBe(413);
     await failure;
   });
+
+  test("whose update is larger than any blob may be is refused for good, and its round does not wait for it", async () => {
+    const trained = member && work.participants.train(member, task(""), signal);
+    const id = (await work.next("fed_1/p1", { waitMs: 1000, signal, capabilities: new Set() }))?.id;
+    const failure = expect(trained).rejects.toThrow("it failed: The result is too large: it sent more than 80 bytes");
+    expect(await ask("POST", `/v1/tasks/fed_1/p1/${id}`, { headers: ANN, body: "y".repeat(81) })).toMatchObject({
+      status: 413,
+      text: expect.stringContaining("COORDINATOR_BLOB_BYTES_MAX"),
+    });
+    await failure;
+    expect(blobs.owners.use("org_ann").used).toBe(0);
+  });
 });
 
 test("a coordinator that stops is not ready but alive, and answers participants that wait for work, who then ask elsewhere", async () => {

@@ -1,7 +1,6 @@
 import { type Request, Router } from "express";
 import { CAPABILITIES_HEADER, capabilitiesInHeader } from "../../../common/training/capabilities.ts";
 import { PROPERTIES_HEADER, readProperties } from "../../../common/training/selection-settings.ts";
-import { StorageFull } from "../../blobs/blob-owners.ts";
 import { TrainerError } from "../../errors.ts";
 import { onlyMethods } from "../../http/methods.ts";
 import { tenantOf } from "../../http/tenant.ts";
@@ -9,6 +8,7 @@ import type { BlobFolder } from "../blobs/blob-folder.ts";
 import { sendBlob } from "../blobs/blob-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 import { PROGRESS_HEADER, readProgress } from "./node-call.ts";
+import { ParticipantProblem } from "./participant-problem.ts";
 
 const WAIT_MS = 20_000;
 
@@ -58,17 +58,23 @@ export function joinedRoutes({ work, blobs, stopping }: { work: JoinedWork; blob
 const notProgress = () =>
   new TrainerError("VALIDATION_ERROR", "X-Progress must be a number from 0 to 1.", { details: { field: "X-Progress" } });
 
-/** The update counts for the organization of the federation. If that has no room, the round learns why it gets no result. */
+/** The update counts for the organization of the federation. The round learns why one is refused: sent again, it would be refused again. */
 async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {
   const origin = work.originOf(placeOf(request), String(request.params["task"]));
   try {
     // Room is taken as bytes arrive: a size that is only announced would take it from all federations of the organization.
     return await blobs.of(tenantOf(request), origin).keep(request);
   } catch (thrown) {
-    if (thrown instanceof StorageFull)
-      work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: thrown.message } });
-    throw thrown;
+    const problem = asRefusal(thrown);
+    if (problem instanceof TrainerError && problem.status < 500)
+      work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: problem.message } });
+    throw problem;
   }
+}
+
+function asRefusal(thrown: unknown): unknown {
+  if (!(thrown instanceof ParticipantProblem)) return thrown;
+  return new TrainerError("PAYLOAD_TOO_LARGE", `The result is too large: ${thrown.message} (COORDINATOR_BLOB_BYTES_MAX).`);
 }
 
 function placeOf({ params }: Request): string {
