@@ -172,7 +172,7 @@ function createKeep(options: Required<Pick<BlobFolderOptions, "folder" | "bytesM
       digest.begin(partial);
       for await (const chunk of chunks) {
         bytes += chunk.byteLength;
-        if (bytes > bytesMax) throw new ParticipantProblem(`it sent more than ${bytesMax} bytes`, { again: false });
+        if (bytes > bytesMax) throw tooLarge(bytesMax);
         // Within the loop, so that a refusal ends the stream of the chunks.
         arrival ??= owners.arrive(tenant, announced);
         arrival.take(chunk.byteLength);
@@ -200,6 +200,9 @@ function createKeep(options: Required<Pick<BlobFolderOptions, "folder" | "bytesM
     }
   };
 }
+
+const tooLarge = (bytesMax: number): ParticipantProblem =>
+  new ParticipantProblem(`it sent more than ${bytesMax} bytes (COORDINATOR_BLOB_BYTES_MAX)`, { again: false });
 
 /** The blob that work cannot go on without. */
 export async function requireBlob(find: BlobFolder["find"], sha256: string): Promise<FoundBlob> {

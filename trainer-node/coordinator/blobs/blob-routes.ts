@@ -68,7 +68,7 @@ async function upload(blobs: BlobFolder, request: Request, expected: string): Pr
     return await blobs.of(tenantOf(request)).keep(chunks, { origin: "stored", expected, bytes: announcedBytes(request) });
   } catch (thrown) {
     if (!(thrown instanceof ParticipantProblem)) throw thrown;
-    throw new TrainerError("PAYLOAD_TOO_LARGE", `The blob is too large: ${thrown.message} (COORDINATOR_BLOB_BYTES_MAX).`);
+    throw new TrainerError("PAYLOAD_TOO_LARGE", `The blob is too large: ${thrown.message}.`);
   }
 }
 

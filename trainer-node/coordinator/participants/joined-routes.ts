@@ -1,14 +1,13 @@
-import { type Request, Router } from "express";
+import { type Request, type Response, Router } from "express";
 import { CAPABILITIES_HEADER, capabilitiesInHeader } from "../../../common/training/capabilities.ts";
 import { PROPERTIES_HEADER, readProperties } from "../../../common/training/selection-settings.ts";
 import { TrainerError } from "../../errors.ts";
 import { onlyMethods } from "../../http/methods.ts";
-import { tenantOf } from "../../http/tenant.ts";
 import type { BlobFolder } from "../blobs/blob-folder.ts";
 import { sendBlob } from "../blobs/blob-routes.ts";
 import type { JoinedWork } from "./joined-work.ts";
 import { PROGRESS_HEADER, readProgress } from "./node-call.ts";
-import { ParticipantProblem } from "./participant-problem.ts";
+import { receiveUpdate, tooLate } from "./receive-update.ts";
 
 const WAIT_MS = 20_000;
 
@@ -29,15 +28,12 @@ export function joinedRoutes({ work, blobs, stopping }: { work: JoinedWork; blob
     else response.status(204).end();
   });
   router.post("/v1/tasks/:federation/:participant/:task", async (request, response) => {
-    const fields = readFields(request.get("x-result"));
-    const blob = await keepResult({ work, blobs }, request);
-    const isWanted = work.finish(placeOf(request), String(request.params["task"]), { blob, fields });
-    if (!isWanted)
-      throw new TrainerError(
-        "ROUND_CLOSED",
-        "The result is too late: its round is closed or its call was repeated. Ask for the next task.",
-      );
-    response.json({ accepted: true });
+    try {
+      await finishTask({ work, blobs }, { request, response });
+    } finally {
+      // The rest of a refused body is read and not stored, so that the answer reaches a participant that still sends.
+      request.resume();
+    }
   });
   router.post("/v1/tasks/:federation/:participant/:task/progress", (request, response) => {
     const fraction = readProgress(Number(request.get(PROGRESS_HEADER)));
@@ -58,23 +54,26 @@ export function joinedRoutes({ work, blobs, stopping }: { work: JoinedWork; blob
 const notProgress = () =>
   new TrainerError("VALIDATION_ERROR", "X-Progress must be a number from 0 to 1.", { details: { field: "X-Progress" } });
 
-/** The update counts for the organization of the federation. The round learns why one is refused: sent again, it would be refused again. */
-async function keepResult({ work, blobs }: { work: JoinedWork; blobs: BlobFolder }, request: Request) {
-  const origin = work.originOf(placeOf(request), String(request.params["task"]));
+/** Only a training has an update, and only if it did not fail: other bodies are not stored. */
+async function finishTask(
+  { work, blobs }: { work: JoinedWork; blobs: BlobFolder },
+  { request, response }: { request: Request; response: Response },
+): Promise<void> {
+  const [place, taskId] = [placeOf(request), String(request.params["task"])];
+  const fields = readFields(request.get("x-result"));
+  const awaited = work.awaited(place, taskId);
+  if (!awaited) throw tooLate();
+  const hasUpdate = awaited.task.operation === "train" && typeof fields["error"] !== "string";
   try {
-    // Room is taken as bytes arrive: a size that is only announced would take it from all federations of the organization.
-    return await blobs.of(tenantOf(request), origin).keep(request);
+    const blob = hasUpdate ? await receiveUpdate(blobs, awaited, { request, response }) : undefined;
+    if (!work.finish(place, taskId, { blob, fields })) throw tooLate();
   } catch (thrown) {
-    const problem = asRefusal(thrown);
-    if (problem instanceof TrainerError && problem.status < 500)
-      work.finish(placeOf(request), String(request.params["task"]), { blob: undefined, fields: { error: problem.message } });
-    throw problem;
+    // The round learns why a result is refused: sent again, it would be refused again.
+    if (thrown instanceof TrainerError && thrown.status < 500 && thrown.kind !== "ROUND_CLOSED")
+      work.finish(place, taskId, { blob: undefined, fields: { error: thrown.message } });
+    throw thrown;
   }
-}
-
-function asRefusal(thrown: unknown): unknown {
-  if (!(thrown instanceof ParticipantProblem)) return thrown;
-  return new TrainerError("PAYLOAD_TOO_LARGE", `The result is too large: ${thrown.message} (COORDINATOR_BLOB_BYTES_MAX).`);
+  response.json({ accepted: true });
 }
 
 function placeOf({ params }: Request): string {

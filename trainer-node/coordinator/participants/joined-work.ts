@@ -36,6 +36,15 @@ export interface JoinedResult {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
+/** What the upload of a result is for. */
+export interface AwaitedResult {
+  readonly task: JoinedTask;
+  /** Whether the organization of the federation may read the result. */
+  readonly origin: MadeOrigin;
+  /** Aborts when the task ends, or its result is uploaded again: a participant has one upload of a task at a time. */
+  readonly signal: AbortSignal;
+}
+
 /** A joined participant's request for work. */
 export interface JoinedAsk {
   readonly waitMs: number;
@@ -53,8 +62,8 @@ export interface JoinedWork {
   next(place: string, asked: JoinedAsk): Promise<JoinedTask | undefined>;
   /** Whether a task that waits for the participant's result names these parameters. */
   names(place: string, sha256: string): boolean;
-  /** Whether the organization of the federation may read the result of a task. One that nothing waits for is not shown. */
-  originOf(place: string, taskId: string): MadeOrigin;
+  /** The task whose result is about to be uploaded; undefined if nothing waits for it. An earlier upload of the same result ends. */
+  awaited(place: string, taskId: string): AwaitedResult | undefined;
   /** Notes how much of a task is done, from 0 to 1. False if the result is no longer needed. */
   progress(place: string, taskId: string, fraction: number): boolean;
   /** False if the result is no longer needed. */
@@ -80,6 +89,7 @@ interface Pending {
   readonly task: JoinedTask;
   readonly origin: MadeOrigin;
   readonly onProgress: ParticipantTask["onProgress"];
+  upload: AbortController;
   resolve(result: JoinedResult): void;
 }
 
@@ -99,7 +109,8 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
     signal.throwIfAborted();
     const place = placeOf(node);
     const { promise, resolve, reject } = Promise.withResolvers<JoinedResult>();
-    const entry: Pending = { task: joinedTask(operation, task), origin: task.origin ?? "made", onProgress: task.onProgress, resolve };
+    const { origin = "made", onProgress } = task;
+    const entry: Pending = { task: joinedTask(operation, task), origin, onProgress, upload: new AbortController(), resolve };
     pending.set(place, [...(pending.get(place) ?? []), entry]);
     wakers.get(place)?.();
     const stop = () => reject(signal.reason);
@@ -108,10 +119,9 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       return await promise;
     } finally {
       signal.removeEventListener("abort", stop);
-      pending.set(
-        place,
-        (pending.get(place) ?? []).filter((other) => other !== entry),
-      );
+      const others = (pending.get(place) ?? []).filter((other) => other !== entry);
+      pending.set(place, others);
+      entry.upload.abort();
     }
   };
   const find = (place: string, taskId: string) => pending.get(place)?.find(({ task }) => task.id === taskId);
@@ -132,7 +142,10 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       }
     },
     names: (place, sha256) => pending.get(place)?.some(({ task }) => task.parameters === sha256) ?? false,
-    originOf: (place, taskId) => find(place, taskId)?.origin ?? "hidden",
+    awaited: (place, taskId) => {
+      presence.see(place);
+      return beginUpload(find(place, taskId));
+    },
     progress: (place, taskId, fraction) => {
       const found = find(place, taskId);
       found?.onProgress?.(fraction);
@@ -166,6 +179,13 @@ export function createJoinedWork({ clock }: { clock: Clock }): JoinedWork {
       },
     },
   };
+}
+
+function beginUpload(found: Pending | undefined): AwaitedResult | undefined {
+  if (!found) return undefined;
+  found.upload.abort();
+  found.upload = new AbortController();
+  return { task: found.task, origin: found.origin, signal: found.upload.signal };
 }
 
 function joinedTask(operation: JoinedTask["operation"], task: ParticipantTask): JoinedTask {
