@@ -179,6 +179,22 @@ def test_a_result_that_the_gateway_did_not_take_is_sent_again_without_training_a
     assert (calls, gateway.results[0][1]) == ([1], b"update")
 
 
+@pytest.mark.parametrize("status", [400, 413, 415, 422])
+def test_a_result_that_would_be_refused_again_is_a_failure_so_that_its_round_does_not_wait(gateway: Gateway, join: Join, status: int) -> None:
+    calls: list[int] = []
+
+    def train(parameters: bytes | None, dataset: object) -> bytes:
+        calls.append(1)
+        return b"update"
+
+    gateway.refusals += [status]
+    gateway.tasks.append(_task())
+    join(train=train)
+    eventually(lambda: len(gateway.results) == 1, "a failure")
+    assert gateway.results == [({"error": f"the gateway answered {status}: {{}}"}, b"")]
+    assert calls == [1]
+
+
 @pytest.mark.parametrize("status", [200, 409])
 def test_a_task_that_failed_is_tried_again_when_it_comes_again(gateway: Gateway, join: Join, status: int) -> None:
     calls: list[int] = []

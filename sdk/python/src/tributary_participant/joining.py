@@ -84,9 +84,24 @@ class Joining:
         task = json.loads(raw)["task"]
         key = (str(task["id"]), task.get("parameters"))
         result = self._results.get(key) or self._keep(key, self._work(task, token))
+        refused: GatewayError | None = None
         try:
-            headers = {"Content-Type": "application/octet-stream", "X-Result": result.head}
-            path = f"/training/join/tasks/{task['id']}"
+            self._send(task, token, result)
+        except GatewayError as error:
+            if _is_passing(error.status):
+                raise
+            refused = error
+            # Sent again, the same result would be refused again, and the round would wait for it until its deadline.
+            self._send(task, token, _Result({"error": str(error)[:500]}))
+        if result.is_failure:
+            self._results.pop(key, None)
+        if refused is not None:
+            raise refused
+
+    def _send(self, task: dict[str, Any], token: str, result: _Result) -> None:
+        headers = {"Content-Type": "application/octet-stream", "X-Result": result.head}
+        path = f"/training/join/tasks/{task['id']}"
+        try:
             self._gateway.call("POST", path, token, body=result.body, headers=headers, seconds=_UPLOAD_SECONDS)
         except GatewayError as error:
             if error.status != 409:
@@ -94,8 +109,6 @@ class Joining:
             # The round is closed, or a coordinator that has just started does not know the task yet. It comes again in that case.
             _logger.info("the result of %s was not accepted", task.get("round_id"))
             self._stopping.wait(_RETRY_SECONDS[0])
-        if result.is_failure:
-            self._results.pop(key, None)
 
     def _keep(self, key: tuple[str, str | None], result: _Result) -> _Result:
         self._results[key] = result
@@ -155,6 +168,11 @@ class Joining:
             self._gateway.call("POST", path, token, headers={"X-Progress": f"{fraction:.4g}"}, seconds=_PROGRESS_SECONDS)
         except GatewayError as error:
             _logger.debug("progress was not reported: %s", error)
+
+
+def _is_passing(status: int) -> bool:
+    """Whether the gateway may accept the same result later. 0: it did not answer."""
+    return status == 0 or status >= 500 or status in (401, 408, 429)
 
 
 def _sent(operation: str, answer: Answer) -> tuple[dict[str, Any], memoryview | None]:
