@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Gateway:
         self.results: list[tuple[dict[str, Any], bytes]] = []
         self.progress: list[str] = []
         self.refusals: list[int] = []
+        self.moved_to: str | None = None
         self.capabilities: set[str] = set()
         self.properties: set[str] = set()
         self._places = 0
@@ -60,7 +62,9 @@ class Gateway:
             self.capabilities.add(request.headers.get("x-capabilities", ""))
             self.properties.add(request.headers.get("x-properties", ""))
             status, sent = self._respond(request, token, body)
-        request.send_response(status)
+        request.send_response(302 if self.moved_to else status)
+        if self.moved_to:
+            request.send_header("Location", self.moved_to + request.path)
         request.send_header("Content-Length", str(len(sent)))
         request.end_headers()
         request.wfile.write(sent)
@@ -94,6 +98,12 @@ Join = Callable[..., Any]
 
 @pytest.fixture
 def gateway() -> Iterator[Gateway]:
+    with opened() as gateway:
+        yield gateway
+
+
+@contextmanager
+def opened() -> Iterator[Gateway]:
     gateway = Gateway()
     yield gateway
     gateway.server.shutdown()
@@ -143,6 +153,15 @@ def test_the_token_of_a_place_is_used_as_it_is_and_not_given_up(gateway: Gateway
     joined.running.stop()
     assert {token for _, _, token in gateway.calls} == {"join_own-7"}
     assert gateway.count("DELETE", "/training/join") == 0
+
+
+def test_a_redirect_does_not_carry_the_token_to_another_address(gateway: Gateway, join: Join, caplog: pytest.LogCaptureFixture) -> None:
+    with opened() as other:
+        gateway.moved_to = other.url
+        join(join_token="join_own-7")
+        eventually(lambda: len(gateway.calls) > 1, "a second try")
+        assert other.calls == []
+    assert f"the gateway answered 302: it redirects to {other.url}" in caplog.text
 
 
 def test_a_task_reaches_the_function_and_its_update_the_gateway(gateway: Gateway, join: Join) -> None:

@@ -12,6 +12,8 @@ from typing import IO, Any
 from urllib import request
 from urllib.error import HTTPError, URLError
 
+from .token_calls import open_call
+
 try:
     import fcntl
 except ImportError:  # Windows: processes of one folder are not distinguished there
@@ -55,11 +57,12 @@ class Gateway:
         sent = {"Authorization": f"Bearer {token}", **declared, **(headers or {})}
         call = request.Request(f"{self.url}{path}", data=body, headers=sent, method=method)
         try:
-            with request.urlopen(call, timeout=seconds) as answer:
+            with open_call(call, seconds) as answer:
                 return int(answer.status), bytes(answer.read())
         except HTTPError as error:
             with error:
-                text = error.read(_ERROR_BYTES_MAX).decode("utf-8", "replace")[:300]
+                moved = f"it redirects to {error.headers.get('location')}; set its own address as join_url"
+                text = moved if 300 <= error.code < 400 else error.read(_ERROR_BYTES_MAX).decode("utf-8", "replace")[:300]
             raise GatewayError(f"the gateway answered {error.code}: {text}", error.code) from None
         except (URLError, OSError) as error:
             raise GatewayError(f"the gateway cannot be reached: {getattr(error, 'reason', error)}") from None

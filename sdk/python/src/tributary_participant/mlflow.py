@@ -17,6 +17,8 @@ from urllib import request
 from urllib.error import HTTPError
 from urllib.parse import quote
 
+from .token_calls import open_call
+
 _TAG = "tributary.federation"
 _ROUND_TAG = "tributary.round"
 _EXPERIMENT = "tributary"
@@ -102,7 +104,7 @@ def _name(metric: str) -> str:
 def _get(address: str, token: str) -> dict[str, Any]:
     call = request.Request(address, headers={"Authorization": f"Bearer {token}"})
     try:
-        with request.urlopen(call, timeout=_CALL_SECONDS) as answer:
+        with open_call(call, _CALL_SECONDS) as answer:
             value: dict[str, Any] = json.loads(answer.read())
             return value
     except HTTPError as error:
