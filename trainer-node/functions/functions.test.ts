@@ -126,6 +126,7 @@ describe("registered functions", () => {
     ["an empty list", "/aggregate", { parameters_list: [] }, "EMPTY_LIST"],
     ["an empty client", "/aggregate", { parameters_list: ["AAAA", ""] }, "VALIDATION_ERROR"],
     ["weights of another number", "/aggregate", { parameters_list: ["AAAA"], weights: [1, 2] }, "VALIDATION_ERROR"],
+    ["weights that are all 0", "/aggregate", { parameters_list: ["AAAA", "AAAA"], weights: [0, 0] }, "VALIDATION_ERROR"],
     ["bad base64", "/train", { parameters: "A*" }, "INVALID_BASE64"],
   ])("%s never reaches the function", async (_name, path, body, code) => {
     expect(await send(path, body)).toMatchObject({ status: 422, body: { code } });

@@ -145,6 +145,8 @@ function clientsOf(body: AggregateCall, context: OperationContext): Uint8Array[]
         field: name,
       });
   }
+  if (body.weights?.every((weight) => weight === 0))
+    throw new InputProblem("VALIDATION_ERROR", "the weights must have a sum above 0", { field: "weights" });
   return list;
 }
 
