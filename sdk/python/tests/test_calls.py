@@ -155,6 +155,7 @@ def test_a_caller_is_warned_of_fields_that_are_not_read(serve: Serve) -> None:
         ("/aggregate", {"parameters_list": ["AAAA"], "weights": [1, 2]}, 422, "VALIDATION_ERROR", {"field": "weights"}),
         ("/aggregate", {"parameters_list": ["AAAA"], "weights": [-1]}, 422, "VALIDATION_ERROR", {"field": "weights"}),
         ("/aggregate", {"parameters_list": ["AAAA"], "weights": [0]}, 422, "VALIDATION_ERROR", {"field": "weights"}),
+        ("/aggregate", {"parameters_list": ["AAAA"], "on_invalid": "bogus"}, 422, "VALIDATION_ERROR", {"field": "on_invalid"}),
         ("/aggregate", {"parameters_list": ["AAAA"], "weights": [True]}, 422, "VALIDATION_ERROR", {"field": "weights"}),
         ("/aggregate", '{"parameters_list":["AAAA"],"weights":[1e999]}', 422, "VALIDATION_ERROR", {"field": "weights"}),
         ("/aggregate", {"parameters_list": ["AAAA"], "weights": [10**400]}, 422, "VALIDATION_ERROR", {"field": "weights"}),

@@ -32,6 +32,7 @@ _KNOWN = {
 # A function without a `context` does not receive these fields, so the answer warns about them.
 _CONTEXT_FIELDS = ("config", "weights", "client_ids", "strategy", "on_invalid", "base", "state", "format")
 
+_ON_INVALID = ("refuse", "drop")
 # Settings that the package applies around a train function, with or without a `context`.
 _ENFORCED = {"clip_norm", "noise_multiplier", "compress"}
 
@@ -101,7 +102,7 @@ def read_call(operation: str, fields: dict[str, Any], setting: CallSetting) -> C
         weights=fields.get("weights"),
         client_ids=fields.get("client_ids"),
         strategy=_object_of(fields, "strategy"),
-        on_invalid=_text_of(fields, "on_invalid"),
+        on_invalid=_choice_of(fields, "on_invalid", _ON_INVALID),
         format=_text_of(fields, "format"),
         base=base,
         state=_bytes_of(fields, "state"),
@@ -257,6 +258,13 @@ def _text_of(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
         raise _invalid(name, "must be a string")
+    return value
+
+
+def _choice_of(fields: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
+    value = _text_of(fields, name)
+    if value is not None and value not in choices:
+        raise _invalid(name, f"must be one of: {', '.join(choices)}")
     return value
 
 
