@@ -124,6 +124,18 @@ describe("octets and MessagePack", () => {
     });
   });
 
+  test("base and state of octets may come in the header, in base64 as in JSON", async () => {
+    const rest = { strategy: { name: "fedavgm" }, base: base64(pack([0, 0, 0])) };
+    const first = await json("/aggregate", { ...rest, parameters_list: [base64(pack([1, 2, 3]))] });
+    const second = { ...rest, state: (first.body as unknown as { state: string }).state };
+    const plain = await json("/aggregate", { ...second, parameters_list: [base64(pack([3, 4, 5]))] });
+    const send = (fields: object) =>
+      post("/aggregate", frame({}, pack([3, 4, 5])), { "content-type": "application/octet-stream", "x-train-config": JSON.stringify(fields) });
+    expect(await (await send(second)).json()).toEqual({ ...plain.body, metrics: expect.anything() });
+    const refused = await send({ ...rest, state: "A*" });
+    expect([refused.status, await refused.json()]).toEqual([422, expect.objectContaining({ code: "INVALID_BASE64" })]);
+  });
+
   test.each([
     ["no MessagePack", "application/msgpack", Buffer.of(0x82, 0xa1), 400],
     ["a MessagePack list", "application/msgpack", Buffer.of(0x90), 422],

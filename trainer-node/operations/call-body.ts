@@ -1,4 +1,5 @@
 import { Unpackr } from "msgpackr/index-no-eval";
+import { decodeBase64 } from "../codec/base64.ts";
 import { TrainerError } from "../errors.ts";
 import { createBase64Stream } from "../stream/base64-stream.ts";
 import { createByteBuffer } from "../stream/byte-buffer.ts";
@@ -12,6 +13,8 @@ import { readFrames } from "./frames.ts";
 export type BodyType = "json" | "msgpack" | "octets";
 
 const BYTE_FIELDS = new Set(["parameters", "base", "state"]);
+/** Those that a header may have beside the parameters of the body, in base64 as in JSON. */
+const HEADER_BYTE_FIELDS = ["base", "state"];
 const LIST_FIELD = "parameters_list";
 
 /**
@@ -63,6 +66,10 @@ const readers: Readonly<Record<BodyType, (source: ByteSource, call: CallBodyOpti
   },
   octets: (source, { list, config, intake }) => {
     const fields = parseConfig(config);
+    for (const field of HEADER_BYTE_FIELDS) {
+      const text = fields[field];
+      if (typeof text === "string") fields[field] = decodeBase64(text, field);
+    }
     if (list) return { ...fields, ...readFrames(source, intake) };
     return { ...fields, parameters: readAll(source) };
   },
