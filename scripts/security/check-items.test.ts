@@ -66,10 +66,10 @@ test("what tests measured is in the item's line, each once", () => {
   expect(itemsLine(checked)).toBe("1 hold, 0 fail");
 });
 
-test("the items are S-01 to S-60, F1 to F16 and N1 to N6, each once and in order, and their files exist", () => {
+test("the items are S-01 to S-60, F1 to F16 and N1 to N7, each once and in order, and their files exist", () => {
   const numbered = (prefix: string, count: number, width = 1) =>
     Array.from({ length: count }, (_, index) => `${prefix}${String(index + 1).padStart(width, "0")}`);
-  expect(SECURITY_ITEMS.map(({ id }) => id)).toEqual([...numbered("S-", 60, 2), ...numbered("F", 16), ...numbered("N", 6)]);
+  expect(SECURITY_ITEMS.map(({ id }) => id)).toEqual([...numbered("S-", 60, 2), ...numbered("F", 16), ...numbered("N", 7)]);
   const files = SECURITY_ITEMS.flatMap(({ tests }) => tests.map(([file]) => file));
   expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
 });

@@ -264,4 +264,22 @@ export const LATER: readonly SecurityItem[] = [
       ],
     ],
   },
+  {
+    id: "N7",
+    guarantee: "nothing that a client's JSON schema says holds up or ends an edge",
+    tests: [
+      [
+        "gateway-edge/calls/schema-checks/schema-checks.test.ts",
+        "a schema that * is refused at once, before it is compiled",
+        "a schema that calls itself asynchronous is checked as any other: of a promise every answer would match, and the process could end",
+        "a check that takes too long ends, uses next to nothing of the event loop's time, and the thread serves others after it",
+        "organizations take turns: many slow checks of one delay a check of another by one of them",
+      ],
+      [
+        "gateway-edge/server/http/testing/schema-calls.test.ts",
+        "a schema that * is a 400 at once, before anything is spent, and holds up no other call",
+        "an answer whose check does not end in time is a documented 500, is billed once, asked for once, and holds up no other call",
+      ],
+    ],
+  },
 ];

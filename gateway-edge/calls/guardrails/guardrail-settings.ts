@@ -25,6 +25,9 @@ const KINDS: Readonly<Record<string, (base: GuardrailBase, params: unknown, opti
   "moderation-model": (base, params, { moderate }) => moderationModelGuardrail(base, params, moderate),
 };
 
+/** Kinds whose checks take as long as their settings make them take. */
+const LIMITED: ReadonlySet<string> = new Set(["regex", "json-schema"]);
+
 const mode = z.union([z.string().transform((text) => [text]), z.array(z.string())]).default(["pre_call"]);
 const entry = z.object({
   guardrail_name: z.string(),
@@ -52,7 +55,7 @@ function compileOne(given: unknown, options: CompileOptions): Guardrail | undefi
   const base: GuardrailBase = { name, kind: params.guardrail, stage: stageOf(params.mode), byDefault, enabled };
   try {
     const guardrail = compileGuardrail(base, params, options);
-    return base.kind === "regex" ? limited(guardrail, options.logger) : guardrail;
+    return LIMITED.has(base.kind) ? limited(guardrail, options.logger) : guardrail;
   } catch (error) {
     // The control plane refuses such a file. If one arrives all the same, every call of this guardrail is blocked, because it cannot be
     // checked.

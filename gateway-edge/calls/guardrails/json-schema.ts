@@ -1,12 +1,12 @@
 import { z } from "zod";
+import { compileSchema, readSchema } from "../schema-checks/compile-schema.ts";
 import { ALLOW, type Guardrail, type GuardrailBase } from "./guardrail.ts";
-import { compileSchema } from "./schema-check.ts";
 
 const schema = z.object({ schema: z.record(z.string(), z.unknown()) });
 
 /** Every answer must be JSON that matches the operator's schema. */
 export function jsonSchemaGuardrail(base: GuardrailBase, params: unknown): Guardrail {
-  const check = compileSchema(schema.parse(params).schema);
+  const check = compileSchema(readSchema(schema.parse(params).schema));
   return {
     ...base,
     stage: "post",

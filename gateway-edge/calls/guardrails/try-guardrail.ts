@@ -80,6 +80,8 @@ function pathOf(kind: string): string {
 function timed<Result>({ kind }: GuardrailDraft, work: () => Result): Result {
   const done = inTime(CHECK_MS_MAX, work);
   if (done) return done.result;
-  const details = [{ path: pathOf(kind), message: "takes too long on long texts; avoid nested repetitions such as (a+)+" }];
-  throw new AppError("VALIDATION_ERROR", "A pattern takes too long.", { details });
+  const isPattern = kind === "regex";
+  const message = isPattern ? "takes too long on long texts; avoid nested repetitions such as (a+)+" : "takes too long on this text";
+  const title = isPattern ? "A pattern takes too long." : "The check takes too long.";
+  throw new AppError("VALIDATION_ERROR", title, { details: [{ path: pathOf(kind), message }] });
 }

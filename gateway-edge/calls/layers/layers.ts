@@ -12,6 +12,7 @@ import { moderationsJob } from "../inference/jobs/moderations.ts";
 import { NO_ROUTING } from "../inference/route-request.ts";
 import { type RunCall, screenedRun } from "../inference/run-call.ts";
 import type { InferenceDeps } from "../inference/run-inference.ts";
+import { createSchemaChecks } from "../schema-checks/schema-checks.ts";
 import { cachedRun } from "./cached-run.ts";
 import { checkedRun } from "./checked-run.ts";
 import { embedWith } from "./embed-text.ts";
@@ -56,7 +57,8 @@ export function createLayers(deps: LayersDeps): Layers {
   // An answer that fails the schema check is requested again as a call of its own, with its own content.
   const sent = recordedRun(contents, screenedRun(deps));
   const embed = embedWith(sent, { clock, random, logger, timeoutMs: config.semanticCacheTimeoutMs, problems: cache.semantic.problems });
-  const answered = cachedRun({ ...deps, cache, embed }, checkedRun({ clock, random, checksAll: () => checksAll }, sent));
+  const schemas = createSchemaChecks({ clock, logger });
+  const answered = cachedRun({ ...deps, cache, embed }, checkedRun({ clock, random, schemas, checksAll: () => checksAll }, sent));
   const guardrails = createGuardrailLayer({ logger, clock, moderate: moderateWith(answered, deps) });
   return {
     run: guardedRun({ ...deps, guardrails }, recordedRun(contents, answered)),
@@ -73,7 +75,9 @@ export function createLayers(deps: LayersDeps): Layers {
     }),
     guardrails,
     cache,
-    close: () => cache.close(),
+    close: async () => {
+      await Promise.all([cache.close(), schemas.close()]);
+    },
   };
 }
 

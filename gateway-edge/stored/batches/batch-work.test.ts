@@ -25,7 +25,7 @@ async function* once(text: string): AsyncGenerator<Uint8Array> {
 /** A batch of `count` lines in memory, and edges that work on it; a call takes `callMs`, and the batch has `leftMs` to live. */
 async function open(
   count: number,
-  { callMs = 0, leftMs = 86_400_000, line = {} }: { callMs?: number; leftMs?: number; line?: object } = {},
+  { callMs = 0, leftMs = 86_400_000, line = {}, failure }: { callMs?: number; leftMs?: number; line?: object; failure?: AppError } = {},
 ) {
   const clock = fakeClock();
   const records = createMemoryRecords({ clock, callerOf: () => caller });
@@ -53,6 +53,7 @@ async function open(
     made.push(call.onceFor ?? "");
     requests.push(call.job.traits?.().request);
     await clock.sleep(callMs, call.signal);
+    if (failure) throw failure;
     const bill = { usage: { input: 1, cachedInput: 0, cacheWrite: 0, output: 1, reasoning: 0, audioInput: 0, audioOutput: 0 }, cost: 1n };
     const answer = { choices: [{ index: 0, message: { role: "assistant", content: "said" }, finishReason: "stop" }] };
     return { type: "answer", head: { model: "m" }, answer, bill } as unknown as Awaited<ReturnType<Inference["run"]>> as never;
@@ -98,6 +99,14 @@ test("a line with a prompt gets the template's messages; a line whose prompt doe
   unknown.start();
   await unknown.clock.advance(10_000);
   expect([await unknown.batch(), unknown.made]).toMatchObject([{ status: "completed", request_counts: { completed: 0, failed: 1 } }, []]);
+});
+
+test("a line whose answer cannot be held against its schema in time fails, and is not called again", async () => {
+  const failure = new AppError("JSON_SCHEMA_VALIDATION", "The check takes too long.");
+  const { clock, start, batch, made } = await open(1, { failure });
+  start();
+  await clock.advance(600_000);
+  expect([await batch(), made.length]).toMatchObject([{ status: "completed", request_counts: { completed: 0, failed: 1 } }, 1]);
 });
 
 test("while the edge has more calls than it can serve, no line is started", async () => {

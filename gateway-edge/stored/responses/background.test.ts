@@ -103,6 +103,19 @@ test("a failed response whose error cannot be stored ends with a short one", asy
   expect((await stored())?.response).toMatchObject({ status: "failed", error: { message: "The response could not be stored." } });
 });
 
+test("an answer that does not match its schema, or whose check does not end, fails the response, and is not made again", async () => {
+  const unchecked = () => Promise.reject(new AppError("JSON_SCHEMA_VALIDATION", "The check takes too long."));
+  const { clock, start, stored, made } = await open(unchecked);
+  start();
+  await clock.advance(600_000);
+  const ended = await stored();
+  expect([ended?.work, ended?.response, made.length]).toMatchObject([
+    undefined,
+    { status: "failed", error: { message: "The check takes too long." } },
+    1,
+  ]);
+});
+
 test("a passing error is retried ever more slowly and with the key as it is then, and for an hour at most", async () => {
   const away = () => Promise.reject(new AppError("UNAVAILABLE", "The control plane is away."));
   const { clock, start, stored, made } = await open(away);

@@ -76,6 +76,58 @@ test("a schema that leads elsewhere is a 400 before anything is spent; a pattern
   expect(performance.now() - startedMs).toBeLessThan(2000);
 });
 
+/** Each definition is applied twice by the one before. */
+function doubled(steps: number) {
+  const both = (step: number) => ({ anyOf: [{ $ref: `#/$defs/a${step}` }, { $ref: `#/$defs/a${step}` }] });
+  const defs = Array.from({ length: steps }, (_, step) => [`a${step}`, both(step + 1)] as const);
+  const properties = { x: { $ref: "#/$defs/a0" } };
+  return { type: "object", properties, $defs: { ...Object.fromEntries(defs), [`a${steps}`]: { type: "object" } } };
+}
+
+test.each([
+  ["doubles its work with each line", doubled(40)],
+  ["refers to itself without an end", { $ref: "#/$defs/a", $defs: { a: { anyOf: [{ type: "string" }, { $ref: "#/$defs/a" }] } } }],
+])("a schema that %s is a 400 at once, before anything is spent, and holds up no other call", async (_what, own) => {
+  const { key, sent } = await open([completion('{"x":"1"}')]);
+  const startedMs = performance.now();
+  const response = await key()(CHAT, ask(true, own));
+  expect([response.status, performance.now() - startedMs < 2000]).toEqual([400, true]);
+  expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error", param: "response_format" } });
+  expect(sent).toHaveLength(0);
+});
+
+test("an answer whose check does not end in time is a documented 500, is billed once, asked for once, and holds up no other call", async () => {
+  const both = { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }] };
+  const own = { $ref: "#/$defs/a", $defs: { a: { type: "object", required: ["x"], properties: { x: both } } } };
+  const { key, sent, logs } = await open([completion(`${'{"x":'.repeat(60)}1${"}".repeat(60)}`)]);
+  const post = key();
+  const before = process.threadCpuUsage();
+  const response = await post(CHAT, ask(true, own));
+  const { user, system } = process.threadCpuUsage(before);
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([500, "false"]);
+  expect(await response.json()).toMatchObject({
+    error: { type: "json_schema_validation_error", message: expect.stringContaining("takes too long") },
+  });
+  expect([sent.length, logs().map(({ cost }) => cost)]).toEqual([1, [20_000n]]);
+  expect((user + system) / 1000).toBeLessThan(200);
+});
+
+test("a schema that refers to itself, as that of a tree does, is one as any other", async () => {
+  const properties = { label: { type: "string" }, children: { type: "array", items: { $ref: "#" } } };
+  const tree = { type: "object", properties, required: ["label", "children"], additionalProperties: false };
+  const { key, sent } = await open([
+    completion('{"label":"a","children":[{"label":1,"children":[]}]}'),
+    completion('{"label":"a","children":[]}'),
+  ]);
+  expect((await key()(CHAT, ask(true, tree))).status).toBe(200);
+  expect(sent).toHaveLength(2);
+});
+
+test("a schema that calls itself asynchronous is checked, and ends no process", async () => {
+  const { key } = await open([completion('{"n":"one"}')]);
+  expect((await key()(CHAT, ask(true, { ...schema, $async: true }))).status).toBe(500);
+});
+
 test("two schemas with the same $id are two schemas", async () => {
   const { key } = await open([completion('{"n":1}')]);
   const post = key();
