@@ -5,6 +5,7 @@ import { Throttle } from "./throttle.ts";
 const ACTIONS = {
   signUp: { exposedPerHour: 20, many: "sign-ups" },
   resetMail: { exposedPerHour: 10, many: "password reset requests" },
+  passwordReset: { exposedPerHour: 20, many: "password resets" },
   verificationMail: { exposedPerHour: 10, many: "verification mails" },
   oidcSignIn: { exposedPerHour: 300, many: "sign-ins" },
   invitation: { exposedPerHour: 100, many: "invitations" },

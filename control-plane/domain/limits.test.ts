@@ -61,6 +61,7 @@ test("a flood of names does not grow the throttle beyond its bound", () => {
 test.each<[LimitedAction, boolean, number]>([
   ["signUp", true, 20],
   ["resetMail", true, 10],
+  ["passwordReset", true, 20],
   ["invitation", true, 100],
   ["signUp", false, 1000],
   ["resetMail", false, 1000],

@@ -34,6 +34,11 @@ const IDENTITY: readonly SecurityItem[] = [
         "the console's log-in and the current password of a password change use the same attempts",
       ],
       ["control-plane/crypto/crypto.test.ts", "a flood of hashes is refused rather than queued without end"],
+      [
+        "control-plane/services/identity/service.test.ts",
+        "an invented or used reset link, or a password against the rules, takes no turn of those who wait for a hash",
+        "on an exposed deployment an address tries 20 reset links an hour; others are unaffected",
+      ],
     ],
   },
   {

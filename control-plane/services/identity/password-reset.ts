@@ -1,7 +1,8 @@
+import { AppError } from "../../../common/errors.ts";
 import type { User } from "../../domain/records.ts";
 import type { Mail } from "../../mail/mailer.ts";
 import { collect } from "../../stores/page.ts";
-import type { Transaction } from "../../stores/store.ts";
+import type { Reader, Transaction } from "../../stores/store.ts";
 import type { ControlDeps } from "../deps.ts";
 
 const RESET_LIFE_MS = 3_600_000;
@@ -17,6 +18,14 @@ export async function putReset(
   const expiresAt = now + RESET_LIFE_MS;
   if (user) await tx.put("passwordResets", { id: deps.secrets.tokenHash(token), userId: user.id, expiresAt });
   return { link: `${deps.config.publicUrl}/ui/reset-password?token=${token}`, expiresAt };
+}
+
+/** The user whose password a token sets. Throws VALIDATION_ERROR for one that does not work, or no longer. */
+export async function userOfReset(deps: ControlDeps, reader: Reader, { token, now }: { token: string; now: number }): Promise<User> {
+  const reset = await reader.get("passwordResets", deps.secrets.tokenHash(token));
+  const user = reset && reset.expiresAt > now ? await reader.get("users", reset.userId) : undefined;
+  if (!user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Request a new one.");
+  return user;
 }
 
 /** Removes all links of a user: an old one may be in other hands. Those of all users that still work are few, because they expire soon. */

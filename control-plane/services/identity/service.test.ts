@@ -86,9 +86,37 @@ test("a reset link works once, for an hour, and revokes every session", async ()
   expect(await outcomeOf(reset(late))).toBe("VALIDATION_ERROR");
 });
 
+test("an invented or used reset link, or a password against the rules, takes no turn of those who wait for a hash", async () => {
+  const hash = jest.fn(platform.deps.passwords.hash);
+  const handlers = identityHandlers({ ...platform.deps, passwords: { ...platform.deps.passwords, hash } });
+  const reset = (resetToken: string, newPassword = "another horse battery", key?: string) =>
+    outcomeOf(
+      handlers.resetPassword({ resetToken, newPassword }, platform.as("anonymous", key === undefined ? {} : { "idempotency-key": key })),
+    );
+  expect(await reset("x")).toBe("VALIDATION_ERROR");
+  await handlers.requestPasswordReset({ email: "owner@example.org" }, platform.as("anonymous"));
+  const token = /token=([\w-]+)/.exec(platform.mails.at(-1)?.text ?? "")?.[1] ?? "";
+  expect(await reset(token, "short")).toBe("VALIDATION_ERROR");
+  expect(hash).not.toHaveBeenCalled();
+  expect(await reset(token, undefined, "key-1")).toBe("ok");
+  expect(await reset(token)).toBe("VALIDATION_ERROR");
+  // The answer of the first one, though the link is used up.
+  expect(await reset(token, undefined, "key-1")).toBe("ok");
+  expect(hash).toHaveBeenCalledTimes(1);
+});
+
 test("a reset request for an unknown address succeeds and sends nothing", async () => {
   expect(await outcomeOf(identity().requestPasswordReset({ email: "none@example.org" }, platform.as("anonymous")))).toBe("ok");
   expect(platform.mails).toEqual([]);
+});
+
+test("on an exposed deployment an address tries 20 reset links an hour; others are unaffected", async () => {
+  await platform.close();
+  platform = await openPlatform({ TRUST_PROXY: "loopback" });
+  const reset = (address: string) =>
+    outcomeOf(identity().resetPassword({ resetToken: "x", newPassword: PASSWORD }, platform.as("anonymous", { "x-client-ip": address })));
+  for (let tries = 0; tries < 20; tries++) expect(await reset("192.0.2.1")).toBe("VALIDATION_ERROR");
+  expect([await reset("192.0.2.1"), await reset("192.0.2.2")]).toEqual(["RATE_LIMIT_EXCEEDED", "VALIDATION_ERROR"]);
 });
 
 test("on an exposed deployment an address signs up 20 times and asks for 10 reset mails an hour; others are unaffected", async () => {

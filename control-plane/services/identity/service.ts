@@ -9,7 +9,8 @@ import {
   SignUpResponse,
 } from "../../../proto/gen/tributary/identity/v1/identity.ts";
 import { checkNewPassword } from "../../domain/password-rule.ts";
-import type { Transaction } from "../../stores/store.ts";
+import type { User } from "../../domain/records.ts";
+import type { Reader, Transaction } from "../../stores/store.ts";
 import { accountScopes, createAccount, endSessions, newOrganizationId, openSession } from "../../writes/accounts.ts";
 import { acceptInvitation, isMailedToken, requireInvitation } from "../../writes/invitations.ts";
 import { requireActor, requireEnabled } from "../actor.ts";
@@ -20,7 +21,7 @@ import { replayOf, write } from "../write.ts";
 import { countCode, countLogin, currentPasswordWrong, requirePassword } from "./attempts.ts";
 import { emailVerificationHandlers, putVerification, sendVerificationMail, verifiesAddresses } from "./email-verification.ts";
 import { oidcHandlers } from "./oidc.ts";
-import { putReset, removeResets, resetMail } from "./password-reset.ts";
+import { putReset, removeResets, resetMail, userOfReset } from "./password-reset.ts";
 import { sessionHandlers, signFor } from "./sessions.ts";
 import { passSecondFactor, totpHandlers } from "./totp.ts";
 import { userAccessHandlers } from "./user-access.ts";
@@ -194,13 +195,20 @@ const requestPasswordReset =
 const resetPassword =
   (deps: ControlDeps): Handlers["resetPassword"] =>
   async (request, context) => {
-    const passwordHash = await deps.passwords.hash(request.newPassword);
-    return write(deps, context, { actor: undefined, codec: ResetPasswordResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
-      const reset = await tx.get("passwordResets", deps.secrets.tokenHash(request.resetToken));
-      const user = reset && reset.expiresAt > now ? await tx.get("users", reset.userId) : undefined;
-      if (!reset || !user) throw new AppError("VALIDATION_ERROR", "The reset link is not valid or has expired. Request a new one.");
+    const before = await replayOf(deps, context, { actor: undefined, codec: ResetPasswordResponse });
+    if (before) return before;
+    // Hashing is expensive, and log-ins wait for their turn at it: a stranger gets none by an invented link, and few by a real one.
+    limitByAddress(deps, context, "passwordReset");
+    const check = async (reader: Reader, now: number): Promise<User> => {
+      const user = await userOfReset(deps, reader, { token: request.resetToken, now });
       // Checked before the tokens are removed, so that the user can try again with the same link.
       checkNewPassword({ password: request.newPassword, email: user.email, isCommon: deps.isCommonPassword, field: "newPassword" });
+      return user;
+    };
+    await check(deps.store, deps.clock.now());
+    const passwordHash = await deps.passwords.hash(request.newPassword);
+    return write(deps, context, { actor: undefined, codec: ResetPasswordResponse, scopes: "identity" }, async ({ tx, now, audit }) => {
+      const user = await check(tx, now);
       await removeResets(tx, user.id, now);
       await tx.put("users", { ...user, passwordHash });
       await endSessions(tx, user.id, now);
