@@ -15,6 +15,7 @@ import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
 import type { Refusals } from "../refusals.ts";
 import { failureOf, RPC_CODE, type RpcAnswer, type RpcId, type RpcMessage, refusalOf, resultOf } from "./json-rpc.ts";
 import { listTools } from "./list-tools.ts";
+import { ListTurns } from "./list-turns.ts";
 import { PROTOCOL_VERSION, PROTOCOL_VERSIONS, splitToolName } from "./protocol.ts";
 import { inSession, type SessionDeps } from "./server-session.ts";
 import { MCP_ENDPOINT, meteredCall } from "./tool-call.ts";
@@ -54,6 +55,8 @@ interface McpRequest extends McpCaller {
 
 const FIND_MS = 2000;
 const NAME_LENGTH_MAX = 256;
+/** In the log, in the place of a tool's name. */
+const LIST_NAME = "tools/list";
 
 export function createMcp(deps: McpDeps): Mcp {
   const session: SessionDeps = { clock: deps.clock, guard: createGuard({ allowPrivate: deps.config.allowPrivateMcp }) };
@@ -85,6 +88,7 @@ async function answerOf(id: RpcId, work: () => Promise<RpcAnswer> | RpcAnswer): 
 type Method = (request: McpRequest, id: RpcId) => Promise<RpcAnswer> | RpcAnswer;
 
 function methodsOf(deps: McpDeps, session: SessionDeps): Readonly<Record<string, Method | undefined>> {
+  const turns = new ListTurns();
   return Object.assign(Object.create(null) as Record<string, Method>, {
     initialize: ({ params }: McpRequest, id: RpcId) => resultOf(id, initialized(params["protocolVersion"])),
     ping: (_request: McpRequest, id: RpcId) => resultOf(id, {}),
@@ -92,10 +96,19 @@ function methodsOf(deps: McpDeps, session: SessionDeps): Readonly<Record<string,
       refuse(deps, request);
       const servers = await serversOf(deps, request.caller);
       const wanted = servers.filter(({ name }) => request.servers?.includes(name) ?? true);
-      return resultOf(id, { tools: await listTools({ ...deps, session }, request, wanted) });
+      const list = async () => ({ tools: await listTools({ ...deps, session, turns }, request, wanted) });
+      return resultOf(id, await countedList(deps, request, list));
     },
     "tools/call": (request: McpRequest, id: RpcId) => callTool(deps, session, { ...request, id }),
   });
+}
+
+/** A list costs nothing. By a key with limits it is a request that they count, and has a row; as a part of another call it is neither. */
+async function countedList(deps: McpDeps, { callId, caller, request }: McpCaller, list: () => Promise<object>): Promise<object> {
+  if (!caller.isLimited || request !== undefined) return await list();
+  const call = { callId, caller, onceFor: undefined, onBill: undefined, model: LIST_NAME, server: "", price: 0n };
+  const { result } = await meteredCall(deps, call, async () => ({ result: { ...(await list()) } }));
+  return result ?? {};
 }
 
 function initialized(asked: unknown) {

@@ -25,10 +25,16 @@ export function sendToServer(guard: Guard, { method, url, headers, body }: Serve
   });
 }
 
+/** What answers may have together, beside the limit of each. Throws when there is no more. */
+export interface AnswerRoom {
+  takeBytes(count: number): void;
+}
+
 /** The response to the request with this id, from a JSON body or a stream of events. */
-export async function readResponse(from: IncomingMessage, id: RpcId): Promise<RpcResponse> {
+export async function readResponse(from: IncomingMessage, id: RpcId, room: AnswerRoom | undefined): Promise<RpcResponse> {
   const isStream = /^text\/event-stream/i.test(from.headers["content-type"] ?? "");
-  const texts = isStream ? eventTexts(from) : wholeText(from);
+  const chunks = bounded(from, room);
+  const texts = isStream ? eventTexts(chunks) : wholeText(chunks);
   for await (const text of texts) {
     const message = rpcResponse.safeParse(parseJson(text));
     // Requests and notifications of the server have no place to go: the gateway offers it nothing to ask for.
@@ -37,19 +43,20 @@ export async function readResponse(from: IncomingMessage, id: RpcId): Promise<Rp
   throw unusable("has no answer to the request");
 }
 
-async function* eventTexts(from: IncomingMessage): AsyncGenerator<Buffer> {
-  for await (const { data } of readSse(bounded(from), ANSWER_BYTES_MAX)) yield Buffer.from(data);
+async function* eventTexts(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const { data } of readSse(chunks, ANSWER_BYTES_MAX)) yield Buffer.from(data);
 }
 
-async function* wholeText(from: IncomingMessage): AsyncGenerator<Buffer> {
-  yield Buffer.concat(await Array.fromAsync(bounded(from)));
+async function* wholeText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield Buffer.concat(await Array.fromAsync(chunks));
 }
 
-async function* bounded(from: IncomingMessage): AsyncGenerator<Buffer> {
+async function* bounded(from: IncomingMessage, room: AnswerRoom | undefined): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of from as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > ANSWER_BYTES_MAX) throw unusable(`is larger than ${ANSWER_BYTES_MAX} bytes`);
+    room?.takeBytes(chunk.length);
     yield chunk;
   }
 }

@@ -7,7 +7,7 @@ import { VERSION } from "../../../common/version.ts";
 import type { ReachableServer } from "../../../proto/gen/tributary/mcp/v1/mcp.ts";
 import type { RpcResponse } from "./json-rpc.ts";
 import { PROTOCOL_VERSION, PROTOCOL_VERSIONS } from "./protocol.ts";
-import { readResponse, sendToServer, serverFailure } from "./server-request.ts";
+import { type AnswerRoom, readResponse, sendToServer, serverFailure } from "./server-request.ts";
 
 export interface SessionDeps {
   readonly guard: Guard;
@@ -18,6 +18,8 @@ export interface SessionLimits {
   readonly timeoutMs: number;
   /** Ends the work before its time. */
   readonly signal: AbortSignal;
+  /** Of all answers of the session; absent: each has its own limit. */
+  readonly room?: AnswerRoom | undefined;
 }
 
 const END_MS = 5000;
@@ -26,7 +28,7 @@ const END_MS = 5000;
 export async function inSession<Result>(
   deps: SessionDeps,
   server: ReachableServer,
-  { timeoutMs, signal: outer, work }: SessionLimits & { work: (session: ServerSession) => Promise<Result> },
+  { timeoutMs, signal: outer, room, work }: SessionLimits & { work: (session: ServerSession) => Promise<Result> },
 ): Promise<Result> {
   const { name } = server;
   const late = new AbortController();
@@ -34,7 +36,7 @@ export async function inSession<Result>(
     late.abort(new AppError("UPSTREAM_TIMEOUT", `The MCP server ${name} has not answered within ${timeoutMs / 1000} s.`)),
   );
   const signal = AbortSignal.any([outer, late.signal]);
-  const session = new ServerSession(deps, server, signal);
+  const session = new ServerSession(deps, server, { signal, room });
   try {
     await session.begin();
     return await work(session);
@@ -50,14 +52,16 @@ export class ServerSession {
   readonly #deps: SessionDeps;
   readonly #server: ReachableServer;
   readonly #signal: AbortSignal;
+  readonly #room: AnswerRoom | undefined;
   #sessionId: string | undefined;
   #version: string | undefined;
   #lastId = 0;
 
-  constructor(deps: SessionDeps, server: ReachableServer, signal: AbortSignal) {
+  constructor(deps: SessionDeps, server: ReachableServer, { signal, room }: Pick<SessionLimits, "signal" | "room">) {
     this.#deps = deps;
     this.#server = server;
     this.#signal = signal;
+    this.#room = room;
   }
 
   async begin(): Promise<void> {
@@ -79,7 +83,7 @@ export class ServerSession {
     try {
       const given = response.headers["mcp-session-id"];
       if (method === "initialize" && typeof given === "string") this.#sessionId = given;
-      return await readResponse(response, id);
+      return await readResponse(response, id, this.#room);
     } finally {
       response.destroy();
     }

@@ -4,6 +4,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { AppError } from "../../../../common/errors.ts";
+import { WAITING_MAX } from "../../../calls/mcp/list-turns.ts";
 import { FakeControl, startEdge, type TestEdge } from "../testing/edge-fixture.ts";
 import { startMcpServer } from "./mcp-server-fixture.ts";
 
@@ -197,6 +198,67 @@ test.each<[string, RequestListener]>([
   if (name !== "answers nothing") expect(await namesOf(client)).toEqual(["test__shout", "test__hidden"]);
   await expect(shout(client, "broken__x")).rejects.toMatchObject({ code: -32000 });
   expect(control.made).toMatchObject([{ model: "broken__x", status: "error", cost: 0n }]);
+});
+
+/** A server that answers `tools/list` with pages of `tools`, and counts them. */
+async function pagesOf(tools: readonly object[], { holds = Promise.resolve() }: { holds?: Promise<void> } = {}) {
+  const pages = { count: 0, url: "" };
+  pages.url = await listen(async (request, response) => {
+    const message = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString() || "{}") as { id?: number; method?: string };
+    if (message.method === "tools/list") {
+      pages.count++;
+      await holds;
+    }
+    const result = message.method === "initialize" ? { protocolVersion: "2025-06-18" } : { tools, nextCursor: "more" };
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+  });
+  return pages;
+}
+
+test.each([
+  ["many small tools", Array.from({ length: 150_000 }, () => ({ name: "a" })), 1],
+  ["a thousand tools in each of its pages", Array.from({ length: 1000 }, () => ({ name: "a" })), 2],
+  ["large tools", Array.from({ length: 150 }, () => ({ name: "a", description: "x".repeat(10_000) })), 2],
+])(
+  "a server that sends %s is read to its part of a list and left out of it, and takes nothing from the others",
+  async (_what, tools, count) => {
+    const { control, edge, secret } = await open();
+    const pages = await pagesOf(tools);
+    register(control, { name: "long", url: pages.url });
+    const client = await connect(edge, secret);
+    expect(await namesOf(client)).toEqual(["test__shout", "test__hidden"]);
+    expect(pages.count).toBe(count);
+  },
+);
+
+test("lists of one key wait for each other, and too many are refused; another key's list does not wait", async () => {
+  const { promise: holds, resolve: goOn } = Promise.withResolvers<void>();
+  const { control, edge, secret } = await open();
+  const pages = await pagesOf([{ name: "a" }], { holds });
+  register(control, { name: "slow", url: pages.url, teamId: "team_1" });
+  const list = async (key: string) => {
+    const response = await rpc(edge, key, { jsonrpc: "2.0", id: 1, method: "tools/list" });
+    return ((await response.json()) as { error?: { data: { code: string } } }).error?.data.code ?? "listed";
+  };
+  const asked = Array.from({ length: 2 + WAITING_MAX + 1 }, () => list(secret));
+  // All but one wait: two for the server, the others for their turn.
+  expect(await Promise.race(asked)).toBe("rate_limit_exceeded");
+  expect(pages.count).toBeLessThanOrEqual(2);
+  expect(await list(control.addKey({ teamId: "team_2" }).secret)).toBe("listed");
+  goOn();
+  const outcomes = await Promise.all(asked);
+  expect(outcomes.filter((outcome) => outcome === "listed")).toHaveLength(2 + WAITING_MAX);
+});
+
+test("the limits of a key count its lists: each is a request that costs nothing, and is in the log", async () => {
+  const { control, edge } = await open();
+  const { secret } = control.addKey({ isLimited: true });
+  const client = await connect(edge, secret);
+  expect(await namesOf(client)).toEqual(["test__shout", "test__hidden"]);
+  while (control.settled.size === 0) await new Promise(setImmediate);
+  expect(control.made).toMatchObject([{ endpoint: "/mcp", model: "tools/list", status: "success", cost: 0n }]);
+  control.refuseReserve = new AppError("RATE_LIMIT_EXCEEDED", "Too many requests.");
+  await expect(client.listTools()).rejects.toMatchObject({ code: -32000 });
 });
 
 test("ssrf: a private address is refused when exposed, also if it was registered before", async () => {
