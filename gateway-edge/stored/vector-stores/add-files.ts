@@ -1,4 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
+import { newId } from "../../../common/ids.ts";
+import type { Random } from "../../../common/random.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { FileObject } from "../../schemas/stored/files.ts";
 import type { NewStoreFile } from "../../schemas/stored/vector-stores.ts";
@@ -9,11 +11,12 @@ import { newStoreFileBody, type StoreFileBody, storeFileId } from "./objects.ts"
 import { changeFiles, FILES_MAX, type FileChange, type StoredDeps } from "./stored-files.ts";
 
 export interface AddDeps extends StoredDeps {
+  readonly random: Random;
   /** Indexes what was added. */
   readonly worker: Pick<Worker, "wake">;
 }
 
-/** Adds files to a store; the worker indexes them. A file that the store has already is indexed anew. */
+/** Adds files to a store; the worker indexes them. A file that the store has already is indexed anew, which is paid anew. */
 export async function addFiles(
   deps: AddDeps,
   {
@@ -28,7 +31,8 @@ export async function addFiles(
   const named = await Promise.all(
     unique.map(async (given) => {
       const { body } = await requireRecord<FileObject>(deps, caller, { kind: "file", id: given.file_id });
-      return newStoreFileBody(given, { storeId, nowMs, filename: body.filename, batchId: batch?.id ?? null });
+      const addition = newId("add", deps);
+      return newStoreFileBody(given, { storeId, nowMs, filename: body.filename, batchId: batch?.id ?? null, addition });
     }),
   );
   const more = batch ? [batch] : [];

@@ -4,11 +4,11 @@ import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { newVectorStore, VectorStoreObject } from "../../schemas/stored/vector-stores.ts";
 import { ownerOf, requireRecord } from "../records/own-record.ts";
 import { type AddDeps, addFiles } from "./add-files.ts";
-import { type EmbedDeps, embeddingModel, type ModelDeps } from "./embed.ts";
+import { embeddingModel, type ModelDeps } from "./embed.ts";
 import { newStoreObject } from "./objects.ts";
 import { requireStore, storeWrite } from "./stored-files.ts";
 
-export type CreateDeps = AddDeps & ModelDeps & Pick<EmbedDeps, "random">;
+export type CreateDeps = AddDeps & ModelDeps;
 
 /** Creates a vector store, and adds the files that it is given. */
 export async function createStore(deps: CreateDeps, caller: Caller, body: z.output<typeof newVectorStore>): Promise<VectorStoreObject> {

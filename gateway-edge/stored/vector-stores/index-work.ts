@@ -7,7 +7,7 @@ import type { WorkHandler, WorkLease } from "../records/work.ts";
 import { chunksOf } from "./chunks.ts";
 import { type EmbedDeps, embed } from "./embed.ts";
 import { encodeIndex, fileIndex } from "./file-index.ts";
-import type { StoreFileBody } from "./objects.ts";
+import { indexingOf, type StoreFileBody } from "./objects.ts";
 import { changeFiles, requireStore, type StoredDeps } from "./stored-files.ts";
 
 type IndexDeps = StoredDeps & EmbedDeps;
@@ -34,7 +34,8 @@ export function indexHandler(deps: IndexDeps): WorkHandler {
   };
 }
 
-async function indexFile(deps: IndexDeps, { id, teamId, body: { file } }: RecordOf<StoreFileBody>, work: WorkLease): Promise<number> {
+async function indexFile(deps: IndexDeps, { id, teamId, body }: RecordOf<StoreFileBody>, work: WorkLease): Promise<number> {
+  const { file } = body;
   const { body: store } = await requireStore(deps, teamId, file.vector_store_id);
   const found = await teamFiles(deps.records, teamId).readText(file.id);
   if (!found) throw new AppError("UNSUPPORTED_PARAMETER", "The file was deleted, is larger than 4 MiB, or is not text in UTF-8.");
@@ -42,7 +43,8 @@ async function indexFile(deps: IndexDeps, { id, teamId, body: { file } }: Record
   if (texts.length === 0) throw new AppError("INVALID_REQUEST", "The file has no text.");
   const caller = work.caller();
   if (!caller) throw new AppError("INVALID_API_KEY", "The API key that added the file no longer exists.");
-  const vectors = await embed(deps, { caller, model: store.embedding_model, texts, signal: work.signal, onceFor: id });
+  const onceFor = indexingOf(id, body);
+  const vectors = await embed(deps, { caller, model: store.embedding_model, texts, signal: work.signal, onceFor });
   const content = encodeIndex(fileIndex(texts, vectors));
   if (store.usage_bytes + content.length > STORE_BYTES_MAX) {
     throw new AppError(

@@ -7,6 +7,8 @@ export interface StoreFileBody {
   readonly file: StoreFileObject;
   readonly filename: string;
   readonly batchId: string | null;
+  /** Names this addition of the file: each is indexed, and paid once. Absent: added by an earlier release, and paid once for all additions. */
+  readonly addition?: string;
 }
 
 /** A file batch: its state is that of its files. */
@@ -21,6 +23,11 @@ const DAY_SECONDS = 86_400;
 const NO_FILES: FileCounts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0, total: 0 };
 
 export const secondsOf = (ms: number) => Math.floor(ms / 1000);
+
+/** The key under which the indexing of a file is paid once. */
+export function indexingOf(recordId: string, { addition }: Pick<StoreFileBody, "addition">): string {
+  return addition === undefined ? recordId : `${recordId}.${addition}`;
+}
 
 /** The record of a store's file. Its id names both, so that a file is in a store once. */
 export function storeFileId(storeId: string, fileId: string): string {
@@ -58,7 +65,7 @@ export function isExpired({ expires_at: expiresAt }: VectorStoreObject, nowMs: n
 
 export function newStoreFileBody(
   given: NewStoreFile,
-  { storeId, nowMs, filename, batchId }: { storeId: string; nowMs: number; filename: string; batchId: string | null },
+  { storeId, nowMs, ...named }: { storeId: string; nowMs: number } & Required<Omit<StoreFileBody, "file">>,
 ): StoreFileBody {
   const { file_id: id, chunking_strategy: strategy, attributes } = given;
   const file: StoreFileObject = {
@@ -66,7 +73,7 @@ export function newStoreFileBody(
     ...{ status: "in_progress", last_error: null, attributes: attributes ?? {} },
     chunking_strategy: { type: "static", static: strategy?.type === "static" ? strategy.static : DEFAULT_CHUNKING },
   };
-  return { file, filename, batchId };
+  return { file, ...named };
 }
 
 /** The store after files of it changed from one state to another; null: before it was added, or after it was removed. */

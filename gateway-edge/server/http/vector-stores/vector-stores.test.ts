@@ -72,6 +72,21 @@ test("files of a store are indexed in the background, paid by the key, and found
   expect(control.made.length).toBe(paid.length + 1);
 });
 
+test("a file that is added again, or again after it was removed, is indexed again and paid again", async () => {
+  const id = await upload("Oslo is the capital of Norway.", "north.txt");
+  const { body: store } = await ask<VectorStoreObject>("POST", "", { file_ids: [id] });
+  await indexed(store.id);
+  const smaller = { type: "static", static: { max_chunk_size_tokens: 100, chunk_overlap_tokens: 0 } };
+  await ask("POST", `/${store.id}/files`, { file_id: id, chunking_strategy: smaller });
+  await indexed(store.id);
+  await ask("DELETE", `/${store.id}/files/${id}`);
+  await ask("POST", `/${store.id}/files`, { file_id: id });
+  await indexed(store.id);
+  const keys = control.made.filter(({ endpoint }) => endpoint === "/v1/vector_stores").map(({ onceFor }) => onceFor);
+  // What has one key is charged once.
+  expect([keys.length, new Set(keys).size]).toEqual([3, 3]);
+});
+
 test("attributes of files filter a search, and can be changed", async () => {
   const { body: store } = await ask<VectorStoreObject>("POST", "", {});
   const files = [await upload("the same text", "a.txt"), await upload("the same text", "b.txt")];
