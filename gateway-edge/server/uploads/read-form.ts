@@ -20,6 +20,8 @@ export interface FormLimits {
 
 const FIELDS_MAX = 200;
 const FIELD_BYTES_MAX = 1024 * 1024;
+/** Of all fields with their names. They are in memory, where files are not. */
+const FIELDS_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Reads a form while it is received: fields into memory, files into spools. Its parts can be used before its end. */
 export function readForm(request: IncomingMessage, limits: FormLimits): IncomingForm {
@@ -42,6 +44,7 @@ export class IncomingForm {
   readonly #begun = Promise.withResolvers<void>();
   readonly #complete = Promise.withResolvers<void>();
   #state: "coming" | "complete" | "failed" = "coming";
+  #fieldBytes = 0;
 
   constructor(request: IncomingMessage, limits: FormLimits) {
     this.#request = request;
@@ -101,8 +104,12 @@ export class IncomingForm {
   }
 
   #takeField(name: string | undefined, value: string, { valueTruncated, nameTruncated }: busboy.FieldInfo): void {
+    if (this.#state !== "coming") return;
+    this.#fieldBytes += Buffer.byteLength(name ?? "") + Buffer.byteLength(value);
     if (valueTruncated || nameTruncated) {
       this.#fail(tooLarge(`The field ${name?.slice(0, 100)} is longer than ${FIELD_BYTES_MAX} bytes.`));
+    } else if (this.#fieldBytes > FIELDS_BYTES_MAX) {
+      this.#fail(tooLarge(`The fields of the form have more than ${FIELDS_BYTES_MAX} bytes together.`));
     } else if (name) {
       this.#fields.push([name, value]);
     }

@@ -68,6 +68,17 @@ test("a file comes back byte by byte, with its record, until it is deleted", asy
   for (const path of [`/v1/files/${file.id}`, `/v1/files/${file.id}/content`]) expect((await get(path)).status).toBe(404);
 });
 
+test("the fields of a form have a limit together: they are in memory, where files are not", async () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, place) => [`f${place}`, "x".repeat(1_000_000)] as [string, string]);
+  const send = async (count: number) => {
+    const response = await upload([["purpose", "user_data"], ...fields(count), ["file", new Blob(["x"]), "a"]]);
+    const { error } = (await response.json()) as { error?: { message: string } };
+    return [response.status, error?.message];
+  };
+  expect(await send(3)).toEqual([413, expect.stringContaining("together")]);
+  expect(await send(2)).toEqual([200, undefined]);
+});
+
 test("an invalid upload gets an error that says why, and nothing of it is stored", async () => {
   const before = control.records.contents.size;
   const blob = new Blob(["x"]);
