@@ -78,6 +78,8 @@ function compile(schema: Fields): SchemaCheck {
     logger: false,
     code: { regExp: anyText, optimize: false },
   });
+  // Without patterns it is not known which names a schema of `patternProperties` is for. Applied to all of them it would refuse answers that match.
+  ajv.removeKeyword("patternProperties");
   // Of an asynchronous check the answer would be a promise: every text would match, and the first that does not would end the process.
   const { $schema: _dialect, $id: _id, $async: _async, ...own } = schema;
   let validate: ReturnType<typeof ajv.compile>;

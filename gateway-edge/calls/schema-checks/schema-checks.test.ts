@@ -57,6 +57,16 @@ test("schemas of newer drafts and with formats are used as far as they go", () =
   expect([check('{"day":"2026-01-02"}'), check('{"day":1}')]).toEqual([undefined, "/day must be string"]);
 });
 
+test("names by pattern are neither matched nor refused, because patterns are not run", () => {
+  const check = checkOf({
+    type: "object",
+    properties: { n: { type: "integer" } },
+    patternProperties: { "^x-": { type: "string" } },
+    additionalProperties: false,
+  });
+  expect([check('{"n":1,"x-a":"b"}'), check('{"n":"1"}')]).toEqual([undefined, "/n must be integer"]);
+});
+
 test("a schema may refer to itself for what is in a value", () => {
   const check = checkOf(TREE);
   expect(check('{"label":"a","children":[{"label":"b","children":[]}]}')).toBeUndefined();
