@@ -55,7 +55,7 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       refuse(deps, caller, access);
       const upstream = upstreams.get(kind);
       if (!upstream) throw new AppError("NOT_FOUND", `No deployment of the provider ${kind} has an API key. Ask the operator to add one.`);
-      const url = locate(upstream, request.originalUrl, `/${kind}`);
+      const url = locate(upstream, request, `/${kind}`);
       if (request.method !== "POST" && !caller.isAdmin && !access.isAccountOpen) throw accountIsShared(request.method);
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);

@@ -14,6 +14,15 @@ test("no header that can hold a key of the gateway reaches a provider", () => {
   expect(Object.values(sent)).not.toContain("sk-customers-key");
 });
 
+test("no header changes a call's method, the fields of its answer or the account that pays for it", () => {
+  const names = ["x-http-method-override", "x-http-method", "x-method-override", "x-goog-fieldmask", "x-goog-field-mask", "prefer"];
+  const accounts = ["openai-organization", "openai-project"];
+  const given = Object.fromEntries([...names, ...accounts].map((name) => [name, "the client's"]));
+  const sent = headersTo({ ...upstream, apiKey: "up-gemini", tls: undefined, deployments: [] }, { ...given, "x-goog-api-client": "kept" });
+  expect(sent).toMatchObject({ "x-goog-api-client": "kept" });
+  expect(Object.values(sent)).not.toContain("the client's");
+});
+
 test("nothing that a provider says to browsers is passed on", () => {
   const told = {
     "set-cookie": "__Host-tributary=evil",

@@ -10,6 +10,8 @@ const OURS = [
   ...CREDENTIAL_HEADERS,
   ..."x-goog-api-key cookie host content-length accept-encoding forwarded via origin referer".split(" "),
 ];
+/** They change what a request is: its method, the fields of its answer, whether the answer waits for the work. */
+const OVERRIDES = "x-http-method-override x-http-method x-method-override x-goog-fieldmask x-goog-field-mask prefer".split(" ");
 const OURS_BY_PREFIX = /^(x-gw-|x-forwarded-|x-real-ip|cf-|sec-|proxy-)/;
 /** Headers that clients of providers' APIs read. Other headers of a provider (cookies, browser policies, its edge) are not forwarded. */
 const BACK =
@@ -17,12 +19,12 @@ const BACK =
 /** Sound and pictures, which clients tell apart by their type and no browser runs. */
 const MEDIA = /^(?:audio|video)\/[\w.+-]+[ \t]*(?:;|$)|^image\/(?:png|jpeg|gif|webp)[ \t]*(?:;|$)/i;
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
-/** The operator's account at the provider is not shown to clients. */
+/** The operator's account at the provider is neither chosen by clients nor shown to them. */
 const OPERATORS: ReadonlySet<string> = new Set(["openai-organization", "openai-project", "anthropic-organization-id"]);
 
 /** The client's headers that are forwarded, with the gateway's key. */
 export function headersTo({ row, apiKey }: Upstream, given: IncomingHttpHeaders): Record<string, string> {
-  const dropped = new Set([...CONNECTION_HEADERS, ...OURS, ...namesIn(given.connection)]);
+  const dropped = new Set([...CONNECTION_HEADERS, ...OURS, ...OVERRIDES, ...OPERATORS, ...namesIn(given.connection)]);
   const forwarded = Object.entries(given).flatMap(([name, value]): [string, string][] => {
     if (value === undefined || dropped.has(name) || OURS_BY_PREFIX.test(name)) return [];
     return [[name, Array.isArray(value) ? value.join(", ") : value]];
