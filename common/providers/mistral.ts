@@ -23,5 +23,5 @@ export const mistral = {
   priceLists: ["mistral"],
   operations: ["chat", "embeddings", "moderations", "transcriptions"],
   params: { chat: CHAT, embeddings: EMBEDDINGS },
-  passThrough: {},
+  passThrough: { streamsUsage: true },
 } satisfies ProviderKind;

@@ -67,5 +67,7 @@ export interface ProviderKind {
     readonly version?: string;
     /** Headers that are sent where the client sends none of that name. */
     readonly headers?: Readonly<Record<string, string>>;
+    /** Its streams report their usage without being asked, and it refuses the field that asks. */
+    readonly streamsUsage?: true;
   };
 }

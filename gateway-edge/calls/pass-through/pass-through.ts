@@ -4,10 +4,7 @@ import { AppError } from "../../../common/errors.ts";
 import { callerBlocked } from "../../../common/team-blocked.ts";
 import type { Caller, Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { Credit } from "../../credit/credit.ts";
-import { refuseContainer, refuseFields } from "../../schemas/refused-fields.ts";
-import { refuseUnpriced as refusePricedApart } from "../../upstream/providers/anthropic/unpriced.ts";
 import type { Send } from "../../upstream/providers/provider.ts";
-import { refuseClosedReferences } from "../../upstream/providers/shared/open-references.ts";
 import { lenientFields, lenientFlag, readFields } from "../../upstream/routing/lenient.ts";
 import { toTarget } from "../../upstream/target.ts";
 import type { GuardrailLayer } from "../guardrails/guardrail-layer.ts";
@@ -19,7 +16,10 @@ import type { Tracing } from "../tracing/tracing.ts";
 import { locate } from "./locate.ts";
 import { type PricedCall, priceCall } from "./price-call.ts";
 import { ProxiedCall } from "./proxied-call.ts";
+import { ProxiedConnection } from "./proxied-connection.ts";
 import { headersTo } from "./proxied-headers.ts";
+import { refuseCall } from "./refusals.ts";
+import { sentBody } from "./sent-body.ts";
 import { findUpstreams, type Upstream } from "./upstreams.ts";
 
 export interface PassThroughDeps {
@@ -59,36 +59,48 @@ export function createPassThrough(deps: PassThroughDeps): PassThrough {
       if (request.method !== "POST" && !caller.isAdmin && !access.isAccountOpen) throw accountIsShared(request.method);
       const body = await readBody(request, deps.bodyBytesMax);
       const isFree = FREE_METHODS.has(request.method);
-      const call = priceCall(upstream, { path: url.pathname, body, isFree });
-      if (!isFree && !caller.isAdmin) {
-        refuseUnpriced(call);
-        refuseOperators(call, { body, contentType: request.headers["content-type"] });
-      }
+      const call = priceCall(upstream, { pathname: url.pathname, body, isFree });
+      if (!isFree && !caller.isAdmin) refuseCall(call, body);
       const endpoint = `/${kind}${url.pathname}`.slice(0, 200);
       const proxiedCall = new ProxiedCall(deps, { callId, caller, call, upstream, endpoint, tags: traceTagsOf(request) });
       await deps.credit.reserve({
         intent: proxiedCall.intent(),
         model: call.deployment?.modelName ?? call.model ?? kind,
-        tokens: isFree ? 0 : call.inputTokens,
+        tokens: call.operation === "free" ? 0 : call.inputTokens,
         isLimited: caller.isLimited || (call.deployment !== undefined && hasLimit(call.deployment)),
       });
-      // From here on credit is reserved: every way out goes through exactly one settlement.
-      try {
-        const client = leaving(response);
-        const end = new AbortController();
-        const cancelEnd = deps.clock.after(CALL_MS_MAX, () => end.abort(tookTooLong()));
-        response.once("close", cancelEnd);
-        const ids = { "x-request-id": String(response.getHeader("x-request-id")), ...traceHeader(deps, { kind, callId, call }) };
-        const headers = { ...headersTo(upstream, request.headers), ...ids };
-        const answer = await deps
-          .send(toTarget({ method: request.method, url: url.href, headers, body }, upstream), AbortSignal.any([client, end.signal]))
-          .catch(unreachable);
-        await proxiedCall.deliver(answer, { response, client });
-      } catch (thrown) {
-        throw await proxiedCall.fail(thrown, response);
-      }
+      await forward(deps, proxiedCall, { upstream, call, body, url, request, response, kind, callId });
     },
   };
+}
+
+interface Forwarded {
+  readonly upstream: Upstream;
+  readonly call: PricedCall;
+  readonly body: Buffer;
+  readonly url: URL;
+  readonly request: Request;
+  readonly response: Response;
+  readonly kind: string;
+  readonly callId: string;
+}
+
+/** Credit is reserved: every way out goes through exactly one settlement. */
+async function forward(deps: PassThroughDeps, proxiedCall: ProxiedCall, { upstream, call, url, request, response, ...given }: Forwarded) {
+  const connection = new ProxiedConnection(response, deps.clock);
+  try {
+    const { body, hidesUsage } = sentBody(call, upstream, given.body);
+    const ids = { "x-request-id": String(response.getHeader("x-request-id")), ...traceHeader(deps, { ...given, call }) };
+    const headers = { ...headersTo(upstream, request.headers), ...ids };
+    const sent = toTarget({ method: request.method, url: url.href, headers, body }, upstream);
+    const answer = await deps.send(sent, connection.signal).catch(unreachable);
+    connection.answering();
+    await proxiedCall.deliver(answer, { response, connection, hidesUsage });
+  } catch (thrown) {
+    throw await proxiedCall.fail(thrown, response);
+  } finally {
+    connection.done();
+  }
 }
 
 /** Begins the span of a traced call; the provider gets its place in the trace, instead of the client's. */
@@ -97,22 +109,6 @@ function traceHeader({ tracing }: PassThroughDeps, { kind, callId, call }: { kin
   const deployment = call.deployment ?? { id: "", providerKind: kind, inferenceModelId: call.model ?? kind };
   const trace = tracing.callOf({ callId, endpoint: `/${kind}` });
   return { traceparent: trace.attempting(deployment, { operation: "pass_through", stream: call.stream }) };
-}
-
-/** Aborts when the client closes the connection before its answer is complete. */
-function leaving(response: Response): AbortSignal {
-  const client = new AbortController();
-  response.once("close", () => {
-    if (!response.writableFinished) client.abort(new Error("the client left"));
-  });
-  return client.signal;
-}
-
-/** No timeout is configured for these calls. */
-const CALL_MS_MAX = 30 * 60_000;
-
-function tookTooLong(): AppError {
-  return new AppError("UPSTREAM_TIMEOUT", `The provider's answer took longer than ${CALL_MS_MAX / 60_000} minutes.`);
 }
 
 function unreachable(cause: unknown): never {
@@ -139,30 +135,6 @@ function accountIsShared(method: string): AppError {
     "FORBIDDEN",
     `${method} is only for the master key: it reaches objects of the provider account, which all tenants share. The operator can allow it with general_settings.pass_through_account.`,
   );
-}
-
-/** A call that passes through is billed by the tokens of a model with a price, and by nothing else. */
-function refuseUnpriced({ prices, beside }: PricedCall): void {
-  const unknown = "The price of this call is not known: the request names no model with a price.";
-  if (!prices) throw new AppError("INVALID_REQUEST", unknown, { param: "model" });
-  if (beside === undefined) return;
-  const { what, param, isBilledElsewhere } = beside;
-  const advice = isBilledElsewhere ? "Use /v1/responses, /v1/messages or /v1/chat/completions, or the master key." : "Use the master key.";
-  const message = `The provider bills ${what} beside the tokens, and calls that pass through are billed by tokens only. ${advice}`;
-  throw new AppError("INVALID_REQUEST", message, { param });
-}
-
-/** What is refused from clients in the gateway's own APIs: the provider cannot tell the tenants from the operator here either. */
-function refuseOperators({ fields }: PricedCall, { body, contentType = "" }: { body: Buffer; contentType: string | undefined }): void {
-  if (fields) {
-    refuseFields(fields);
-    refuseContainer(fields["container"]);
-    refuseClosedReferences(fields);
-    refusePricedApart(fields);
-  } else if (body.length > 0 && !/^multipart\//i.test(contentType)) {
-    // Providers read texts as JSON that are none here, and nothing would have checked them.
-    throw new AppError("INVALID_JSON", "The body is not a JSON object.");
-  }
 }
 
 function refuse(deps: PassThroughDeps, caller: Caller, { isOpen }: Access): void {

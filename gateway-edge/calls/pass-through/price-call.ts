@@ -1,22 +1,32 @@
 import { FEES, type FeeAmount, type FeeCounts } from "../../../common/fees.ts";
+import type { PriceMessage, PriceUnit } from "../../../common/pricing.ts";
 import type { Deployment } from "../../../proto/gen/tributary/access/v1/access.ts";
 import { Deployment as DeploymentMessage } from "../../../proto/gen/tributary/access/v1/access.ts";
-import { type Prices, worstCaseCost } from "../../credit/pricing/price.ts";
+import { worstCaseCost } from "../../credit/pricing/price.ts";
+import { dearestPrices } from "../../credit/pricing/price-tier.ts";
+import { asFields, asList } from "../../upstream/providers/shared/json-fields.ts";
+import { MAX_OUTPUT_TOKENS_UNKNOWN, outputLimitOf } from "../inference/able-group.ts";
 import { feesAt } from "../inference/deployment-fees.ts";
 import { chatFeesOf } from "../inference/jobs/tool-fees.ts";
-import { listedModel } from "../inference/listed-model.ts";
+import { listedPrices } from "../inference/listed-model.ts";
 import { RESERVED_OUTPUT_TOKENS_MAX } from "../inference/plan-call.ts";
-import { roughCounter } from "../tokens/tokens.ts";
+import { parseJson } from "../read-body.ts";
+import { roughCounter, roughTokens, withoutBinaries } from "../tokens/tokens.ts";
+import { type NamedByPath, type ProxiedOperation, readPath } from "./operations.ts";
 import type { Upstream } from "./upstreams.ts";
 
 /** What is known of a proxied call before it is sent. */
-export interface PricedCall {
-  /** As the provider names it. */
-  readonly model: string | undefined;
+export interface PricedCall extends NamedByPath {
+  /** Another model that the body names: the provider would answer with one of them. */
+  readonly otherModel: string | undefined;
   readonly deployment: Deployment | undefined;
-  /** Undefined: its price is not known. */
-  readonly prices: Prices | undefined;
+  /** Undefined: it costs nothing, or its price is not known. */
+  readonly prices: PriceMessage | undefined;
+  /** What the model is priced by. */
+  readonly unit: PriceUnit | undefined;
   readonly inputTokens: number;
+  /** The most output that such a request can have, whatever limit it sets. */
+  readonly outputMax: number;
   readonly worstCase: bigint;
   readonly stream: boolean;
   /** The body; undefined: it is no JSON object. */
@@ -34,34 +44,55 @@ export interface BilledBeside {
   readonly isBilledElsewhere: boolean;
 }
 
-const MAX_OUTPUT_TOKENS_UNKNOWN = 4096;
 type Json = Readonly<Record<string, unknown>>;
 
-/** The model in the body or the path, its price, and the worst case by the size of the request. */
-export function priceCall(upstream: Upstream, { path, body, isFree }: { path: string; body: Buffer; isFree: boolean }): PricedCall {
+/** The model in the path, else in the body, its price, and the worst case by the size of the request. */
+export function priceCall(upstream: Upstream, request: { pathname: string; body: Buffer; isFree: boolean }): PricedCall {
+  const { pathname, body, isFree } = request;
   const given = jsonOf(body);
   const fields = given ?? {};
-  const model = typeof fields["model"] === "string" ? fields["model"] : modelInPath(path);
-  const own = upstream.deployments.find(({ inferenceModelId, modelName }) => inferenceModelId === model || modelName === model);
-  // A model without a deployment may still be on the public price list.
-  const named = own ?? (model === undefined ? undefined : unconfigured(upstream.row.kind, model));
-  const prices = named && tokenPrices(named);
-  const inputTokens = roughCounter.countText(body.toString("latin1"));
-  const limit = named?.model?.maxOutputTokens ?? (named && listedModel(named)?.maxOutputTokens);
-  // The provider validates the caller's limit; the reservation for it is capped all the same.
-  const output = Math.min(outputOf(fields) ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, limit ?? RESERVED_OUTPUT_TOKENS_MAX);
-  const choices = typeof fields["n"] === "number" ? Math.max(1, Math.min(128, fields["n"])) : 1;
-  const worstCase = isFree || !prices ? 0n : worstCaseCost({ input: inputTokens, output: output * choices }, prices);
+  const named = readPath(pathname, upstream.root.pathname);
+  const operation = isFree ? "free" : named.operation;
+  const [model, ...others] = [named.model, ...modelsIn(fields)].filter((name) => name !== undefined);
+  const { own, known, pricing } = modelAt(upstream, model);
+  const unit = pricing && (pricing.unit ?? "token");
+  const prices = operation === "free" || unit !== "token" ? undefined : pricing;
+  const inputTokens = given ? roughCounter.countText(JSON.stringify(given, withoutBinaries)) : roughTokens(body.length);
+  const { reserved, most } = outputOf(fields, operation, known && outputLimitOf(known));
   return {
     model,
+    operation,
+    otherModel: others.find((name) => plain(name) !== plain(model ?? "")),
     deployment: own,
-    prices: isFree ? undefined : prices,
+    prices,
+    unit,
     inputTokens,
-    worstCase,
+    outputMax: most,
+    worstCase: prices ? worstCaseCost({ input: inputTokens, output: reserved }, dearestPrices(prices, { inputTokens })) : 0n,
     stream: fields["stream"] === true,
     fields: given,
-    beside: googleToolIn(fields) ?? feeIn(fields) ?? (named && feeOfModel(named, model)),
+    beside: googleToolIn(fields) ?? feeIn(fields) ?? (known && feeOfModel(known, model)),
   };
+}
+
+/** By the provider's name of it: an alias of the gateway may be another model's name at the provider. */
+function modelAt({ deployments, row: { kind } }: Upstream, model: string | undefined) {
+  if (model === undefined) return {};
+  const own = deployments.find(({ inferenceModelId }) => plain(inferenceModelId) === plain(model));
+  // A model without a deployment may still be on the public price list.
+  const known = own ?? unconfigured(kind, plain(model));
+  return { own, known, pricing: (known.model?.pricing as PriceMessage | undefined) ?? listedPrices(known) };
+}
+
+/** All models that a body names: Google's batches of texts name one for each. */
+function modelsIn(fields: Json): readonly string[] {
+  const requests = asList(fields["requests"]).map((each) => asFields(each)["model"]);
+  return [fields["model"], ...requests].filter((name) => name !== undefined && name !== null).map(String);
+}
+
+/** Google's names of models may say that they are models. */
+function plain(model: string): string {
+  return model.replace(/^models\//, "");
 }
 
 /** Google's tools have no type: each is a field. */
@@ -99,27 +130,27 @@ function unconfigured(providerKind: string, inferenceModelId: string): Deploymen
   return DeploymentMessage.fromPartial({ providerKind, inferenceModelId });
 }
 
-function tokenPrices(deployment: Deployment): Prices | undefined {
-  const pricing = deployment.model?.pricing;
-  if (pricing) return pricing.unit === "token" ? (pricing as Prices) : undefined;
-  return listedModel(deployment)?.pricing;
+/** The output to reserve for, and the most there can be. The provider validates the caller's limit; the reservation for it is capped all the same. */
+function outputOf(fields: Json, operation: ProxiedOperation | undefined, limit: number | undefined) {
+  if (operation === "free" || (operation && !operation.reader.streamed)) return { reserved: 0, most: 0 };
+  const within = operation?.settings?.flatMap((name) => Object.entries(asFields(fields[name])));
+  const settings: Json = within ? Object.fromEntries(within) : fields;
+  const asked = highest(operation?.limits.map((name) => settings[name]) ?? []);
+  const choices = highest([settings["n"], settings["best_of"], settings["candidateCount"], settings["candidate_count"]]) ?? 1;
+  const prompts = asList(fields["prompt"]);
+  const answers = Math.max(1, Math.min(128, choices)) * (typeof prompts[0] === "number" ? 1 : Math.max(1, prompts.length));
+  const most = limit ?? RESERVED_OUTPUT_TOKENS_MAX;
+  return { reserved: Math.min(asked ?? limit ?? MAX_OUTPUT_TOKENS_UNKNOWN, most) * answers, most: most * answers };
 }
 
-function modelInPath(path: string): string | undefined {
-  const match = /\/(?:models|deployments|engines)\/([^/:?]+)/.exec(path);
-  return match?.[1] === undefined ? undefined : decodeURIComponent(match[1]);
-}
-
-function outputOf(fields: Json): number | undefined {
-  const config = fields["generationConfig"];
-  const inner = typeof config === "object" && config !== null ? (config as Json)["maxOutputTokens"] : undefined;
-  const given = [fields["max_completion_tokens"], fields["max_tokens"], fields["max_output_tokens"], inner];
-  return given.find((value): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
+function highest(values: readonly unknown[]): number | undefined {
+  const counts = values.filter((value): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
+  return counts.length === 0 ? undefined : Math.max(...counts);
 }
 
 function jsonOf(body: Buffer): Json | undefined {
   try {
-    const value = JSON.parse(body.toString("utf8")) as unknown;
+    const value = parseJson(body);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
   } catch {
     return undefined;

@@ -1,21 +1,24 @@
 import type { Response } from "express";
 import type { Clock } from "../../../common/clock.ts";
 import { AppError, asAppError } from "../../../common/errors.ts";
-import { nanoUsd } from "../../../common/money.ts";
 import type { Caller } from "../../../proto/gen/tributary/access/v1/access.ts";
 import type { UsageLog } from "../../../proto/gen/tributary/usage/v1/usage.ts";
 import { type CallIdentity, callerIdentity } from "../../credit/call-identity.ts";
 import type { Credit } from "../../credit/credit.ts";
 import type { Intent } from "../../credit/journal/records.ts";
-import { cost } from "../../credit/pricing/price.ts";
 import { disjointUsage, NO_USAGE, toWireUsage, type Usage } from "../../credit/pricing/usage.ts";
 import type { UpstreamResponse } from "../../upstream/providers/provider.ts";
 import { gatewayErrorStatus } from "../gateway-error.ts";
-import { isCounts } from "../inference/usage-bounds.ts";
+import { billOf } from "../inference/bill.ts";
+import { isCounts, saysTokens } from "../inference/usage-bounds.ts";
+import { isEventStream, type MeteredAnswer, meterAnswer } from "./answer-meter.ts";
+import { ANY_READER } from "./answer-readers.ts";
+import type { BilledOperation, ProxiedOperation } from "./operations.ts";
 import type { PricedCall } from "./price-call.ts";
+import type { ProxiedConnection } from "./proxied-connection.ts";
 import { headersBack } from "./proxied-headers.ts";
+import { HiddenUsage } from "./sent-body.ts";
 import type { Upstream } from "./upstreams.ts";
-import { UsageReader } from "./usage-reader.ts";
 
 export interface ProxiedCallDeps {
   readonly credit: Pick<Credit, "settle">;
@@ -25,6 +28,14 @@ export interface ProxiedCallDeps {
 }
 
 const CLIENT_LEFT_STATUS = 499;
+
+/** Where an answer goes. */
+export interface Delivery {
+  readonly response: Response;
+  readonly connection: ProxiedConnection;
+  /** The client did not ask for the usage of the stream. */
+  readonly hidesUsage: boolean;
+}
 
 export interface ProxiedCallOptions {
   readonly callId: string;
@@ -43,6 +54,7 @@ export class ProxiedCall {
   readonly #startedMs: number;
   #usage: Usage = NO_USAGE;
   #isStream = false;
+  #isCut = false;
   #settled = false;
 
   constructor(deps: ProxiedCallDeps, options: ProxiedCallOptions) {
@@ -64,42 +76,62 @@ export class ProxiedCall {
   }
 
   /** Forwards the answer as it arrives; a slow client slows the upstream down, and a client that disconnects ends it. */
-  async deliver(from: UpstreamResponse, { response: to, client }: { response: Response; client: AbortSignal }): Promise<void> {
+  async deliver(from: UpstreamResponse, { response: to, connection, hidesUsage }: Delivery): Promise<void> {
     const { status } = from;
     // The gateway's key is refused, not the caller's.
     if (status === 401 || status === 403) {
       await from.body[Symbol.asyncIterator]().return?.();
       throw new AppError("UPSTREAM_UNAVAILABLE", "The provider cannot answer right now.", { internal: `the provider answered ${status}` });
     }
-    const contentType = from.headers["content-type"];
-    const reader = new UsageReader(contentType, this.#options.call.model ?? "");
-    this.#isStream = /^text\/event-stream/i.test(contentType ?? "");
+    this.#isStream = isEventStream(from.headers["content-type"]);
     to.status(status);
     for (const [name, value] of Object.entries(headersBack(from, this.#options.upstream))) to.setHeader(name, value);
-    const cut = await this.#pass(from.body, to, reader);
-    if (status < 400) this.#usage = await this.#used(reader);
-    if (client.aborted) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
-    const isBad = status >= 400 || cut !== undefined;
+    const bytes = this.#pass(from.body, to, hidesUsage && this.#isStream ? new HiddenUsage() : undefined);
+    await this.#meter(bytes, from, connection);
+    if (connection.hasLeft) return this.#settle({ status: "cancelled", httpStatus: CLIENT_LEFT_STATUS });
+    const isBad = status >= 400 || this.#isCut;
     await this.#settle(
       isBad ? { status: "error", httpStatus: status, errorCode: "UPSTREAM_UNAVAILABLE" } : { status: "success", httpStatus: status },
     );
     // An answer that breaks off upstream breaks off here too: a regular end would mark it as complete.
-    if (cut === undefined) to.end();
-    else to.destroy();
+    if (this.#isCut) to.destroy();
+    else to.end();
   }
 
-  /** Returns the error that broke the answer off, if any. */
-  async #pass(from: AsyncIterable<Uint8Array>, to: Response, reader: UsageReader): Promise<unknown> {
+  /** Reads all of the answer, for its bill where it has a price. */
+  async #meter(bytes: AsyncIterable<Uint8Array>, { status, headers }: UpstreamResponse, connection: ProxiedConnection): Promise<void> {
+    const { call } = this.#options;
+    if (!call.prices || status >= 400) {
+      for await (const _piece of bytes) {
+        // Passed on, and that is all.
+      }
+      return;
+    }
+    const metered = await meterAnswer(bytes, {
+      reader: isBilled(call.operation) ? call.operation.reader : ANY_READER,
+      request: call.fields ?? {},
+      model: call.model ?? "",
+      contentType: headers["content-type"],
+      hasLeft: () => connection.hasLeft,
+    });
+    this.#usage = usageOf(metered, call);
+  }
+
+  /** The bytes of the answer, each piece after it is written to the client. What comes after the client has left is read for the report. */
+  async *#pass(from: AsyncIterable<Uint8Array>, to: Response, hidden: HiddenUsage | undefined): AsyncGenerator<Uint8Array> {
     try {
       for await (const chunk of from) {
-        reader.feed(chunk);
-        if (to.destroyed) break;
-        if (!to.write(chunk)) await drained(to, this.#deps);
+        await this.#write(hidden ? hidden.take(chunk) : chunk, to);
+        yield chunk;
       }
-      return undefined;
-    } catch (error) {
-      return error;
+      if (hidden) await this.#write(hidden.end(), to);
+    } catch {
+      this.#isCut = true;
     }
+  }
+
+  async #write(bytes: Uint8Array, to: Response): Promise<void> {
+    if (bytes.length > 0 && !to.destroyed && !to.write(bytes)) await drained(to, this.#deps);
   }
 
   async fail(thrown: unknown, response: Response): Promise<AppError> {
@@ -109,13 +141,6 @@ export class ProxiedCall {
       : { status: "error", httpStatus: gatewayErrorStatus(error), errorCode: error.code };
     if (!this.#settled) await this.#settle(outcome);
     return error;
-  }
-
-  /** By the provider's report, or by the gateway's count of request and answer. */
-  async #used(reader: UsageReader): Promise<Usage> {
-    const { usage, text } = reader.end();
-    if (usage && isCounts(usage)) return disjointUsage(usage);
-    return this.#options.call.prices ? { ...NO_USAGE, input: this.#options.call.inputTokens, output: await text.total() } : NO_USAGE;
   }
 
   async #settle(outcome: { status: string; httpStatus: number; errorCode?: string }): Promise<void> {
@@ -132,6 +157,7 @@ export class ProxiedCall {
 
   #log(outcome: { status: string; httpStatus: number; errorCode?: string }): UsageLog {
     const { call, upstream, tags } = this.#options;
+    const { usage, cost } = billOf(this.#usage, call.prices, 1);
     const latencyMs = Math.round(this.#deps.clock.monotonicMs() - this.#startedMs);
     return {
       ...this.#identity(),
@@ -141,8 +167,8 @@ export class ProxiedCall {
       errorCode: outcome.errorCode,
       createdAt: this.#createdAt,
       completedAt: new Date(this.#deps.clock.now()),
-      usage: toWireUsage(this.#usage),
-      cost: call.prices ? cost(this.#usage, call.prices) : nanoUsd(0n),
+      usage: toWireUsage(usage),
+      cost,
       priceVersion: call.deployment?.model?.pricing?.version ?? 0,
       cacheHit: false,
       attempts: 1,
@@ -155,6 +181,21 @@ export class ProxiedCall {
       attemptsDetail: [],
     };
   }
+}
+
+/** By the provider's last word on a whole answer; else by the gateway's count, and by more where the provider has reported more. */
+function usageOf({ reported, isFinal, output }: MeteredAnswer, call: PricedCall): Usage {
+  const counted = Math.min(output, call.outputMax);
+  if (!reported || !isCounts(reported) || !saysTokens(reported)) return { ...NO_USAGE, input: call.inputTokens, output: counted };
+  const { amounts: _notInTokens, ...tokens } = reported;
+  const promptTokens = reported.lacksPrompt ? call.inputTokens : reported.promptTokens;
+  if (isFinal) return disjointUsage({ ...tokens, promptTokens });
+  const completionTokens = Math.max(reported.completionTokens, counted);
+  return { ...disjointUsage({ ...tokens, promptTokens, completionTokens }), source: "estimated" };
+}
+
+function isBilled(operation: ProxiedOperation | undefined): operation is BilledOperation {
+  return operation !== undefined && operation !== "free";
 }
 
 async function drained(to: Response, { clock, stallMs }: ProxiedCallDeps): Promise<void> {

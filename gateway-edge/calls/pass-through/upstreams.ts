@@ -16,6 +16,8 @@ export interface UpstreamRow {
   readonly keyHeaders: (apiKey: string) => Readonly<Record<string, string>>;
   /** Headers that are added where the client does not send them. */
   readonly defaults?: Readonly<Record<string, string>>;
+  /** Its streams report their usage without being asked. */
+  readonly streamsUsage?: true;
 }
 
 export const UPSTREAM_ROWS: readonly UpstreamRow[] = PROVIDER_KINDS.flatMap((declaration) => {
@@ -23,11 +25,14 @@ export const UPSTREAM_ROWS: readonly UpstreamRow[] = PROVIDER_KINDS.flatMap((dec
   return passThrough ? [rowOf(declaration, passThrough)] : [];
 });
 
-function rowOf({ kind, baseUrl }: ProviderKind, { keyHeader, version, headers }: NonNullable<ProviderKind["passThrough"]>): UpstreamRow {
+function rowOf(
+  { kind, baseUrl }: ProviderKind,
+  { keyHeader, version, headers, streamsUsage }: NonNullable<ProviderKind["passThrough"]>,
+): UpstreamRow {
   return {
     kind,
     ...(baseUrl === undefined ? {} : rootOf(baseUrl)),
-    ...defined({ version, defaults: headers }),
+    ...defined({ version, defaults: headers, streamsUsage }),
     keyHeaders: (apiKey) => (keyHeader === undefined ? { authorization: `Bearer ${apiKey}` } : { [keyHeader]: apiKey }),
   };
 }

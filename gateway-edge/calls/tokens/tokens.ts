@@ -46,7 +46,8 @@ export function textOfData(url: string): string | undefined {
   return type.endsWith(";base64") ? Buffer.from(content, "base64").toString() : content;
 }
 
-function withoutBinaries(name: string, value: unknown): unknown {
+/** Replaces in JSON what no provider counts by its characters. */
+export function withoutBinaries(name: string, value: unknown): unknown {
   return isBinary(name, value) ? (textOfData(value) ?? BINARY_TEXT) : value;
 }
 

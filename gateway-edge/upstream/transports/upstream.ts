@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { Send, UpstreamFailure, UpstreamResponse } from "../providers/provider.ts";
 
 /** Ten large images in base64 are near this size. */
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+export const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One sender for every call: the scheme of the URL selects the transport; clients' addresses have their own. */
 export function createSend(senders: Readonly<Record<string, Send>>, toClients: Send): Send {

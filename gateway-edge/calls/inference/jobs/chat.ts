@@ -76,7 +76,8 @@ function toolTokens({ tools, functions }: ChatBody, counter: { countText(text: s
   return countList(tools) + countList(functions);
 }
 
-function textOf(message: Fields): string {
+/** What counts as output where the provider does not report usage. */
+export function textOf(message: Fields): string {
   const { content, tool_calls: toolCalls, reasoning_content: reasoning } = message;
   const texts = [content, reasoning].filter((text) => typeof text === "string");
   return texts.join("") + (toolCalls === undefined ? "" : JSON.stringify(toolCalls));
