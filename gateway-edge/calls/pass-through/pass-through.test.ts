@@ -249,7 +249,8 @@ describe("who may", () => {
     expect(seen).toHaveLength(0);
     expect((await call("/openai/v1/files", { key: MASTER_KEY })).status).toBe(200);
     const opened = await open(json({}), { general_settings: { pass_through: true, pass_through_account: true } });
-    expect((await opened.call("/openai/v1/files")).status).toBe(200);
+    for (const method of ["GET", "DELETE"]) expect((await opened.call("/openai/v1/files/file-1", { method })).status).toBe(200);
+    expect(opened.logs().map(({ cost }) => cost)).toEqual([0n, 0n]);
   });
 
   test("nothing without a known price, but for admins; nothing past an empty balance", async () => {

@@ -40,7 +40,7 @@ export interface PassThrough {
   handle(kind: string, exchange: { request: Request; response: Response; callId: string; caller: Caller }): Promise<void>;
 }
 
-const FREE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+const FREE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
 export function createPassThrough(deps: PassThroughDeps): PassThrough {
   let upstreams: ReadonlyMap<string, Upstream> = new Map();
