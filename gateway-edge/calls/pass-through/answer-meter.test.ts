@@ -7,7 +7,7 @@ async function* chunks(texts: readonly string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-async function metered(texts: readonly string[], { path = "/v1/chat/completions", hasLeft = () => false } = {}) {
+async function metered(texts: readonly string[], { path = "/v1/chat/completions", hasLeft = (): boolean => false } = {}) {
   const { operation } = readPath(path, "");
   if (operation === undefined || operation === "free") throw new Error(`${path} is not billed`);
   const { reader } = operation;

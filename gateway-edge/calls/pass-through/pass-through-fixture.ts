@@ -33,7 +33,12 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => voi
 const OPEN = { general_settings: { pass_through: true } };
 
 /** An edge in front of one server that is every provider. */
-export async function open(answer: Answer, settings: object = OPEN, deployments: readonly Deployment[] = []) {
+export async function open(
+  answer: Answer,
+  settings: object = OPEN,
+  deployments: readonly Deployment[] = [],
+  { without }: { without?: string } = {},
+) {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -67,7 +72,7 @@ export async function open(answer: Answer, settings: object = OPEN, deployments:
     at("mistral", `${base}/v1`),
     at("cohere", base),
     ...deployments,
-  ];
+  ].filter(({ providerKind }) => providerKind !== without);
   const edge = await startEdge(control);
   edges.push(edge);
   const { secret } = control.addKey();

@@ -349,7 +349,7 @@ describe("paths", () => {
   });
 
   test("a provider without a key of ours is a 404; a body that is too large a 413", async () => {
-    const { call, post, seen } = await open(json({}));
+    const { call, post, seen } = await open(json({}), undefined, [], { without: "mistral" });
     expect((await call("/mistral/v1/models")).status).toBe(404);
     expect((await post("/openai/v1/chat/completions", { model: "openai-x", text: "x".repeat(70_000) })).status).toBe(413);
     expect(seen).toHaveLength(0);

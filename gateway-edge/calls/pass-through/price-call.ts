@@ -49,9 +49,9 @@ type Json = Readonly<Record<string, unknown>>;
 /** The model in the path, else in the body, its price, and the worst case by the size of the request. */
 export function priceCall(upstream: Upstream, request: { pathname: string; body: Buffer; isFree: boolean }): PricedCall {
   const { pathname, body, isFree } = request;
-  const given = jsonOf(body);
-  const fields = given ?? {};
   const named = readPath(pathname, upstream.root.pathname);
+  const given = withoutModel(jsonOf(body), named.model);
+  const fields = given ?? {};
   const operation = isFree ? "free" : named.operation;
   const [model, ...others] = [named.model, ...modelsIn(fields)].filter((name) => name !== undefined);
   const { own, known, pricing } = modelAt(upstream, model);
@@ -73,6 +73,13 @@ export function priceCall(upstream: Upstream, request: { pathname: string; body:
     fields: given,
     beside: googleToolIn(fields) ?? feeIn(fields) ?? (known && feeOfModel(known, model)),
   };
+}
+
+/** The path wins: a model beside it, as Azure's own client sends, is not sent on, so that no provider can go by it. */
+function withoutModel(fields: Json | undefined, ofPath: string | undefined): Json | undefined {
+  if (!fields || ofPath === undefined) return fields;
+  const { model: _beside, ...rest } = fields;
+  return rest;
 }
 
 /** By the provider's name of it: an alias of the gateway may be another model's name at the provider. */
