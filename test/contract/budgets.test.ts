@@ -128,6 +128,20 @@ test("a period needs a budget, an amount is whole and above, and a team's budget
   expectError(await patch({ budgetPeriod: "daily" }), 400, "VALIDATION_ERROR", "budgetPeriod");
   expectError(await patch({ maxBudget: -1 }), 400, "VALIDATION_ERROR", "maxBudget");
   expectError(await patch({ maxBudget: 1, budgetPeriod: "hourly" }), 400, "VALIDATION_ERROR", "budgetPeriod");
+  // As a decimal too, as records have it: without this, such a budget was none.
+  expect((await patch({ maxBudgetUsd: "0.25" })).body.team).toMatchObject({ maxBudget: 250_000_000, maxBudgetUsd: "0.25" });
+  expect((await patch({ maxBudgetUsd: 1e-7, maxBudget: 100 })).body.team).toMatchObject({ maxBudget: 100, maxBudgetUsd: "0.0000001" });
+  expectError(await patch({ maxBudgetUsd: "2", maxBudget: 1 }), 400, "VALIDATION_ERROR", "maxBudgetUsd");
+  for (const maxBudgetUsd of ["-1", "1e3", "0.0000000001", "9999999999", true]) {
+    expectError(await patch({ maxBudgetUsd }), 400, "VALIDATION_ERROR", "maxBudgetUsd");
+  }
+  expect((await patch({ maxBudgetUsd: null })).body.team).toMatchObject({ maxBudget: null, maxBudgetUsd: null });
+  const keyBody = { name: "decimal", team_id: tenant.teamId, maxBudgetUsd: "0.000001" };
+  const { body: created } = await ask("POST", "/api/gw/api-keys", { token: tenant.token, body: keyBody });
+  expect(created.apiKey).toMatchObject({ maxBudget: 1000, maxBudgetUsd: "0.000001" });
+  const removal = { apiKey: created.apiKey.id, maxBudgetUsd: null };
+  const { body: updated } = await ask("POST", "/api/api-keys/update", { token: tenant.token, body: removal });
+  expect(updated.apiKey.maxBudget).toBeNull();
   const member = await newTenant(system);
   await joinTeam(system, { from: tenant, guest: member, teamId: tenant.teamId, role: "admin" });
   expectError(await patch({ maxBudget: 1 }, member.token), 403, "FORBIDDEN");

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { nanoAmount } from "../fields.ts";
 
-/** The fields that set a budget. Null removes the budget, or its period. */
+/** The fields that set a budget, in nano-USD or as a decimal. Null removes the budget, or its period. */
 export const budgetFields = {
   maxBudget: nanoAmount.nullish(),
+  maxBudgetUsd: z.union([z.number(), z.string().max(32)], "must be a decimal number or string").nullish(),
   budgetPeriod: z.enum(["daily", "weekly", "monthly", "none"]).nullish(),
 };
 export type BudgetFields = z.output<z.ZodObject<typeof budgetFields>>;

@@ -3,7 +3,7 @@ import type { KeyLimits } from "../../../proto/gen/tributary/keys/v1/keys.ts";
 import type { EdgeDeps } from "../../deps.ts";
 import * as schemas from "../../schemas/platform/keys.ts";
 import { type Operation, operation } from "../middleware/operation.ts";
-import { periodOf } from "./budgets.ts";
+import { maxBudgetOf, periodOf } from "./budgets.ts";
 import { presentApiKey, presentList, sent } from "./present.ts";
 
 const tag = "API keys";
@@ -138,6 +138,7 @@ const LIMIT_NAMES = [
 ] as const;
 
 function toLimits(body: schemas.KeyLimitFields): KeyLimits {
+  const maxBudget = maxBudgetOf(body);
   return {
     models: body.models ? { names: body.models } : undefined,
     guardrails: body.guardrails ? { names: body.guardrails } : undefined,
@@ -145,11 +146,11 @@ function toLimits(body: schemas.KeyLimitFields): KeyLimits {
     rpm: body.rpm ?? undefined,
     tpm: body.tpm ?? undefined,
     maxParallelRequests: body.maxParallelRequests ?? undefined,
-    maxBudget: typeof body.maxBudget === "number" ? BigInt(body.maxBudget) : undefined,
+    maxBudget: maxBudget ?? undefined,
     budgetPeriod: periodOf(body.budgetPeriod),
     expiresAt: body.expiresAt ? new Date(body.expiresAt) : undefined,
     logContent: body.logContent ?? undefined,
     logContentDays: body.logContentDays ?? undefined,
-    clear: LIMIT_NAMES.filter((name) => body[name] === null),
+    clear: LIMIT_NAMES.filter((name) => (name === "maxBudget" ? maxBudget : body[name]) === null),
   };
 }
