@@ -136,6 +136,10 @@ test("a period needs a budget, an amount is whole and above, and a team's budget
     expectError(await patch({ maxBudgetUsd }), 400, "VALIDATION_ERROR", "maxBudgetUsd");
   }
   expect((await patch({ maxBudgetUsd: null })).body.team).toMatchObject({ maxBudget: null, maxBudgetUsd: null });
+  const limits = { models: ["echo"], rpm: 7, tpm: 8, maxParallelRequests: 9, budgetPeriod: "weekly" };
+  const teamBody = { name: "Limited", ...limits, maxBudgetUsd: "0.000001" };
+  const { body: limited } = await ask("POST", "/api/gw/teams", { token: tenant.token, body: teamBody });
+  expect(limited.team).toMatchObject({ ...limits, maxBudget: 1000, budgetSpend: 0 });
   const keyBody = { name: "decimal", team_id: tenant.teamId, maxBudgetUsd: "0.000001" };
   const { body: created } = await ask("POST", "/api/gw/api-keys", { token: tenant.token, body: keyBody });
   expect(created.apiKey).toMatchObject({ maxBudget: 1000, maxBudgetUsd: "0.000001" });

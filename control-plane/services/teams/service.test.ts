@@ -54,6 +54,18 @@ test("names of teams are unique in an organization, whatever their case", async 
   expect(await outcomeOf(teams().createTeam({ name: "Research" }, platform.as("stranger")))).toBe("ok");
 });
 
+test("a team has the limits and the budget that it is created with, from its first call on", async () => {
+  const limits = { models: { names: ["echo"] }, guardrails: { names: ["pii"] }, rpm: 5, tpm: 6, maxParallelRequests: 7 };
+  const budget = { maxBudget: 9n, period: "daily", clear: false };
+  const { team } = await teams().createTeam({ name: "Limited", ...limits, budget }, platform.as("owner"));
+  const stored = { ...limits, budget: { maxBudget: 9n, period: "daily", spend: 0n } };
+  expect(team).toMatchObject(stored);
+  expect((await teams().getTeam({ id: team?.id ?? "" }, platform.as("owner"))).team).toMatchObject(stored);
+  expect(await platform.deps.store.get("budgetUses", `team:${team?.id}`)).toMatchObject({ period: "daily", spend: 0n });
+  const periodAlone = { name: "No budget", budget: { period: "daily", clear: false } };
+  expect(await outcomeOf(teams().createTeam(periodAlone, platform.as("owner")))).toBe("VALIDATION_ERROR");
+});
+
 test("managers of a team change it", async () => {
   expect(await platform.outcomes((_context, who) => update(who, { rpm: 5 }))).toEqual(MANAGERS_ONLY);
 });

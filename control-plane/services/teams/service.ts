@@ -1,6 +1,7 @@
 import { defined } from "../../../common/defined.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { ServiceHandlers } from "../../../common/grpc/server.ts";
+import type { BudgetChange } from "../../../proto/gen/tributary/budgets/v1/budgets.ts";
 import {
   CreateTeamResponse,
   RemoveMemberResponse,
@@ -16,7 +17,7 @@ import { rateLimitsOf, withRateLimits } from "../../domain/rate-limits.ts";
 import type { Team } from "../../domain/records.ts";
 import { collect, readPage } from "../../stores/page.ts";
 import { organizationScope } from "../../stores/scopes.ts";
-import type { Reader } from "../../stores/store.ts";
+import type { Reader, Transaction } from "../../stores/store.ts";
 import { insertTeam } from "../../writes/accounts.ts";
 import { followBudget } from "../../writes/budgets.ts";
 import { appendChange } from "../../writes/feed.ts";
@@ -75,8 +76,14 @@ const createTeam =
       { actor, codec: CreateTeamResponse, scopes: ["identity", organizationScope(deps.store, actor.organizationId)] },
       async ({ tx, now, audit }) => {
         await refuseTakenName(tx, actor.organizationId, request.name);
-        const team = await insertTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
-        await audit({ action: "team.create", target: team.id, details: { name: team.name } });
+        const created = await insertTeam(tx, deps, { name: request.name, organizationId: actor.organizationId, ownerId: actor.user.id });
+        const team = await putLimits(
+          tx,
+          { before: created, after: withTeamLimits(created, { ...request, clear: [] }) },
+          request.budget,
+          now,
+        );
+        await audit({ action: "team.create", target: team.id, details: { name: team.name, ...limitsOf(team) } });
         return { team: await teamMessage(tx, team, now) };
       },
     );
@@ -110,17 +117,14 @@ const updateTeam =
         const name = request.name ?? team.name;
         if (name.toLowerCase() !== team.nameKey) await refuseTakenName(tx, team.organizationId, name);
         if (request.budget) await requireBudgetManager(tx, actor, team);
-        const limited = withBudget(withTeamLimits(team, request), request.budget);
-        const updated: Team = { ...limited, name, nameKey: name.toLowerCase(), updatedAt: now };
-        await tx.put("teams", updated);
-        const subject = { kind: "team", id: team.id, organizationIds: [team.organizationId] } as const;
-        await followBudget(tx, subject, { before: team, after: updated }, now);
+        const after = { ...withTeamLimits(team, request), name, nameKey: name.toLowerCase(), updatedAt: now };
+        const updated = await putLimits(tx, { before: team, after }, request.budget, now);
         await appendChange(tx, { kind: "team", subject: team.id }, now);
         await audit({
           action: "team.update",
           target: team.id,
           organizationId: team.organizationId,
-          details: { name, models: updated.models, guardrails: updated.guardrails, ...rateLimitsOf(updated), ...budgetOf(updated) },
+          details: { name, ...limitsOf(updated) },
         });
         return { team: await teamMessage(tx, updated, now) };
       },
@@ -186,7 +190,24 @@ async function refuseTakenName(reader: Reader, organizationId: string, name: str
   }
 }
 
-function withTeamLimits(team: Team, request: UpdateTeamRequest): Team {
+/** Writes a team whose limits were set, with the change of its budget. */
+async function putLimits(
+  tx: Transaction,
+  { before, after }: { before: Team; after: Team },
+  budget: BudgetChange | undefined,
+  now: number,
+): Promise<Team> {
+  const team = withBudget(after, budget);
+  await tx.put("teams", team);
+  await followBudget(tx, { kind: "team", id: team.id, organizationIds: [team.organizationId] }, { before, after: team }, now);
+  return team;
+}
+
+function limitsOf(team: Team) {
+  return { models: team.models, guardrails: team.guardrails, ...rateLimitsOf(team), ...budgetOf(team) };
+}
+
+function withTeamLimits(team: Team, request: Omit<UpdateTeamRequest, "id">): Team {
   const { models, guardrails, ...rest } = withRateLimits(team, { set: request, clear: request.clear });
   const next = (name: "models" | "guardrails", before: readonly string[] | undefined) =>
     request.clear.includes(name) ? undefined : (request[name]?.names ?? before);

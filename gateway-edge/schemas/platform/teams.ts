@@ -7,15 +7,16 @@ import { rateLimitFields } from "./rate-limits.ts";
 import { semanticCacheField } from "./semantic-cache.ts";
 
 export const listTeamsAnswer = listOf(teamRecord);
-export const createTeamBody = z.object({ name });
-/** Null removes a limit. */
-export const updateTeamBody = z.object({
-  name: name.optional(),
+/** Null is no limit. */
+const limits = {
   models: z.array(plainText(200)).max(200).nullish(),
   guardrails: guardrailNames.nullish(),
   ...rateLimitFields,
   ...budgetFields,
-});
+};
+export type TeamLimitFields = z.output<z.ZodObject<typeof limits>>;
+export const createTeamBody = z.object({ name, ...limits });
+export const updateTeamBody = z.object({ name: name.optional(), ...limits });
 export const teamAnswer = z.object({ team: teamRecord });
 export const deletedTeamAnswer = z.object({ deleted: z.literal(true), id: z.string(), revokedKeys: z.array(z.string()) });
 export const teamDetailAnswer = z.object({ team: teamDetailRecord });

@@ -41,14 +41,14 @@ const createTeam = ({ control }: EdgeDeps) =>
   operation({
     method: "post",
     path: "/api/gw/teams",
-    summary: "Create a team in the active organization",
+    summary: "Create a team in the active organization, with its models, limits and budget",
     tag,
     auth: "user",
     body: schemas.createTeamBody,
     status: 201,
     answer: schemas.teamAnswer,
     handler: async ({ body }, call) => {
-      const { team } = await control.teams.createTeam(body, call.write());
+      const { team } = await control.teams.createTeam({ name: body.name, ...toLimits(body) }, call.write());
       return { team: presentTeam(sent(team, "team")) };
     },
   });
@@ -90,10 +90,7 @@ const updateTeam = ({ control }: EdgeDeps) =>
       const request = {
         id: params.id,
         name: body.name,
-        models: body.models ? { names: body.models } : undefined,
-        guardrails: body.guardrails ? { names: body.guardrails } : undefined,
-        ...limitsOf(body),
-        budget: budgetChange(body),
+        ...toLimits(body),
         clear: [...(["models", "guardrails"] as const).filter((list) => body[list] === null), ...(limitsChange(body)?.clear ?? [])],
       };
       const { team } = await control.teams.updateTeam(request, call.write());
@@ -177,3 +174,12 @@ const removeMember = ({ control }: EdgeDeps) =>
       return { removed: true as const, teamId: body.teamId, memberId, disabledKeys };
     },
   });
+
+function toLimits(body: schemas.TeamLimitFields) {
+  return {
+    models: body.models ? { names: body.models } : undefined,
+    guardrails: body.guardrails ? { names: body.guardrails } : undefined,
+    ...limitsOf(body),
+    budget: budgetChange(body),
+  };
+}
