@@ -1,5 +1,6 @@
 import { ignore } from "../../../common/ignore.ts";
 import type { BytesPart, ReportedUsage, StreamPart } from "../../upstream/providers/provider.ts";
+import { inChoice } from "../../upstream/providers/shared/provider-text.ts";
 import { joinedUsage } from "./joined-usage.ts";
 
 type Part = StreamPart | BytesPart;
@@ -15,7 +16,7 @@ export async function* mergedChoices(streams: readonly AsyncIterable<Part>[]): A
     for (let next = await arrivals.next(); next; next = await arrivals.next()) {
       const { choice, part } = next;
       if (part.type === "usage") reported[choice] = part.usage;
-      else yield part.type === "bytes" ? part : { ...part, choice };
+      else yield part.type === "bytes" ? part : inChoice(part, choice);
       arrivals.pull(choice);
     }
     const usage = joinedUsage(reported);

@@ -166,6 +166,37 @@ test("every spelling of the path works; a model in the path wins", async () => {
   expect((await edge.post("/engines/%zz/chat/completions", chat("x"), auth)).status).toBe(400);
 });
 
+test("several choices of a provider that streams one per request have all of their text", async () => {
+  const chunk = (fields: object) => `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "m", ...fields })}\n\n`;
+  const delta = (content: string, reason: string | null) =>
+    chunk({ choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: reason }] });
+  const usage = chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } });
+  const requests: unknown[] = [];
+  const send: Send = async ({ body }) => {
+    requests.push(JSON.parse(String(body)));
+    const frames = [delta("one ", null), delta("two", null), delta("", "stop"), usage, "data: [DONE]\n\n"];
+    return {
+      status: 200,
+      headers: { "content-type": "text/event-stream" },
+      body: (async function* () {
+        for (const frame of frames) yield Buffer.from(frame);
+      })(),
+    };
+  };
+  const control = new FakeControl();
+  control.deployments.push(deployment({ modelName: "fast", providerKind: "groq", inferenceModelId: "llama" }));
+  const { edge, auth } = await open(control, send);
+  const asked = { ...chat("x", { n: 2, stream: true, stream_options: { include_usage: true } }), model: "fast" };
+  const frames = parseStream(await (await edge.post(PATH, asked, auth)).text());
+  const texts = ["", ""];
+  for (const { choices } of frames as { choices: { index: number; delta: { content?: string } }[] }[]) {
+    for (const { index, delta: part } of choices) texts[index] += part.content ?? "";
+  }
+  expect(requests).toEqual([expect.not.objectContaining({ n: 2 }), expect.not.objectContaining({ n: 2 })]);
+  expect(texts).toEqual(["one two", "one two"]);
+  expect(frames.at(-1)).toMatchObject({ usage: { prompt_tokens: 6, completion_tokens: 4 } });
+});
+
 test("refusals have their status, type, code and ids", async () => {
   const control = new FakeControl();
   control.deployments.push(deployment({ modelName: "other" }), deployment({ modelName: "unpriced", model: undefined }));

@@ -26,6 +26,11 @@ export class PlainText implements TextDelta {
     return this.#json;
   }
 
+  /** The same text as part of another choice. */
+  inChoice(choice: number): PlainText {
+    return new PlainText(choice, this.#json);
+  }
+
   /** Serialized it looks like any other part. */
   toJSON(): TextDelta {
     return { type: this.type, choice: this.choice, text: this.text };
@@ -35,4 +40,9 @@ export class PlainText implements TextDelta {
 /** The text of a part as a JSON string. */
 export function encodedText(part: TextDelta): string {
   return part instanceof PlainText ? part.json : JSON.stringify(part.text);
+}
+
+/** A part of a stream as one of another choice. Text is no plain object: a copy of its fields would have no text. */
+export function inChoice<Part extends { readonly type: string }>(part: Part, choice: number): Part {
+  return part instanceof PlainText ? (part.inChoice(choice) as unknown as Part) : { ...part, choice };
 }
