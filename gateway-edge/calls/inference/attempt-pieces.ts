@@ -21,7 +21,7 @@ const PARTS_AT_ONCE = 4;
 
 /** Whole answers, as one. */
 export async function answerPieces<Answer>(deps: Sending, attempt: PiecesAttempt<Answer>): Promise<JobAnswer<Answer>> {
-  const { jobs, repeatsInput, join } = attempt.pieces;
+  const { jobs, inputReads, join } = attempt.pieces;
   const { provider, target } = attempt.jobAttempt;
   const ask = async (piece: Job<Answer>): Promise<JobAnswer<Answer>> => {
     const response = await open(deps, attempt, piece);
@@ -29,7 +29,7 @@ export async function answerPieces<Answer>(deps: Sending, attempt: PiecesAttempt
     attempt.connection.received();
     return answer;
   };
-  return join(await askAll(jobs, { atOnce: repeatsInput ? jobs.length : PARTS_AT_ONCE, ask }));
+  return join(await askAll(jobs, { atOnce: inputReads ? jobs.length : PARTS_AT_ONCE, ask }));
 }
 
 /** Streams, as one. Every request is accepted before the first part is read, so that another deployment may still be tried. */

@@ -93,8 +93,11 @@ export function offerOf({ offer, operation }: Job<unknown>): string {
 /** Requests of one attempt: the attempt succeeds only when all of them do. */
 export interface JobPieces<Answer> {
   readonly jobs: readonly Job<Answer>[];
-  /** Each request holds the whole input, which the provider reads and bills each time; they run at the same time. Absent: each holds a part. */
-  readonly repeatsInput?: true;
+  /**
+   * How often the requests together hold the whole input, which the provider reads and bills each time; they run at the same time. Absent:
+   * each holds a part of it.
+   */
+  readonly inputReads?: number;
   /** Answers in the order of the jobs. */
   join(answers: readonly JobAnswer<Answer>[]): JobAnswer<Answer>;
   /** One stream out of the streams of the jobs, in their order; absent: the job never streams. */
@@ -108,7 +111,7 @@ export function inputReads(
 ): number {
   if (job.choiceCount === 1 || !provider) return 1;
   const pieces = job.pieces?.(provider, targetOf(attempt.deployment));
-  return pieces?.repeatsInput ? pieces.jobs.length : 1;
+  return pieces?.inputReads ?? 1;
 }
 
 /** The provider of a deployment, if it has the job's operation. */

@@ -8,7 +8,7 @@ import { keepSupported } from "../params.ts";
 import { completionsTraits } from "../traits/completions.ts";
 import { chatJob } from "./chat.ts";
 import { logTagsOf, providerFields, tagsOf } from "./gateway-fields.ts";
-import { repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
+import { choicesOfPrompts, repeatedChoices, requestOfChoice } from "./repeated-choices.ts";
 
 /** Legacy text completion: by the provider's own endpoint, or, where it has none, as a chat with one user turn. */
 export function completionsJob(request: CompletionsRequest): Job<CompletionsAnswer> {
@@ -38,8 +38,13 @@ export function completionsJob(request: CompletionsRequest): Job<CompletionsAnsw
       return adapter.buildRequest({ body: supported, stream, maxOutputTokens: attempt.maxOutputTokens }, attempt.target);
     },
     pieces: (provider, target) => {
+      if (provider.completions) return undefined;
       const count = request.n ?? 1;
-      if (count === 1 || provider.completions || provider.chat?.supportedParams(target.inferenceModelId).includes("n")) return undefined;
+      if (promptCount(request) > 1) {
+        const prompts = request.prompt as readonly CompletionsRequest["prompt"][];
+        return choicesOfPrompts(prompts, count, (prompt, choice) => completionsJob(requestOfChoice({ ...request, prompt }, choice)));
+      }
+      if (count === 1 || provider.chat?.supportedParams(target.inferenceModelId).includes("n")) return undefined;
       return repeatedChoices(count, (choice) => completionsJob(requestOfChoice(request, choice)));
     },
     readAnswer: (provider, body, target) =>
@@ -64,7 +69,7 @@ function asChat(request: CompletionsRequest): Job<ChatAnswer> {
   const { prompt, model, stream } = request;
   const text = typeof prompt === "string" ? prompt : promptCount(request) === 1 && typeof prompt[0] === "string" ? prompt[0] : undefined;
   if (text === undefined) {
-    throw new AppError("UNSUPPORTED_PARAMETER", "This model takes one prompt, as text.", { param: "prompt" });
+    throw new AppError("UNSUPPORTED_PARAMETER", "This model takes prompts as text, not as tokens.", { param: "prompt" });
   }
   for (const name of ["suffix", "echo", "logprobs", "best_of"] as const) {
     if (request[name]) throw new AppError("UNSUPPORTED_PARAMETER", `The model does not support ${name}.`, { param: name });

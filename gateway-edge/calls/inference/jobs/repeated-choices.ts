@@ -14,16 +14,31 @@ const REQUESTS_MAX = 8;
 
 /** Several choices of a provider without `n`: one request for each, at the same time. Every request is billed, input included. */
 export function repeatedChoices<Answer extends WithChoices>(count: number, jobOf: (choice: number) => Job<Answer>): JobPieces<Answer> {
-  if (count > REQUESTS_MAX) {
-    const message = `The model's provider gives one choice per request, so n may be at most ${REQUESTS_MAX}.`;
-    throw new AppError("UNSUPPORTED_PARAMETER", message, { param: "n" });
-  }
-  return {
-    jobs: Array.from({ length: count }, (_, choice) => jobOf(choice)),
-    repeatsInput: true,
-    join: joinChoices,
-    joinStreams: mergedChoices,
-  };
+  if (count > REQUESTS_MAX) throw tooMany("n", "n may");
+  return choicesOf(
+    Array.from({ length: count }, (_, choice) => jobOf(choice)),
+    count,
+  );
+}
+
+/** Several prompts of a provider that takes one, each with several choices: one request for each choice of each prompt, by prompt. */
+export function choicesOfPrompts<Prompt, Answer extends WithChoices>(
+  prompts: readonly Prompt[],
+  count: number,
+  jobOf: (prompt: Prompt, choice: number) => Job<Answer>,
+): JobPieces<Answer> {
+  if (prompts.length * count > REQUESTS_MAX) throw tooMany("prompt", "the prompts, times n, may");
+  const jobs = prompts.flatMap((prompt) => Array.from({ length: count }, (_, choice) => jobOf(prompt, choice)));
+  return choicesOf(jobs, count);
+}
+
+function choicesOf<Answer extends WithChoices>(jobs: readonly Job<Answer>[], inputReads: number): JobPieces<Answer> {
+  return { jobs, inputReads, join: joinChoices, joinStreams: mergedChoices };
+}
+
+function tooMany(param: string, what: string): AppError {
+  const message = `The model's provider gives one choice per request, so ${what} be at most ${REQUESTS_MAX}.`;
+  return new AppError("UNSUPPORTED_PARAMETER", message, { param });
 }
 
 /** The request for one of the choices. A fixed seed is another one for each, because equal seeds give equal choices. */

@@ -197,6 +197,31 @@ test("several choices of a provider that streams one per request have all of the
   expect(frames.at(-1)).toMatchObject({ usage: { prompt_tokens: 6, completion_tokens: 4 } });
 });
 
+test("text completions of a chat model take several prompts, each with its choices, by prompt, and bill each", async () => {
+  const { edge, auth } = await open();
+  const ask = (fields: object) => edge.post("/v1/completions", { model: "echo", ...fields }, auth);
+  const answer = (await (await ask({ prompt: ["one two", "three"], n: 2 })).json()) as {
+    choices: { index: number; text: string }[];
+    usage: { prompt_tokens: number; completion_tokens: number };
+  };
+  const singles = await Promise.all(
+    ["one two", "one two", "three", "three"].map(async (prompt) => (await (await ask({ prompt })).json()) as typeof answer),
+  );
+  expect(answer.choices.map(({ index, text }) => [index, text])).toEqual(singles.map(({ choices }, index) => [index, choices[0]?.text]));
+  const sum = (of: "prompt_tokens" | "completion_tokens") => singles.reduce((total, { usage }) => total + usage[of], 0);
+  expect(answer.usage).toMatchObject({ prompt_tokens: sum("prompt_tokens"), completion_tokens: sum("completion_tokens") });
+  const streamed = await ask({ prompt: ["one two", "three"], n: 2, stream: true, stream_options: { include_usage: true } });
+  const frames = parseStream(await streamed.text()) as { choices: { index: number; text: string }[]; usage?: object }[];
+  const texts = ["", "", "", ""];
+  for (const { choices } of frames) for (const { index, text } of choices ?? []) texts[index] += text;
+  expect(texts).toEqual(["one two", "one two", "three", "three"]);
+  expect(frames.find(({ usage }) => usage)?.usage).toMatchObject({ prompt_tokens: sum("prompt_tokens") });
+  for (const prompt of [Array.from({ length: 9 }, () => "x"), [1, 2], [[1], [2]]]) {
+    const refusal = await ask({ prompt });
+    expect([refusal.status, await refusal.json()]).toMatchObject([400, { error: { param: "prompt", code: "unsupported_parameter" } }]);
+  }
+});
+
 test("refusals have their status, type, code and ids", async () => {
   const control = new FakeControl();
   control.deployments.push(deployment({ modelName: "other" }), deployment({ modelName: "unpriced", model: undefined }));

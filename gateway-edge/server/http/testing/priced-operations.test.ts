@@ -142,7 +142,7 @@ test("completions of a model that can only chat are a chat with one turn; what c
   const response = await post("/v1/completions", { model: "claude", prompt: "is it?", max_tokens: 5 });
   expect(await response.json()).toMatchObject({ object: "text_completion", choices: [{ text: "yes", finish_reason: "stop" }] });
   expect(sent()).toMatchObject({ max_tokens: 5, messages: [{ role: "user" }] });
-  for (const more of [{ prompt: ["a", "b"] }, { suffix: "x" }, { echo: true }]) {
+  for (const more of [{ prompt: [1, 2] }, { suffix: "x" }, { echo: true }]) {
     expect((await post("/v1/completions", { model: "claude", prompt: "is it?", ...more })).status).toBe(400);
   }
 });
