@@ -84,7 +84,9 @@ export class GatewayConfigFile {
   async #load(): Promise<GatewayConfig> {
     const { path = "", environment, store, clock, namesToCreate = [] } = this.#options;
     const models = await collect(store.scan("models", { index: "byName" }));
-    return loadGatewayConfig({ path, environment, catalogNames: [...models.map(({ name }) => name), ...namesToCreate], now: clock.now() });
+    const catalogNames = [...models.map(({ name }) => name), ...namesToCreate];
+    const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    return loadGatewayConfig({ path, environment, catalogNames, now: clock.now(), ...(writtenAt !== undefined && { writtenAt }) });
   }
 
   #take(config: GatewayConfig): void {

@@ -15,9 +15,12 @@ export interface LoadOptions {
   /** Names of models in the store, which fallbacks may name. */
   catalogNames: readonly string[];
   now: number;
+  /** When the file was written: since when its models exist. Absent: now. */
+  writtenAt?: number;
 }
 
 const MODELS_MAX = 10_000;
+const STAMP_MIN = Date.UTC(2000, 0, 1);
 
 /** An invalid configuration. `files` are watched, so that a correction is found. */
 export class GatewayConfigError extends ConfigError {
@@ -38,12 +41,17 @@ export function loadGatewayConfig(options: LoadOptions): GatewayConfig {
   const environment = withFileVariables(options.environment, root.entries.get("environment_variables")?.node, { issues, files });
   const resolve = createResolver(environment, { issues, files });
   const credentials = readCredentials(root.entries.get("credential_list")?.node, resolve, issues);
-  const context: ModelContext = { resolve, environment, credentials, issues, files, now: options.now };
+  const context: ModelContext = { resolve, environment, credentials, issues, files, now: options.now, bornAt: bornAt(options) };
   const deployments = readModels(root.entries.get("model_list")?.node, context);
   const { settings, masterKey } = readSettings(root, resolve, issues);
   checkGroups(root, { deployments, catalogNames: [...options.catalogNames, ...namesWritten(root)] }, issues);
   if (issues.problemCount > 0) throw new GatewayConfigError(issues.problems, [...files]);
   return { files: [...files], deployments, settings, ...(masterKey !== undefined && { masterKey }), warnings: issues.warnings };
+}
+
+/** A time stamp of a copied file may be in the future, or be none at all, as in images that are built reproducibly. */
+function bornAt({ now, writtenAt = now }: LoadOptions): number {
+  return writtenAt > STAMP_MIN && writtenAt < now ? Math.floor(writtenAt) : now;
 }
 
 function warnSections(root: LocatedMap, issues: ConfigIssues): void {

@@ -26,6 +26,8 @@ export interface ModelContext {
   /** Files whose change triggers a reload. */
   files: Set<string>;
   now: number;
+  /** When the models of the file were created, as far as is known. */
+  bornAt: number;
 }
 
 /** Reads one entry of `model_list`: one deployment, or one per listed organization. Empty if the entry is invalid. */
@@ -95,7 +97,7 @@ function toDeployment(entry: ModelEntry, context: ModelContext): ConfiguredDeplo
       maxOutputTokens: tokensOf(info["max_output_tokens"]) ?? tokensOf(info["max_tokens"]) ?? data?.maxOutputTokens,
     }),
     capabilities: capabilitiesOf(data?.capabilities ?? familyOf(inferenceModelId).capabilities, info),
-    createdAt: context.now,
+    createdAt: context.bornAt,
   };
 }
 

@@ -174,16 +174,31 @@ describe("a change of the file", () => {
     const gateway = await open();
     await gateway.check();
     expect(await changes()).toEqual([]);
-    time += 5000;
+    const [gpt] = gateway.current.deployments;
     edit("config.yaml", `model_list:\n${GPT}${entry("second", "model: echo/echo")}`);
+    time = NOW + edits * 1000 + 5000;
     await gateway.check();
-    expect(gateway.current.deployments.map(({ modelName, createdAt }) => [modelName, createdAt - NOW])).toEqual([
-      ["gpt", 0],
-      ["second", 5000],
+    expect(gateway.current.deployments.map(({ modelName, createdAt }) => [modelName, createdAt])).toEqual([
+      ["gpt", gpt?.createdAt],
+      ["second", time - 5000],
     ]);
     expect(await changes()).toEqual([expect.objectContaining({ kind: "catalog", subject: "config" })]);
     await gateway.check();
     expect(await changes()).toHaveLength(1);
+  });
+
+  test("is when its models were created, also after a restart; a time in the future or none at all is the start", async () => {
+    const createdAt = async () => (await open()).current.deployments.map((deployment) => deployment.createdAt);
+    edit("config.yaml", `model_list:\n${GPT}`);
+    const writtenAt = NOW + edits * 1000;
+    for (const later of [1, 3_600_000]) {
+      time = writtenAt + later;
+      expect(await createdAt()).toEqual([writtenAt]);
+    }
+    for (const stamp of [time + 1, 0]) {
+      utimesSync(path, new Date(stamp), new Date(stamp));
+      expect(await createdAt()).toEqual([time]);
+    }
   });
 
   test("that is wrong changes nothing and is logged whole; mending it takes effect", async () => {
