@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, buy, type CallOptions, call, chat, newTenant, type Tenant } from "../../helpers/api.ts";
 import { type System, startSystem } from "../../helpers/system.ts";
+import { isThorough } from "../../helpers/thorough.ts";
 import { allPages, expectConsistentLedger, printedSeed, printLine, seededRandom, sum } from "../ledger-checks.ts";
 
-const KILLS = 12;
+const KILLS = isThorough ? 12 : 6;
 const FIRST_CREDIT = 10_000_000_000;
 /** A write is repeated under its Idempotency-Key for at most this long; a restart takes about a second. */
 const PATIENCE_MS = 15_000;
