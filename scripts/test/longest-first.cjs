@@ -1,11 +1,30 @@
 const Sequencer = require("@jest/test-sequencer").default;
 
-/** Files that take a minute or more on two cores. Started last, one of them would run for minutes beside an idle worker. */
+/**
+ * Files that take longest, as measured; those that mostly wait stand between those that need the processor. Started last, one of them would
+ * run for minutes beside idle workers.
+ */
 const LONG = [
   "test/browser/console.test.ts",
+  "test/clients/conformance/r-retries.test.ts",
+  "test/browser/customer.test.ts",
+  "test/e2e/promote.test.ts",
+  "test/clients/conformance/c8-silence.test.ts",
+  "test/browser/operator.test.ts",
+  "test/docs/snippets.test.ts",
+  "test/faults/primary.test.ts",
   "control-plane/stores/mongo/store.test.ts",
+  "test/e2e/kills/",
+  "test/faults/storm.test.ts",
   "test/contract/hostile-input.test.ts",
-  "test/faults/",
+  "trainer-node/coordinator/secure/secure-round.test.ts",
+  "test/cli/cli.test.ts",
+  "test/e2e/",
+  "test/clients/",
+  "test/docs/",
+  "test/security/running.test.ts",
+  "test/contract/",
+  "trainer-node/transports.test.ts",
 ];
 
 const rank = ({ path }) => {

@@ -40,8 +40,11 @@ export async function runJest(root: string, args: readonly string[]): Promise<Je
   }
 }
 
+/** Many tests wait, for a process to start or a lease to end. Two workers left the two cores of the machines that run them idle a third of the time. */
+const WORKERS = 3;
+
 async function spawnJest(root: string, args: readonly string[], environment: Record<string, string>): Promise<number> {
-  const workers = args.includes("--runInBand") ? [] : ["--maxWorkers=2"];
+  const workers = args.includes("--runInBand") ? [] : [`--maxWorkers=${WORKERS}`];
   const options = [...workers, ...(process.env["CI"] ? ["--ci"] : []), ...args];
   const jest = spawn(process.execPath, [join(root, "node_modules/jest/bin/jest.js"), ...options], {
     cwd: root,
