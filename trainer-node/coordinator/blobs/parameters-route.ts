@@ -7,16 +7,20 @@ import { z } from "zod";
 import { programFile } from "../../../common/program-files.ts";
 import { unlessDamaged } from "../../blobs/passing-tensors.ts";
 import { openTensorFile } from "../../blobs/tensor-file.ts";
-import { TrainerError } from "../../errors.ts";
+import { type ErrorKind, TrainerError } from "../../errors.ts";
 import { onlyMethods } from "../../http/methods.ts";
 import { parseWith } from "../../operations/schemas.ts";
 import { createTurns } from "../../pool/turns.ts";
 import type { Conversion, Converted } from "../updates/convert-worker.ts";
 import type { BlobFolder } from "./blob-folder.ts";
+import { BlobTooLarge, isWhole } from "./read-blob.ts";
 
 const PATH = "/v1/blobs/:sha256/parameters";
 
 const wanted = z.object({ format: z.enum(["safetensors", "npz", "raw"], "must be one of: safetensors, npz, raw").optional() });
+
+/** Why bytes are sent as they are stored, if no format is asked for. */
+const AS_STORED: ReadonlySet<ErrorKind> = new Set(["UNSUPPORTED_PARAMETERS", "PAYLOAD_TOO_LARGE"]);
 
 interface Delivery {
   readonly format: "safetensors" | "npz" | "raw";
@@ -55,12 +59,13 @@ async function deliveryOf(
   const isSafetensors = unlessDamaged(() => openTensorFile(found.path)) !== undefined;
   if (isSafetensors && format !== "npz") return stored("safetensors");
   const target = format ?? "safetensors";
-  const converted = await convert({ path: found.path, format: target });
+  // A conversion holds the whole model, and more than once.
+  const converted = isWhole(found.bytes) ? await convert({ path: found.path, format: target }) : { problem: new BlobTooLarge(found.bytes) };
   if (!("problem" in converted)) {
     return { format: target, sha256: converted.sha256, bytes: converted.bytes.byteLength, content: converted.bytes };
   }
   const { kind, message } = converted.problem;
-  if (format === undefined && kind === "UNSUPPORTED_PARAMETERS") return stored("raw");
+  if (format === undefined && AS_STORED.has(kind)) return stored("raw");
   throw new TrainerError(kind, `The parameters cannot be converted to ${target}; use format=raw. ${message}`);
 }
 

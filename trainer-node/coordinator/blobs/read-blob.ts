@@ -16,6 +16,9 @@ export class BlobTooLarge extends TrainerError {
 
 /** Reads a stored blob as a whole. */
 export async function readBlob({ path, bytes }: { readonly path: string; readonly bytes: number }): Promise<Buffer> {
-  if (bytes > READ_BYTES_MAX) throw new BlobTooLarge(bytes);
+  if (!isWhole(bytes)) throw new BlobTooLarge(bytes);
   return readFile(path);
 }
+
+/** Whether so many bytes are read as a whole. */
+export const isWhole = (bytes: number): boolean => bytes <= READ_BYTES_MAX;
