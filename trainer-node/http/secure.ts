@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { z } from "zod";
 import { fixedPointFor } from "../compute/privacy/fixed-point.ts";
@@ -28,6 +29,9 @@ const STEP_BYTES_MAX = 4 * 1024 * 1024;
 const PLACES_MAX = 255;
 /** From a sum of two, each participant could compute the other's update. */
 const PLACES_MIN = 3;
+
+/** With the body, what a training is asked for with. */
+const ASKED_HEADERS = ["content-type", "x-train-config"] as const;
 
 const places = z.array(placeId).max(PLACES_MAX);
 const sharesRequest = z.strictObject({
@@ -63,7 +67,12 @@ function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
     const signed = signedCall(request, deps);
     const reservation = deps.budget.open();
     try {
-      const body = await readBody(request, response, { bodyBytesMax, idleMs, reservation, onChunk: signed?.hash });
+      const asked = createHash("sha256").update(JSON.stringify(ASKED_HEADERS.map((name) => request.get(name) ?? null)));
+      const onChunk = (chunk: Uint8Array): void => {
+        signed?.hash(chunk);
+        asked.update(chunk);
+      };
+      const body = await readBody(request, response, { bodyBytesMax, idleMs, reservation, onChunk });
       let isMine = false;
       const held = await hidden.begin(nameOf(request), async () => {
         isMine = true;
@@ -74,11 +83,12 @@ function trainHidden(deps: TrainerDeps, hidden: HiddenUpdates): RequestHandler {
         // Its metrics are exact figures of its own rows, and stay with the update that they are of.
         const { num_samples } = JSON.parse(head ?? "{}") as Record<string, unknown>;
         const secrets = newSecrets({ round, id: client, randomBytes: deps.random.bytes });
-        return { secrets, update, layout: layoutOf(update), fields: { num_samples }, asked: new Map() };
+        return { secrets, update, layout: layoutOf(update), fields: { num_samples }, asked: new Map([["train", asked.digest("hex")]]) };
       });
       if (!isMine) {
         await body.sendRest(AbortSignal.abort());
         signed?.requireSameBody();
+        refuseChangedRequest(held, "train", asked.digest("hex"));
       }
       response.json({ ...held.fields, layout: held.layout, introduction: writeIntroduction(introduction(held.secrets)) });
     } finally {

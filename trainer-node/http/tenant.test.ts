@@ -61,6 +61,8 @@ test("what is hidden for one tenant's sum is not there for another, nor for a co
   const anns = await hidden(ANN);
   expect(anns).toMatchObject({ id: "p1" });
   expect(await hidden(ANN)).toEqual(anns);
+  const other = { body: { dataset: ROWS, config: { seed: 7 } }, headers: ANN };
+  expect(await ask("POST", "/v1/secure/round/p1/train", other)).toMatchObject({ status: 409, body: { code: "IDEMPOTENCY_CONFLICT" } });
   expect(await hidden(BOB)).not.toEqual(anns);
   expect(await hidden({})).not.toEqual(anns);
 });

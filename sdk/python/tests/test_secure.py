@@ -87,6 +87,8 @@ def test_the_train_step_answers_all_but_the_update_and_trains_once(summed: Sum) 
     assert (first["num_samples"], first["introduction"]["id"]) == (10, "p1")
     assert set(first) == {"num_samples", "layout", "introduction"}, "its metrics would be exact figures of its own rows"
     assert summed.ask("p1", "train", {"dataset": [1]}).body == first
+    changed = summed.ask("p1", "train", {"dataset": [2]})
+    assert (changed.status, changed.body["code"]) == (409, "IDEMPOTENCY_CONFLICT"), "the answer is of another training"
     assert summed.calls["p1"] == 1
     # Another organization does not reach it, and neither does another round.
     assert summed.ask("p1", "masked", {}, headers={"x-gw-tenant": "org_other"}).body["code"] == "ROUND_CLOSED"

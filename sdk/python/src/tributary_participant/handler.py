@@ -8,6 +8,7 @@ import logging
 import re
 import secrets
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
@@ -199,9 +200,11 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         try:
             if step == "train":
                 node.refuse_draining()
-                fields = self._read_fields("train", body_type(self.headers), reservation)
+                fields = self._read_fields("train", body_type(self.headers), reservation, is_kept=True)
                 caller = self._caller(is_kept=True)
-                answer: Any = sums.train(place, round, client, lambda: node.run_call("train", fields, caller, reservation=reservation))
+                asked = [self.headers.get("content-type"), self.headers.get("x-train-config"), self._body_sha256]
+                run = partial(node.run_call, "train", fields, caller, reservation=reservation)
+                answer: Any = sums.train(place, round, client, asked, run)
             else:
                 answer = sums.step(step, place, parse_object(self._read_body(STEP_BYTES_MAX, reservation)))
         finally:
@@ -218,9 +221,9 @@ class ParticipantHandler(BaseHTTPRequestHandler):
         self.server.node.metrics.count_bytes("in", len(body))
         return body
 
-    def _read_fields(self, name: str, sent_as: str, reservation: Reservation) -> dict[str, Any]:
+    def _read_fields(self, name: str, sent_as: str, reservation: Reservation, *, is_kept: bool = False) -> dict[str, Any]:
         body = self._read_body(self.server.node.settings.body_bytes_max, reservation)
-        if "idempotency-key" in self.headers:
+        if is_kept or "idempotency-key" in self.headers:
             self._body_sha256 = hashlib.sha256(body).hexdigest()
         if sent_as == OCTETS:
             return read_octets(body, operation=name, config=self.headers.get("x-train-config"))

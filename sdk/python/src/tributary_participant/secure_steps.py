@@ -35,12 +35,21 @@ class SecureSums:
     def __init__(self, bytes_max: int) -> None:
         self._hidden = HiddenUpdates(bytes_max)
 
-    def train(self, place: str, round: str, client: str, run: Callable[[], Answer]) -> dict[str, Any]:
-        """Trains once, hides the update and answers what the coordinator may know of it."""
+    def train(self, place: str, round: str, client: str, asked: list[Any], run: Callable[[], Answer]) -> dict[str, Any]:
+        """Trains once, hides the update and answers what the coordinator may know of it. `asked`: what the call asks for."""
         for name in (round, client):
             if not 0 < len(name) <= _ID_CHARACTERS_MAX:
                 raise _invalid("path", f"its round and its client must have 1 to {_ID_CHARACTERS_MAX} characters each")
-        return self._hidden.begin(place, lambda: _hide(run(), RoundSecrets.new(round, client))).answer
+
+        def make() -> HiddenUpdate:
+            held = _hide(run(), RoundSecrets.new(round, client))
+            held.refuse_changed_request("train", asked)
+            return held
+
+        held = self._hidden.begin(place, make)
+        with held.lock:
+            held.refuse_changed_request("train", asked)
+        return held.answer
 
     def step(self, step: str, place: str, body: Mapping[str, Any]) -> dict[str, Any] | bytes:
         """The answer of one of the other steps. Each may be repeated with the same request."""
