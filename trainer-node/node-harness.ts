@@ -128,20 +128,20 @@ export async function startNode(
   };
   const server: RunningServer = await startServer(createApp(deps), { host: "127.0.0.1", port: 0 });
   registered = await pool.warmUp();
-  let stopped: Promise<void> | undefined;
-  const stop = async () => {
+  const stop = once(async () => {
     await server.stop();
     await Promise.all([pool.close(), servingPool.close()]);
     rmSync(folder, { recursive: true, force: true });
-  };
-  return {
-    url: `http://127.0.0.1:${server.port}`,
-    deps,
-    folder,
-    stop: () => {
-      stopped ??= stop();
-      return stopped;
-    },
+  });
+  return { url: `http://127.0.0.1:${server.port}`, deps, folder, stop };
+}
+
+/** The same run for all who call it. */
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= run();
+    return running;
   };
 }
 

@@ -130,7 +130,10 @@ describe("octets and MessagePack", () => {
     const second = { ...rest, state: (first.body as unknown as { state: string }).state };
     const plain = await json("/aggregate", { ...second, parameters_list: [base64(pack([3, 4, 5]))] });
     const send = (fields: object) =>
-      post("/aggregate", frame({}, pack([3, 4, 5])), { "content-type": "application/octet-stream", "x-train-config": JSON.stringify(fields) });
+      post("/aggregate", frame({}, pack([3, 4, 5])), {
+        "content-type": "application/octet-stream",
+        "x-train-config": JSON.stringify(fields),
+      });
     expect(await (await send(second)).json()).toEqual({ ...plain.body, metrics: expect.anything() });
     const refused = await send({ ...rest, state: "A*" });
     expect([refused.status, await refused.json()]).toEqual([422, expect.objectContaining({ code: "INVALID_BASE64" })]);

@@ -1,9 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 
 /** A model is offered a few hundred tools at most, of about a kilobyte each. */
-export const SERVER_TOOLS_MAX = 1000;
-export const SERVER_BYTES_MAX = 2 * 1024 * 1024;
-export const LIST_BYTES_MAX = 8 * 1024 * 1024;
+const SERVER_TOOLS_MAX = 1000;
+const SERVER_BYTES_MAX = 2 * 1024 * 1024;
+const LIST_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * What one server may send for a list of tools, in all of its pages. Tenants run the servers, and reading answers takes the event loop's time. The

@@ -103,11 +103,13 @@ function methodsOf(deps: McpDeps, session: SessionDeps): Readonly<Record<string,
   });
 }
 
+type Listed = Record<string, unknown>;
+
 /** A list costs nothing. By a key with limits it is a request that they count, and has a row; as a part of another call it is neither. */
-async function countedList(deps: McpDeps, { callId, caller, request }: McpCaller, list: () => Promise<object>): Promise<object> {
+async function countedList(deps: McpDeps, { callId, caller, request }: McpCaller, list: () => Promise<Listed>): Promise<object> {
   if (!caller.isLimited || request !== undefined) return await list();
   const call = { callId, caller, onceFor: undefined, onBill: undefined, model: LIST_NAME, server: "", price: 0n };
-  const { result } = await meteredCall(deps, call, async () => ({ result: { ...(await list()) } }));
+  const { result } = await meteredCall(deps, call, async () => ({ result: await list() }));
   return result ?? {};
 }
 

@@ -83,7 +83,7 @@ export class SchemaCheckThread implements CheckThread {
     worker.postMessage(waiting.task);
   }
 
-  /** The next task that somebody waits for, of the organization whose turn it is. */
+  /** The next task whose caller still waits, of the organization whose turn it is. */
   #take(): Waiting | undefined {
     for (const [organizationId, line] of this.#waiting) {
       this.#waiting.delete(organizationId);

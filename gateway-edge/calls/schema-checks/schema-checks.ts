@@ -11,7 +11,7 @@ import { stepsOf } from "./schema-weight.ts";
 export type Checked =
   | { readonly type: "fits" }
   | { readonly type: "differs"; readonly problem: string }
-  /** Nobody knows: the check did not end in time. */
+  /** The check did not end in time, or was not made. */
   | { readonly type: "unchecked"; readonly reason: string };
 
 export type AnswerCheck = (texts: readonly string[]) => Checked | Promise<Checked>;

@@ -199,7 +199,7 @@ def test_a_result_that_the_gateway_did_not_take_is_sent_again_without_training_a
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
-def test_a_result_that_would_be_refused_again_is_a_failure_so_that_its_round_does_not_wait(gateway: Gateway, join: Join, status: int) -> None:
+def test_a_result_that_would_be_refused_again_is_a_failure_and_its_round_goes_on(gateway: Gateway, join: Join, status: int) -> None:
     calls: list[int] = []
 
     def train(parameters: bytes | None, dataset: object) -> bytes:

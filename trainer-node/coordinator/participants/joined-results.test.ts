@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -13,7 +13,6 @@ import { type RunningServer, startServer } from "../../server.ts";
 import { type BlobFolder, openBlobFolder } from "../blobs/blob-folder.ts";
 import { joinedRoutes } from "./joined-routes.ts";
 import { createJoinedWork, type JoinedWork } from "./joined-work.ts";
-import type { TrainedUpdate } from "./participants.ts";
 
 const TENANT = "org_1";
 const NODE = { url: "join:fed_1/p1", secret: "", token: "", tenantId: TENANT };
@@ -48,16 +47,17 @@ const usedBytes = () => blobs.owners.use(TENANT).used;
 const files = () => readdirSync(folder).filter((name) => name !== ".owners");
 
 /** Begins a task of the participant, and returns its id and its outcome. */
-async function begin(operation: "train" | "evaluate"): Promise<{ id: string; outcome: Promise<TrainedUpdate | string> }> {
+async function begin(operation: "train" | "evaluate"): Promise<{ id: string; outcome: Promise<unknown> }> {
   const { sha256: parameters } = await blobs.keepBytes(Buffer.from("a model"));
   const task = { parameters, dataset: null, config: {}, key: "fed_1/1/p1", roundId: "fed_1/1", clientId: "p1" };
-  const outcome = work.participants[operation](NODE, task, ended.signal).catch((thrown: Error) => thrown.message);
+  const called: Promise<unknown> = work.participants[operation](NODE, task, ended.signal);
+  const outcome = called.catch((thrown: Error) => thrown.message);
   const { id = "" } = (await work.next("fed_1/p1", { waitMs: 1000, signal: ended.signal, capabilities: new Set() })) ?? {};
-  return { id, outcome: outcome as Promise<TrainedUpdate | string> };
+  return { id, outcome };
 }
 
 /** Opens an upload, whose bytes the test writes. */
-function upload(id: string, headers: Record<string, string | number> = {}): { sent: ClientRequest; answer: Promise<string> } {
+function upload(id: string, headers: OutgoingHttpHeaders = {}): { sent: ClientRequest; answer: Promise<string> } {
   const path = `/v1/tasks/fed_1/p1/${id}`;
   const sent = request({ port: server.port, host: "127.0.0.1", path, method: "POST", headers: { "x-gw-tenant": TENANT, ...headers } });
   const answer = once(sent, "response").then(async ([response]: IncomingMessage[]) => {
