@@ -47,6 +47,7 @@ export class SchemaCheckThread implements CheckThread {
   #worker: Worker | undefined;
   #running: Running | undefined;
   #isClosed = false;
+  #served = "";
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -85,16 +86,25 @@ export class SchemaCheckThread implements CheckThread {
 
   /** The next task whose caller still waits, of the organization whose turn it is. */
   #take(): Waiting | undefined {
-    for (const [organizationId, line] of this.#waiting) {
+    for (let organizationId = this.#turn(); organizationId !== undefined; organizationId = this.#turn()) {
+      const [first, ...others] = this.#waiting.get(organizationId) ?? [];
       this.#waiting.delete(organizationId);
-      const [first, ...others] = line;
       if (others.length > 0) this.#waiting.set(organizationId, others);
       if (!first) continue;
       const isLate = this.#clock.monotonicMs() - first.sinceMs > WAIT_MS_MAX;
-      if (!isLate && !first.signal.aborted) return first;
+      if (!isLate && !first.signal.aborted) {
+        this.#served = organizationId;
+        return first;
+      }
       first.resolve({ type: "busy" });
     }
     return undefined;
+  }
+
+  /** The organization whose turn it is: one that was just served comes after the others. */
+  #turn(): string | undefined {
+    for (const organizationId of this.#waiting.keys()) if (organizationId !== this.#served) return organizationId;
+    return this.#waiting.keys().next().value;
   }
 
   #start(): Worker {
