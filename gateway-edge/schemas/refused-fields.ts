@@ -48,6 +48,10 @@ export function refuseFields(given: Fields, where = ""): void {
     const advice = "The operator can set data_sources in extra_body of the deployment.";
     throw unsupported(where + source, `The parameter ${where}${source} is not accepted from clients. ${advice}`);
   }
+  if ((given["deferred"] ?? false) !== false) {
+    const why = "With deferred, which is xAI's, the answer does not come with the call, which is billed by it.";
+    throw unsupported(`${where}deferred`, `${why} Leave it out, or use /v1/batches.`);
+  }
   refuseDearer(given, where);
   // Some servers read it as if its fields were beside it.
   if (isFields(given["extra_body"])) refuseFields(given["extra_body"], `${where}extra_body.`);

@@ -448,6 +448,7 @@ test.each([
   [{ route: "fallback" }, "route"],
   [{ preset: "large" }, "preset"],
   [{ web_search_options: { search_type: "pro" } }, "web_search_options.search_type"],
+  [{ deferred: true }, "deferred"],
   [{ tools: [{ type: "code_interpreter", container: { type: "auto", memory_limit: "64g" } }] }, "tools[0].container.memory_limit"],
   [{ tools: [{ type: "shell", environment: { type: "container_auto", memory_limit: "4g" } }] }, "tools[0].environment.memory_limit"],
   [{ extra_body: { service_tier: "priority" } }, "extra_body.service_tier"],
