@@ -15,7 +15,7 @@ export const ROUNDS_MAX = 100_000;
 /** Most samples that a participant may declare without `maxSamples`: more than the data of one participant has, so more is wrong. */
 export const SAMPLES_MAX = 1_000_000_000;
 const DAY_MS = 86_400_000;
-const DEADLINE_MS = 600_000;
+export const DEADLINE_MS = 600_000;
 
 const task = z.object({
   /** Of a built-in task, or of what the participants' own functions know by it. */

@@ -20,6 +20,8 @@ export interface FederationParticipant {
   /** Hash of the join token of this participant. */
   joinHash?: string;
   joined: boolean;
+  /** In an open federation: when it last called, to a few minutes. */
+  seenAt?: number;
   /** Most samples that it agreed to declare when it enrolled. */
   maxSamples?: number;
   /** The federation that is the participant, and how many of its rounds are one training. */

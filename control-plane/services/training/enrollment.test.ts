@@ -107,3 +107,39 @@ test("a participant agrees to a number of samples, at most the federation's", as
   expect(places.map(({ maxSamples }) => maxSamples)).toEqual([100n, 40n, 100n]);
   expect((await participantsOf(id)).map(({ maxSamples }) => maxSamples)).toEqual([100n, 40n, 100n]);
 });
+
+const MINUTE_MS = 60_000;
+
+test("a participant whose process is gone gives up its place when another one asks, and comes back when there is room", async () => {
+  const { id, link } = await create({ maxParticipants: 2, deadlineMs: 10 * MINUTE_MS });
+  const [gone, there] = [await enroll(link), await enroll(link)];
+  // Longer than a round and what is between calls. The other one calls on.
+  for (let minutes = 0; minutes < 26; minutes += 2) {
+    await platform.advance(2 * MINUTE_MS);
+    await poll(there.token);
+  }
+  const third = await enroll(link);
+  expect((await participantsOf(id)).map(({ id: place, joined }) => [place, joined])).toEqual([
+    ["p1", false],
+    ["p2", true],
+    ["p3", true],
+  ]);
+  expect(await outcomeOf(poll(gone.token))).toBe("RECORD_CHANGED");
+  await leave(third.token);
+  expect(await poll(gone.token)).toMatchObject({ participantId: "p1" });
+  const { events } = await training().listEvents({ federationId: id, after: 0n, limit: 20 }, platform.as("owner"));
+  const [taken] = events.filter(({ type }) => type === "participant.left");
+  expect(JSON.parse(taken?.data ?? "{}")).toEqual({ participantId: "p1" });
+});
+
+test("a participant that trains keeps its place until the deadline of a round and a quarter of an hour have passed without a call", async () => {
+  const { link } = await create({ maxParticipants: 1, deadlineMs: 60 * MINUTE_MS });
+  const first = await enroll(link);
+  await platform.advance(74 * MINUTE_MS);
+  expect(await outcomeOf(enroll(link))).toBe("RECORD_CHANGED");
+  expect(await outcomeOf(poll(first.token))).toBe("ok");
+  await platform.advance(74 * MINUTE_MS);
+  expect(await outcomeOf(enroll(link))).toBe("RECORD_CHANGED");
+  await platform.advance(2 * MINUTE_MS);
+  expect(await outcomeOf(enroll(link))).toBe("ok");
+});

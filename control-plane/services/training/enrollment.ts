@@ -3,10 +3,11 @@ import type { ServiceHandlers } from "../../../common/grpc/server.ts";
 import { capabilitiesInHeader } from "../../../common/training/capabilities.ts";
 import { isOpen, mostParticipants, PARTICIPANTS_MAX } from "../../../common/training/enrollment-settings.ts";
 import { inabilityOf } from "../../../common/training/federation-needs.ts";
-import { type FederationSettings, federationSettings } from "../../../common/training/federation-settings.ts";
+import { DEADLINE_MS, type FederationSettings, federationSettings } from "../../../common/training/federation-settings.ts";
 import { EnrollParticipantResponse, LeaveFederationResponse } from "../../../proto/gen/tributary/training/v1/enrollment.ts";
 import { JoinFederationResponse, type TrainingServiceService } from "../../../proto/gen/tributary/training/v1/training.ts";
 import { isOver } from "../../domain/federation-state.ts";
+import { gonePlaces, isNoteDue, withPlace } from "../../domain/open-places.ts";
 import type { Federation, FederationParticipant } from "../../domain/training-records.ts";
 import { collect } from "../../stores/page.ts";
 import { federationScope, type Scope } from "../../stores/scopes.ts";
@@ -33,9 +34,14 @@ export function enrollmentHandlers(deps: ControlDeps): Pick<Handlers, Enrollment
       const joined = await write(deps, context, { actor: undefined, codec: JoinFederationResponse, scopes }, async ({ tx, now }) => {
         const { federation, place } = await requirePlace(tx, asked);
         if (capabilities !== undefined) refuseUnable(federation, place.id, capabilities);
-        const first = [{ type: "participant.joined", data: { participantId: place.id } }];
         // A participant joins repeatedly; only the first time writes an event.
-        if (!place.joined) await putFederation(tx, withJoined(requireRoom(federation), place, true), first, now);
+        if (!place.joined) {
+          const { roomy, left } = requireRoom(federation, now);
+          const joining = withPlace(roomy, place.id, { joined: true, ...seenIn(federation, now) });
+          await putFederation(tx, joining, [...left, { type: "participant.joined", data: { participantId: place.id } }], now);
+        } else if (isOpen(limitsOf(federation)) && isNoteDue(place, now)) {
+          await tx.put("federations", withPlace(federation, place.id, { seenAt: now }));
+        }
         const { id, organizationId, holder = "" } = federation;
         const secret = deps.secrets.open(place.sealedSecret).toString();
         return { federationId: id, participantId: place.id, secret, organizationId, namesBlob: false, holder };
@@ -48,14 +54,14 @@ export function enrollmentHandlers(deps: ControlDeps): Pick<Handlers, Enrollment
       if (!open) return ownPlace(deps, token);
       const scopes = federationScope(open.id);
       return write(deps, context, { actor: undefined, codec: EnrollParticipantResponse, scopes }, async ({ tx, now, audit }) => {
-        const federation = requireRoom(requireGoing(await tx.get("federations", open.id)));
+        const { roomy: federation, left } = requireRoom(requireGoing(await tx.get("federations", open.id)), now);
         const id = `p${federation.participants.length + 1}`;
         refuseUnable(federation, id, capabilities);
         const own = newJoinToken(deps);
         const agreed = agreedSamples(federation, maxSamples);
-        const place = newPlace(deps, { federation, id, joinHash: own.joinHash, agreed });
+        const place = { ...newPlace(deps, { federation, id, joinHash: own.joinHash, agreed }), ...seenIn(federation, now) };
         const event = { type: "participant.joined", data: { participantId: id } };
-        await putFederation(tx, { ...federation, participants: [...federation.participants, place] }, [event], now);
+        await putFederation(tx, { ...federation, participants: [...federation.participants, place] }, [...left, event], now);
         const { id: target, organizationId } = federation;
         await audit({ action: "federation.enroll", target, organizationId, details: { participantId: id } });
         return { federationId: target, participantId: id, token: own.token, maxSamples: agreed };
@@ -67,15 +73,14 @@ export function enrollmentHandlers(deps: ControlDeps): Pick<Handlers, Enrollment
       const { scopes } = asked;
       return write(deps, context, { actor: undefined, codec: LeaveFederationResponse, scopes }, async ({ tx, now }) => {
         const { federation, place } = await requirePlace(tx, asked);
-        const left = [{ type: "participant.left", data: { participantId: place.id } }];
-        if (place.joined) await putFederation(tx, withJoined(federation, place, false), left, now);
+        if (place.joined) await putFederation(tx, withPlace(federation, place.id, { joined: false }), [leftEvent(place)], now);
         return {};
       });
     },
   };
 }
 
-type Limits = Pick<FederationSettings, "enrollment" | "maxParticipants" | "maxSamples">;
+type Limits = Pick<FederationSettings, "enrollment" | "maxParticipants" | "maxSamples"> & Partial<Pick<FederationSettings, "deadlineMs">>;
 const limitsOf = ({ settings }: Federation): Limits => JSON.parse(settings) as Limits;
 
 interface AskedPlace {
@@ -118,10 +123,6 @@ async function ownPlace(deps: ControlDeps, token: string): Promise<EnrollPartici
   return { federationId: federation.id, participantId: place.id, token, maxSamples: limit };
 }
 
-function withJoined(federation: Federation, { id }: FederationParticipant, joined: boolean): Federation {
-  return { ...federation, participants: federation.participants.map((one) => (one.id === id ? { ...one, joined } : one)) };
-}
-
 function newPlace(
   deps: ControlDeps,
   { federation, id, joinHash, agreed }: { federation: Federation; id: string; joinHash: string; agreed: bigint | undefined },
@@ -144,16 +145,32 @@ function requireGoing(federation: Federation | undefined): Federation {
   throw new AppError("RECORD_CHANGED", "The federation has ended and takes no more participants.");
 }
 
-/** Refuses another participant of an open federation that is full. Those that left have given up their places. */
-function requireRoom(federation: Federation): Federation {
+/**
+ * Refuses another participant of an open federation that is full. Those that left have given up their places, and so have those whose processes
+ * are gone; they come back when there is room.
+ */
+function requireRoom(federation: Federation, now: number): { roomy: Federation; left: readonly LeftEvent[] } {
   const { participants } = federation;
   const limits = limitsOf(federation);
-  if (!isOpen(limits)) return federation;
+  if (!isOpen(limits)) return { roomy: federation, left: [] };
   const most = mostParticipants({ ...limits, participants });
   const taken = participants.filter(({ joined }) => joined).length;
-  if (taken < most && participants.length < PARTICIPANTS_MAX) return federation;
+  const gone = taken < most ? [] : gonePlaces(federation, { deadlineMs: limits.deadlineMs ?? DEADLINE_MS }, now);
+  if (taken - gone.length < most && participants.length < PARTICIPANTS_MAX) {
+    const roomy = gone.reduce((before, { id }) => withPlace(before, id, { joined: false }), federation);
+    return { roomy, left: gone.map(leftEvent) };
+  }
   throw new AppError("RECORD_CHANGED", `The federation is full: it has ${taken} of at most ${most} participants. Try again later.`);
 }
+
+interface LeftEvent {
+  readonly type: "participant.left";
+  readonly data: { readonly participantId: string };
+}
+
+const leftEvent = ({ id }: FederationParticipant): LeftEvent => ({ type: "participant.left", data: { participantId: id } });
+
+const seenIn = (federation: Federation, now: number): { seenAt?: number } => (isOpen(limitsOf(federation)) ? { seenAt: now } : {});
 
 /** Refuses a participant that lacks what the federation's privacy or strategy needs. */
 function refuseUnable({ settings }: Federation, id: string, capabilities: string): void {
