@@ -15,10 +15,12 @@ export function operateTests(stage: () => Stage): void {
       const { page, complaints } = await asAdmin();
       await page.goto("/ui/admin?tab=organizations");
       await page.getByLabel("Search organizations").fill(tenant.organizationId);
+      // The list of all organizations has it too, and gives way to the one that was searched for.
+      await page.waitForURL((url) => url.search.includes(tenant.organizationId));
       await page.getByRole("button", { name: /^Block suspect/ }).click();
       await page
+        .getByRole("dialog")
         .getByLabel(/^Reason/)
-        .last()
         .fill("stolen card");
       await page.getByRole("dialog").getByRole("button", { name: "Block", exact: true }).click();
       await page.getByRole("row", { name: /suspect.*blocked.*stolen card/ }).waitFor();
