@@ -7,6 +7,7 @@ import { acceptInvitation, putInvitation, requireInvitation } from "./invitation
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const NOW = 1_000_000;
+const INVITER = 1;
 
 const { store, close } = openTestStore();
 afterAll(close);
@@ -16,10 +17,16 @@ const user: User = { id: 7, email: "a@example.org", name: "A", role: "user", org
 const hashToken = (token: string) => createHash("sha256").update(token).digest("hex");
 const source = { clock: { ...systemClock, now: () => NOW }, random: systemRandom, hashToken };
 
-beforeAll(() => store.transaction("every", (tx) => tx.insert("teams", team)));
+beforeAll(() =>
+  store.transaction("every", async (tx) => {
+    await tx.insert("teams", team);
+    await tx.insert("users", { ...user, id: INVITER, email: "owner@example.org" });
+    await tx.insert("teamMembers", { id: `team_1/${INVITER}`, teamId: team.id, userId: INVITER, role: "owner", invitedAt: 1, joinedAt: 1 });
+  }),
+);
 
 const invite = (email: string) =>
-  store.transaction("every", (tx) => putInvitation(tx, source, { team, email, role: "member", invitedBy: 1 }));
+  store.transaction("every", (tx) => putInvitation(tx, source, { team, email, role: "member", invitedBy: INVITER }));
 const open = (token: string, email: string, now: number) =>
   store.transaction("every", (tx) => requireInvitation(tx, { token, email, hashToken }, now));
 
@@ -34,7 +41,9 @@ test("a token opens its invitation for seven days and not a millisecond longer",
 
 test("an invitation from before there were tokens opens for nothing, and works after it is made again", async () => {
   const old = { id: "inv_old", teamId: team.id, organizationId: "org_1", email: "old@example.org", role: "owner" } as const;
-  await store.transaction("every", (tx) => tx.insert("invitations", { ...old, invitedBy: 1, invitedAt: NOW, expiresAt: NOW + WEEK_MS }));
+  await store.transaction("every", (tx) =>
+    tx.insert("invitations", { ...old, invitedBy: INVITER, invitedAt: NOW, expiresAt: NOW + WEEK_MS }),
+  );
   for (const token of ["inv_old", "inv_old.", "inv_old.undefined", ""])
     await expect(open(token, old.email, NOW)).rejects.toMatchObject({ code: "NOT_FOUND" });
   const { token, invitation, isNew } = await invite(old.email);

@@ -86,8 +86,9 @@ function methodsOf(path: string, route: Layer["route"]): string[] {
   return [...new Set(route?.stack.flatMap(({ method }) => (method === undefined ? [] : [method])))];
 }
 
-/** As OpenAPI writes it; the providers' own APIs are one entry. */
-function written(path: string): string {
+/** As OpenAPI writes it; the providers' own APIs are one entry, and so are both spellings of a model with slashes, encoded or as it is. */
+function written(given: string): string {
+  const path = given.replace("/:model/*modelRest/", "/:model/");
   const provider = /^\/([^/]+)\/\*path$/.exec(path)?.[1];
   const isProvider = UPSTREAM_ROWS.some(({ kind }) => kind === provider);
   return (isProvider ? "/:provider/*path" : path).replace(/[:*]([A-Za-z]\w*)/g, "{$1}");
